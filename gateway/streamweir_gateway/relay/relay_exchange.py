@@ -167,7 +167,7 @@ class RelayExchange:
                 failure = _failure_of(error)
                 if isinstance(error, CircuitOpen):
                     self._record.hint = about_breaker(plan.destination.admission.breaker)
-                seconds = plan.go_on(failure) if self._may_go_on(failure) else None
+                seconds = plan.advance(failure) if self._may_go_on(failure) else None
                 if seconds is None:
                     raise _no_answer(failure) from error
                 await asyncio.sleep(seconds)

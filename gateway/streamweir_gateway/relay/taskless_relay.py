@@ -172,7 +172,7 @@ class TasklessRelay:
         exchange.on_lost = None
         self._sent.give_back()
         exchange.answer(written)
-        self._permit.end_well()
+        self._permit.complete()
         self._on_over(self, response)
 
     def _inform(self, status: int, headers: Headers) -> None:

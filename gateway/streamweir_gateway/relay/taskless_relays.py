@@ -126,7 +126,7 @@ class TasklessRelays:
         destination = service.destination
         if len(exchange.body) > service.endpoint.config.limits.request_bytes:
             return False
-        permit = destination.admission.admit_to_well()
+        permit = destination.admission.admit_if_healthy()
         if permit is None:
             return False
         request_id, trace = self._ids(exchange)

@@ -1,4 +1,4 @@
-"""Who may start a stream at an upstream: its breaker and its limit on streams, shared by a process.
+"""Admission of attempts to an upstream, by its breaker and its limit on streams. All endpoints share it.
 
 Source: the configuration contract (`max_streams`, `breaker`).
 """
@@ -16,10 +16,10 @@ __all__ = ["Admission", "Admissions", "CircuitOpen", "Overloaded", "Permit"]
 
 
 class CircuitOpen(Exception):
-    """The upstream is not asked for a while.
+    """The breaker of the upstream is open.
 
     Attributes:
-        seconds: how long.
+        seconds: the time until it lets a request through.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -28,16 +28,16 @@ class CircuitOpen(Exception):
 
 
 class Overloaded(Exception):
-    """As many streams as are allowed are under way at the upstream."""
+    """The upstream has as many streams as `max_streams` allows."""
 
 
 class Admission:
-    """One upstream's door.
+    """Admits attempts to one upstream.
 
     Attributes:
-        label: what logs and metrics call the upstream.
-        max_streams: at the same time; None: any number.
-        open_streams: attempts under way.
+        label: the name of the upstream in logs and metrics.
+        max_streams: the most attempts at the same time; None: no limit.
+        open_streams: the number of attempts under way.
         breaker: of the upstream.
     """
 
@@ -47,19 +47,20 @@ class Admission:
         self.open_streams = 0
         self.breaker = CircuitBreaker(config.breaker)
 
-    def admit_to_well(self) -> Permit | None:
-        """Let one attempt in where nothing is known against the upstream; else None."""
+    def admit_if_healthy(self) -> Permit | None:
+        """Admit an attempt if there is room and the breaker has counted no failure; return None otherwise."""
         is_full = self.max_streams is not None and self.open_streams >= self.max_streams
-        if is_full or not self.breaker.is_well:
+        if is_full or not self.breaker.is_healthy:
             return None
         self.open_streams += 1
         return Permit(self, is_trial=False)
 
     def admit(self) -> Permit:
-        """Let one attempt in, which releases its permit at the end.
+        """Admit an attempt, which releases the permit when it ends.
 
         Raises:
-            CircuitOpen, Overloaded: it has to stay out.
+            CircuitOpen: the breaker is open.
+            Overloaded: there are too many streams.
         """
         seconds = self.breaker.blocked_for()
         if seconds is not None:
@@ -71,7 +72,7 @@ class Admission:
 
 
 class Permit:
-    """One attempt's place at an upstream."""
+    """The place of one attempt at an upstream."""
 
     __slots__ = ("_admission", "_is_trial")
 
@@ -80,24 +81,24 @@ class Permit:
         self._is_trial = is_trial
 
     def succeeded(self) -> None:
-        """The first event came."""
+        """Report to the breaker that the first event came."""
         self._admission.breaker.succeeded()
         self._end_trial()
 
     def failed(self) -> None:
-        """The upstream failed before its first event."""
+        """Report to the breaker that the upstream failed before its first event."""
         self._admission.breaker.failed(is_trial=self._is_trial)
         self._end_trial()
 
-    def end_well(self) -> None:
-        """The attempt is over, and the upstream has answered all of it."""
+    def complete(self) -> None:
+        """Free the place: the upstream has answered completely."""
         admission = self._admission
         admission.open_streams -= 1
-        if not admission.breaker.is_well:
+        if not admission.breaker.is_healthy:
             self.succeeded()
 
     def release(self) -> None:
-        """The attempt is over, whatever came of it."""
+        """Free the place, with any result."""
         self._admission.open_streams -= 1
         self._end_trial()
 
@@ -108,7 +109,7 @@ class Permit:
 
 
 class Admissions:
-    """The doors of all upstreams of a process, one each, made when the first endpoint asks for it.
+    """The admissions of a process: one for each upstream, made when the first endpoint asks for it.
 
     Args:
         on_breaker: called with an upstream's label, the state that its breaker begins in or changes to, and
@@ -123,7 +124,7 @@ class Admissions:
         return iter(tuple(self._all.values()))
 
     def of(self, config: UpstreamConfig) -> Admission:
-        """Return the door of an upstream: that of its name, or of its URL where it has none."""
+        """Return the admission of an upstream, known by its name, or by its URL if it has no name."""
         key = config.name or config.url
         if key not in self._all:
             self._all[key] = admission = Admission(config)

@@ -1,8 +1,16 @@
-"""One request to one upstream, and the relaying of what comes of it.
+"""One attempt: a request to one upstream, and the relaying of its answer.
 
-The commit point is the first event decoded from the upstream. Before it the attempt may fail without the
-client's noticing, so what the translator has to say until then is held back where another attempt may
-follow.
+    state       entered by                       the client gets          next state
+    ─────────   ──────────────────────────────   ──────────────────────   ────────────────────────────────
+    new         construction                     nothing                  asking; ended, if not admitted
+    asking      `run`, a permit of the upstream  nothing, or, on the      committed, ended
+                                                 last attempt, warnings
+    committed   the first decoded event          each read as it comes    ended
+    ended       the end of the stream, a         the end, by `finish`     —
+                failure, or the supervisor       of the delivery
+
+The first event is the commit point. Before it an attempt may fail without effect for the client, and another
+one may follow; the bytes that the writer has until then are held back unless this is the last attempt.
 
 Source: the configuration contract (`retries`, `breaker`, `max_streams`); the standard protocol 1.1,
 section 5.
@@ -47,16 +55,16 @@ _OUR_END: Final = frozenset({"GATEWAY_DRAINING", "INTERNAL"})
 
 
 class Attempt:
-    """One try at one upstream.
+    """One attempt at one upstream. Its states open this file.
 
     Attributes:
-        destination: the upstream that is asked.
-        stream: what becomes of its answer.
-        sink: what the events are written to.
+        destination: the upstream.
+        stream: reads and normalises the answer.
+        sink: gets the events.
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
-        failure: why it ended before its first event; None where there was one, or the fault is ours.
-        reported: the failure that ended it, where that is not the upstream's own error event.
-        why: that failure in the words of a hint.
+        failure: set if the attempt ended before its first event for a reason that another attempt may avoid.
+        reported: the failure that ended the attempt, unless it was an error event of the upstream.
+        why: `reported` as a hint for the operator.
     """
 
     __slots__ = (
@@ -102,24 +110,24 @@ class Attempt:
         self._clock = context.supervisor.clock
         self._is_last = is_last
         self.tap_sink: TapSink | None = None
-        self._is_clean = False  # the body has come to its proper end
+        self._is_clean = False  # the body has ended properly
         self._is_committed = False
         self._permit: Permit | None = None
         self._parts: ReadParts | None = None
-        """What is left of a read that takes several turns of the event loop; None: nothing is."""
+        """The rest of a read that takes several turns of the event loop; None if there is none."""
 
     @property
     def refused(self) -> bool:
-        """It had no place at the upstream, and nothing else is to be said of it."""
+        """Whether the upstream had too many streams. There is nothing to report about such an attempt."""
         return self.failure is not None and self.failure.info is None
 
     async def run(self) -> None:
-        """Ask the upstream, and deliver its stream but for its last events, which are in the sink then.
+        """Ask the upstream and deliver its stream, except for the last events: these stay in the sink.
 
         Raises:
-            ClientGone: nobody is left to do it for.
+            ClientGone: the client has left, and the run does not go on without it.
         """
-        if not self._enter():
+        if not self._admit():
             return
         number = self._note_begin()
         try:
@@ -133,7 +141,7 @@ class Attempt:
             self._context.observer.upstream_failed(self.destination.label, error.code)
 
     def hint(self) -> str | None:
-        """Return what to do about it, now that it is over; None where there is nothing to say."""
+        """Return advice for the operator, after the end; None if there is none."""
         if self.why is not None:
             return self.why
         return stream_hint(
@@ -144,11 +152,11 @@ class Attempt:
         )
 
     def stop(self) -> None:
-        """End it before it has run."""
+        """End the attempt, which has not run."""
         self._end_stopped()
 
-    def _enter(self) -> bool:
-        """Is there a place at the upstream, and does its breaker let us in?"""
+    def _admit(self) -> bool:
+        """Get a permit of the upstream; return False if it gives none."""
         try:
             self._permit = self.destination.admission.admit()
         except Overloaded:
@@ -199,9 +207,9 @@ class Attempt:
             supervisor.response = None
 
     def _open(self, request: UpstreamRequest) -> Opening:
-        """Return the response that is there already, else the one that the request gives.
+        """Return the response that was opened before the attempt, or open one with `request`.
 
-        The clock of the first event starts with the first request.
+        The clock of the first event starts with the first request of the attempt.
         """
         context, supervisor = self._context, self._context.supervisor
         opened, context.opened = context.opened, None
@@ -212,7 +220,7 @@ class Attempt:
         )
 
     async def _last_request(self, own: UpstreamRequest) -> UpstreamRequest | None:
-        """Return the request that is answered with the stream, those before it made; None if one failed."""
+        """Make the first requests; return the one whose answer is the stream, or None if one failed."""
         if self._offer.written is None:
             return own._replace(body=self._context.body.data)
         sequence = RequestSequence(own, self._offer.written)
@@ -224,7 +232,7 @@ class Attempt:
         return found
 
     def _note_begin(self) -> int:
-        """Note that the upstream is asked; return the number of the attempt."""
+        """Note in the record that the upstream is asked; return the number of the attempt."""
         record = self._context.record
         record.upstream = self.destination.label
         record.upstream_status = None
@@ -234,7 +242,7 @@ class Attempt:
         return number
 
     async def _relay(self, response: UpstreamResponse) -> None:
-        """Deliver read by read until the stream is over."""
+        """Deliver the stream, read by read, to its end."""
         self.stream.reader.note_headers(response.headers)
         if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
             self._context.record.upstream_status = response.status
@@ -260,7 +268,7 @@ class Attempt:
         self._end_stopped()
 
     async def _read(self, response: UpstreamResponse) -> None:
-        """Take in the next read, or a part of one, after all that could be delivered at once."""
+        """Translate the next read, or the next part of it; deliver all reads that need no task meanwhile."""
         if self._parts is not None:
             await asyncio.sleep(0)
         elif not await self._next_read(response):
@@ -275,7 +283,7 @@ class Attempt:
             self._context.record.note_read(time.monotonic())
 
     async def _next_read(self, response: UpstreamResponse) -> bool:
-        """Wait for the next read; False where something else has to be seen to first."""
+        """Wait for the next read; return False if the stream has ended or bytes wait to be sent."""
         if self._is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
             await relaying
             if self._position.ended or self._context.audience.has_unsent or self._parts is not None:
@@ -286,14 +294,14 @@ class Attempt:
         return True
 
     def _feed(self, parts: ReadParts | None) -> bool:
-        """Take in what this turn of the loop allows; False where some of the read is left."""
+        """Translate as much as one turn of the loop allows; return False if some of the read is left."""
         self._parts = None
         if parts is not None and not parts.feed(self.stream.feed):
             self._parts = parts
         return self._parts is None
 
     def _relay_at_once(self, data: bytes) -> bool:
-        """Deliver one read while the task goes on waiting; False where it has to see to what is left."""
+        """Deliver one read while the task waits; return False if the task has to wake up."""
         context, position = self._context, self._position
         written = position.written
         if len(data) <= WHOLE_BYTES:
@@ -315,7 +323,7 @@ class Attempt:
             raise ClientGone
 
     async def _classify(self, response: UpstreamResponse) -> Failure | None:
-        """Return why the response is no stream, if it is none."""
+        """Return the failure that the response is; None if it can be a stream."""
         context = self._context
         context.record.upstream_status = response.status
         if response.status >= _ERRORS:
@@ -347,7 +355,7 @@ class Attempt:
         )
 
     def _commit(self, response: UpstreamResponse | None = None) -> None:
-        """The first event has come."""
+        """Pass the commit point: the first event has come."""
         context = self._context
         if response is not None and not self._is_last:
             context.audience.forward_headers(response)
@@ -355,7 +363,7 @@ class Attempt:
         if self._permit is not None:
             self._permit.succeeded()
         context.live.choose(self.tap_sink)
-        context.let_go()
+        context.release_request()
         self._offer = NO_OFFER
         context.record.cause = []
         context.record.note_read(time.monotonic())
@@ -363,7 +371,7 @@ class Attempt:
     # The ends
 
     def _end_complete(self, response: UpstreamResponse) -> None:
-        """The stream has ended by itself, well or with an error."""
+        """End the attempt: the stream has ended, completely or with an error event."""
         error = self.stream.pipeline.error
         if error is None:
             response.let_end()
@@ -383,7 +391,7 @@ class Attempt:
         self._note_end(failure)
 
     def _end_stopped(self) -> None:
-        """End a stream that the supervisor has stopped."""
+        """End the stream because the supervisor stopped it."""
         stop = self._context.supervisor.stop
         if isinstance(stop, ErrorInfo):
             self._end_failed(Failure(stop))
@@ -395,9 +403,9 @@ class Attempt:
         self._note_end(Failure(self.stream.pipeline.error))
 
     def _note_end(self, failure: Failure) -> None:
-        """The stream is over; `failure` is why, if it had no event."""
+        """Note the failure if the stream ended before its first event, and report it to the breaker."""
         if self.stream.reader.started:
-            if not self._is_committed:  # what came whole before the break
+            if not self._is_committed:  # events that came whole before the break
                 self._commit()
         elif failure.info is not None:
             self.failure = failure

@@ -1,4 +1,4 @@
-"""Who follows a run while it goes on: the interface between a run and whatever its events go to."""
+"""The interface between a run and the receiver of its events."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ __all__ = ["Audience"]
 
 
 class Audience(Protocol):
-    """Gets the events of a run: a client, several of them, a log, or nobody.
+    """Receives the events of a run: a delivery to one client, or the log of a resumable run.
 
-    A run opens a sink for each of its attempts. What is written to one stays there until it is sent: nobody
-    gets to see anything of an attempt that is given up.
+    A run opens a sink for each attempt. Bytes stay in the sink until `send` or `send_at_once`, so that no
+    client gets anything of an attempt that is given up.
     """
 
     def open_sink(
         self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
     ) -> EventSink:
-        """Return what takes the events of another attempt.
+        """Return the sink for the events of another attempt.
 
         Args:
-            reader: of what the upstream answers.
-            options: by dialect, what it lets one choose.
-            write_timeout: for how many seconds a client may not read meanwhile; None: for ever.
+            reader: reads the answer of the upstream.
+            options: the options of each dialect, by its name.
+            write_timeout: the longest time in seconds for which a client may take nothing; None: no limit.
         """
         ...
 
     def forward_headers(self, response: UpstreamResponse) -> None:
-        """Take the headers of the upstream's response of which some may go on, unless it is too late."""
+        """Forward the configured headers of the upstream's response, unless ours have been sent."""
         ...
 
     def send_at_once(self, now: float) -> bool:
-        """Send what was written to the last sink, without waiting; False leaves it to `send`.
+        """Send the bytes of the last sink without waiting; return False if `send` has to.
 
         Args:
             now: `time.monotonic()`.
@@ -46,9 +46,9 @@ class Audience(Protocol):
 
     @property
     def has_unsent(self) -> bool:
-        """Something waits for `send` that could not be sent at once."""
+        """Whether bytes are left that `send_at_once` could not send."""
         ...
 
     async def send(self) -> None:
-        """Send what was written to the last sink, as soon as it is taken."""
+        """Send the bytes of the last sink; return when they have been taken."""
         ...

@@ -1,7 +1,16 @@
-"""The circuit breaker of one upstream: closed, open, half-open.
+"""The circuit breaker of one upstream.
 
-What closes it is a stream's first event, not a status: an upstream that answers 200 and then nothing is no
-better than one that answers 500.
+    state       requests                entered by                          next state
+    ─────────   ─────────────────────   ─────────────────────────────────   ─────────────────────────────────
+    closed      all                     construction, the first event of    open
+                                        any stream
+    open        none                    as many failures in a row as the    half_open, when `open_for` is
+                                        configuration allows; a failed      over
+                                        trial
+    half_open   one at a time (trial)   time                                closed, open
+
+Only the first event of a stream closes the breaker, not a status: an upstream that answers 200 and sends no
+event has failed like one that answers 500.
 
 Source: the configuration contract (`breaker`).
 """
@@ -19,19 +28,19 @@ __all__ = ["CircuitBreaker"]
 
 
 TRIAL_SECONDS: Final = 1.0
-"""What a client is told to wait while a trial is under way, whose end nobody knows."""
+"""The time to wait that clients are given while a trial is under way."""
 
 
 class CircuitBreaker:
-    """Counts failures in a row; after so many nobody is let through for a while, then one at a time.
+    """Counts failures in a row. Its states open this file.
 
     Args:
-        config: when it opens, and for how long; None: never.
+        config: the number of failures that opens it, and for how long; None: it never opens.
         clock: seconds that only grow.
 
     Attributes:
-        failures: in a row, so far.
-        on_change: called with the state that a request has brought about.
+        failures: the number of failures in a row.
+        on_change: called with the new state after each change.
     """
 
     def __init__(self, config: Breaker | None, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,25 +53,25 @@ class CircuitBreaker:
 
     @property
     def state(self) -> BreakerState:
-        """Who is let through: everyone (closed), nobody (open), or one request as a trial (half_open)."""
+        """The state: closed, open or half_open."""
         if self._until is None:
             return "closed"
         return "open" if self._clock() < self._until else "half_open"
 
     @property
-    def is_well(self) -> bool:
-        """Nothing is known against the upstream."""
+    def is_healthy(self) -> bool:
+        """Whether the breaker is closed and has counted no failure."""
         return self._until is None and not self.failures
 
     @property
     def open_seconds(self) -> float:
-        """How long it has been open; 0 where it is not."""
+        """The seconds since it opened; 0 if it is not open."""
         if self._until is None or self._config is None:
             return 0.0
         return max(0.0, self._clock() - self._until + self._config.open_for)
 
     def blocked_for(self) -> float | None:
-        """Return how many seconds nobody is let through; None: a request may go."""
+        """Return the seconds until a request may pass; None if one may pass now."""
         if self._until is None:
             return None
         left = self._until - self._clock()
@@ -71,7 +80,7 @@ class CircuitBreaker:
         return TRIAL_SECONDS if self._has_trial else None
 
     def enter(self) -> bool:
-        """Let a request through that is not blocked; is it the trial? Then it has to `leave` at its end."""
+        """Let a request pass; return whether it is a trial, which has to call `leave` when it ends."""
         if self._until is None:
             return False
         self._has_trial = True
@@ -79,22 +88,22 @@ class CircuitBreaker:
         return True
 
     def leave(self) -> None:
-        """The trial is over, whatever it gave."""
+        """End the trial, with any result."""
         self._has_trial = False
 
     def succeeded(self) -> None:
-        """A first event came."""
+        """Close the breaker: the first event of a stream came."""
         self.failures = 0
         if self._until is not None:
             self._until = None
             self.on_change("closed")
 
     def failed(self, *, is_trial: bool) -> None:
-        """A request failed before its first event, through the upstream's fault."""
+        """Count a failure: the upstream failed before its first event."""
         if self._config is None:
             return
         self.failures += 1
         closed = self._until is None and self.failures >= self._config.failures
-        if closed or is_trial:  # what was under way when it opened says nothing new
+        if closed or is_trial:  # requests that were under way when it opened do not count
             self._until = self._clock() + self._config.open_for
             self.on_change("open")

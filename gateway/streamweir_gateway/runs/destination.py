@@ -1,4 +1,4 @@
-"""One upstream of one endpoint, ready to be asked: its requests, what reads its answers, its door."""
+"""One upstream of one endpoint: its requests, the readers of its answers, and its admission."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class Destination:
 
     Attributes:
         config: of the upstream.
-        label: what logs and metrics call it.
-        identity: what sets it apart from the others of its endpoint; nothing to be shown.
-        client: what requests go out through.
-        admission: who may start a stream there.
-        dialects: in which names are looked up.
+        label: the name of the upstream in logs and metrics.
+        identity: its name, or its URL if it has no name; unique at the endpoint, and never shown.
+        client: sends the requests.
+        admission: admits attempts.
+        dialects: the dialects by name.
 
     Args:
-        endpoint: its configuration.
-        upstream: likewise.
+        endpoint: the configuration of the endpoint.
+        upstream: the configuration of the upstream.
         base_url: of the upstream.
-        client: what requests go out through.
+        client: sends the requests.
         admission: shared with the other endpoints of this upstream.
-        dialects: in which names are looked up.
-        via: the gateway's own mark.
-        debug: let redacted details out.
+        dialects: the dialects by name.
+        via: the value of the gateway in the `Via` header.
+        debug: add redacted details to errors.
     """
 
     def __init__(  # noqa: PLR0913 (one keyword for each thing that endpoints share)
@@ -87,7 +87,7 @@ class Destination:
         """Return the upstream's request, without its body.
 
         Raises:
-            NoSuchPath: what the client put into the path would lead somewhere else.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
         return self._outgoing.request(
             incoming.method,
@@ -100,10 +100,10 @@ class Destination:
 
     @property
     def dialect(self) -> Dialect:
-        """What it speaks, where that is known.
+        """The dialect of the upstream.
 
         Raises:
-            UnknownDialectError: it is found out anew for each answer.
+            UnknownDialectError: the dialect is `auto`, and detected for each answer.
         """
         return self.dialects.to_read(self.config.speaks)
 
@@ -111,19 +111,19 @@ class Destination:
         """Return the path that a request of this client goes to, without its query.
 
         Raises:
-            NoSuchPath: what the client put into the path would lead somewhere else.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
         return self._outgoing.path(incoming.path_params)
 
     def dialect_options(self, path: str) -> Mapping[str, Any]:
-        """Return what its dialect lets one choose, for requests to a path."""
+        """Return the options of the upstream's dialect for requests to a path."""
         return self.protocol_options(path).get(self.dialect.name, {})
 
     def reader(self, options: Mapping[str, Options]) -> StreamReader:
-        """Return what reads one answer of this upstream.
+        """Return the reader of one answer of this upstream.
 
         Args:
-            options: by dialect, what it lets one choose.
+            options: the options of each dialect, by its name.
         """
         return StreamReader(
             self.config.speaks,
@@ -134,11 +134,11 @@ class Destination:
         )
 
     def error_reader(self) -> StreamReader:
-        """Return what reads the body of an error status, which may be an error of the dialect."""
+        """Return the reader of the body of an error status, which may be an error event of the dialect."""
         return StreamReader(self.config.speaks, dialects=self.dialects)
 
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
-        """Return what makes a valid stream of the answer to `offer`, for `sink`."""
+        """Return the pipeline that normalises the answer to `offer` for `sink`."""
         sinks = (sink,) if offer.tap is None else (sink, offer.tap)
         normalising = self._normalising
         if offer.lost:
@@ -151,7 +151,7 @@ class Destination:
         return pipeline
 
     def protocol_options(self, target: str) -> Mapping[str, Options]:
-        """Return by dialect what it lets one choose: which of the upstream's paths is asked may settle it.
+        """Return the options of each dialect, by its name; some depend on the path that is asked.
 
         Args:
             target: the upstream's path.
@@ -166,7 +166,7 @@ class Destination:
         return self._outgoing.forwards_cookies
 
     def was_refused_with_credentials(self, status: int, incoming: Incoming) -> bool:
-        """The upstream refused the client's own credentials, so the client gets its 401 or 403."""
+        """Return whether the upstream refused the client's own credentials: its 401 or 403 is passed on."""
         return status in _REFUSED and self._outgoing.passes_credentials(incoming.headers)
 
 
@@ -190,7 +190,7 @@ def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
 def _merged(
     settled: Mapping[str, Mapping[str, Any]], configured: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Put what the file says over what the upstream's path settles."""
+    """Return the options of the upstream's path, replaced by those of the configuration."""
     if not settled or not configured:
         return settled or configured
     return {name: {**settled.get(name, {}), **configured.get(name, {})} for name in {*settled, *configured}}

@@ -1,4 +1,4 @@
-"""An endpoint, ready to serve: its configuration and what follows from it for every request."""
+"""An endpoint: its configuration and the values that are computed from it once for all requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 __all__ = ["WRITABLE", "Endpoint"]
 
 ACCEPT_CHARACTERS: Final = 1024
-"""So much of an Accept header is looked at."""
+"""The most characters of an Accept header that are read."""
 
 _OURS: Final = frozenset(
     {
@@ -45,7 +45,7 @@ _OURS: Final = frozenset(
         *(b"cache-control", b"etag", b"last-modified", b"x-accel-buffering", b"x-request-id"),
     }
 )
-"""What speaks of the body that is written anew, or is set anew."""
+"""Headers that describe the upstream's body, or that the gateway sets itself."""
 
 WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 """Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
@@ -55,16 +55,16 @@ class Endpoint:
     """One path of the gateway.
 
     Attributes:
-        copied: the protocols whose clients get the frames of an upstream that speaks them as they came.
+        copied: the protocols in which frames of the upstream are passed on unchanged, if it speaks them.
 
     Args:
         config: of this endpoint.
-        destinations: to its upstreams, in the order in which they are asked.
-        dialects: in which the protocols of its answers are looked up.
-        debug: let redacted details out.
+        destinations: its upstreams, in the order in which they are asked.
+        dialects: the dialects by name.
+        debug: add redacted details to errors.
         allows_cookies: pages of other origins may send cookies (`cors.credentials`).
-        mapping: makes requests to upstreams of its clients'; None: bodies go through as they came.
-        taps: makers of the taps that each of its streams has.
+        mapping: translates the bodies of requests; None: they are passed on unchanged.
+        taps: functions that make the taps of each stream.
     """
 
     def __init__(
@@ -91,13 +91,13 @@ class Endpoint:
         self._returned = response_selection(config.forward_response_headers)
 
     def _may_be_copied(self, protocol: str) -> bool:
-        """Does nothing here ask for the streams of a protocol to be written in another form?"""
+        """Return whether the configuration lets frames of a protocol pass unchanged."""
         options = self.config.protocol_options.get(protocol, {})
         is_plain = self.config.verbatim and self.config.full_text == "dedupe"
         return is_plain and not self.dialects[protocol].asks_for_another_form(options)
 
     def _default_framing(self, protocol: str) -> str:
-        """What `Accept` leaves open: as the file says, else what clients of the protocol usually read."""
+        """Return the framing for requests whose `Accept` names none: the configured one, or the usual one."""
         framings = [name for name in self.dialects[protocol].framings if name != "lines"]
         return self.config.framing if "framing" in self.config.model_fields_set else [*framings, "sse"][0]
 
@@ -109,11 +109,11 @@ class Endpoint:
         Args:
             scope: of the request.
             request_id: of the answer.
-            protocol: where the request leaves it open, in the place of the first that is offered.
-            framing: likewise, in the place of the one that is usual.
+            protocol: used if the request names none; None: the first that is offered.
+            framing: used if the request names none; None: the usual one.
 
         Raises:
-            Refusal: it asks for a protocol that is not offered.
+            Refusal: the request names a protocol that is not offered.
         """
         headers, query = scope["headers"], scope["query_string"]
         try:
@@ -141,9 +141,9 @@ class Endpoint:
         )
 
     def as_asked(self, incoming: Incoming, body: bytes) -> Incoming:
-        """Return the request with the framing that its body asks for, where its protocol does that.
+        """Return the request with the framing and the names that its body asks for.
 
-        Where it is mapped `stream` is a field of every protocol: false asks for no stream.
+        The field `stream` decides for protocols that have it, and for all protocols if requests are mapped.
         """
         wanted = None
         dialect = self.dialects.to_write(incoming.answers)
@@ -168,17 +168,17 @@ class Endpoint:
         return replace(incoming, framing=self._default[incoming.answers] if wanted else "json")
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:
-        """Return the protocol in which the client of a request would understand a refusal."""
+        """Return the protocol in which a refusal of the request is written; None for the usual envelope."""
         return expected_protocol(
             scope["headers"], scope["query_string"], scope["path"], self.config.answers, self.dialects
         )
 
     def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a stream, or of a folded answer, which the caller may add to."""
+        """Return the headers of a stream or a folded answer, as a new list."""
         return [*_constant_headers(media_type), (REQUEST_ID, incoming.request_id.encode("ascii"))]
 
     def forwarded(self, response: UpstreamResponse) -> list[tuple[bytes, bytes]]:
-        """Return the headers of an upstream's response that the client gets, if they can be written."""
+        """Return the headers of an upstream's response that are passed on and can be written."""
         if self.config.relays_all:
             passed = end_to_end(response.headers, without=_OURS)
             return [header for header in passed if WRITABLE.fullmatch(header[1])]
@@ -193,7 +193,7 @@ def _wants_usage(request: Mapping[str, Any]) -> bool:
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:
-    """Return the protocols with the one in front that is given where a request asks for none."""
+    """Return `answers` with `protocol` first, if it is one of them."""
     return answers if protocol not in answers else (protocol, *answers)
 
 
@@ -201,7 +201,7 @@ _USUAL_ACCEPTS: Final = frozenset(
     {"", "*/*", "application/json", "text/event-stream", "application/x-ndjson", "text/event-stream, */*"}
     | {"application/json, text/event-stream"}
 )
-"""What nearly all clients send; what another one sends is nobody else's affair, and is not kept."""
+"""The Accept headers of nearly all clients, whose results are cached. Others are not, to bound the cache."""
 
 
 def _framing(accept: str, default: Any) -> str:

@@ -1,8 +1,8 @@
-"""Ending what a task waits for, from outside of it and with a cause that the caller keeps.
+"""Interruption of a waiting task from outside.
 
-As `asyncio.timeout` does it: the task is cancelled, and the cancellation is taken back where the waiting
-ends, so that one that comes from elsewhere goes on its way. Unlike a cancel scope it costs nothing while
-nobody interrupts, and a task that never waits gets it at its next step all the same.
+It works like `asyncio.timeout`: the task is cancelled, and at the end of the block the cancellation is turned
+into `Interrupted`. Cancellations that come from elsewhere pass through. A block that is not interrupted costs
+nothing, unlike a cancel scope, and a task that does not wait is interrupted when it waits next.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["Interrupted", "InterruptibleWait"]
 
 
 class Interrupted(Exception):
-    """What was waited for is not waited for any longer."""
+    """The block was interrupted; the caller of `interrupt` knows why."""
 
 
 class InterruptibleWait:
-    """A `with` block in the task that makes it, which `interrupt` leaves by `Interrupted`.
+    """A `with` block that `interrupt` ends by raising `Interrupted` in it.
 
-    The block may be entered any number of times, not within itself.
+    It belongs to the task that makes it. It may be entered again, but not within itself.
     """
 
     __slots__ = ("_is_open", "_outer", "_sent", "_task")
@@ -36,11 +36,11 @@ class InterruptibleWait:
 
     @property
     def is_pending(self) -> bool:
-        """The block has been interrupted and not left yet."""
+        """Whether the block has been interrupted and not left yet."""
         return self._sent > 0
 
     def interrupt(self) -> None:
-        """End the block's waiting; nothing happens outside of it, nor from within its own task."""
+        """Interrupt the block. Does nothing if the task is not in the block, or is the caller."""
         if self._is_open and asyncio.current_task() is not self._task:
             self._sent += 1
             self._task.cancel()

@@ -1,4 +1,4 @@
-"""A live run on its way to the client that asked for it."""
+"""The delivery of a live run to the client that asked for it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["LiveDelivery"]
 
 
 class LiveDelivery(Delivery):
-    """An `Audience` of one client, which is sent the events as they come.
+    """The `Audience` of a run that has one client.
 
     Attributes:
         supervisor: watches over the client.
 
     Args:
-        endpoint: what was called.
+        endpoint: the called endpoint.
         incoming: the client's request.
         client: gets the response.
-        run: what is delivered.
+        run: the supervisor of the run.
     """
 
     __slots__ = ("_endpoint", "_forwarded", "_incoming", "_run", "supervisor")
@@ -55,11 +55,11 @@ class LiveDelivery(Delivery):
         self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
 
     def watch(self) -> None:
-        """Look out for the client's leaving, and for what ends the run from outside."""
+        """Drop the client when it leaves, and limit the rest when the run is ended from outside."""
         self._run.on_stop = self._limit_rest
         self.supervisor.watch(self)
 
-    # What the run calls
+    # Called by the run
 
     def open_sink(
         self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
@@ -81,37 +81,42 @@ class LiveDelivery(Delivery):
         return writer
 
     def forward_headers(self, response: UpstreamResponse) -> None:
-        """Give the client the headers that it may have, unless its own have left."""
+        """Add the forwarded headers of the upstream's response, unless the headers have been sent."""
         config = self._endpoint.config
         if (config.forward_response_headers or config.relays_all) and not self.is_started:
             self._forwarded += self._endpoint.forwarded(response)
 
     async def send(self) -> None:
-        """Send what was written, as soon as the client takes it; drop a client that has left."""
+        """Send the bytes of the sink; drop the client if it has left."""
         try:
             await super().send()
         except OSError:
             self.supervisor.drop("client_gone")
 
-    # What the exchange calls
+    # Called by the exchange
 
     async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Send what is left, and end the response; see `Delivery`.
+        """Send the rest and end the response; see `Delivery`.
 
         Raises:
-            ClientGone: the server says so.
+            ClientGone: the client has left.
         """
         try:
             await super().finish(error, failure)
         except OSError as gone:
             raise ClientGone from gone
 
-    def settle(self, sink: EventSink) -> None:
-        """Let the client have what was written to `sink`, of all that were opened."""
+    def choose_sink(self, sink: EventSink) -> None:
+        """Choose one of the sinks that were opened; the client gets its bytes."""
         self.sink = cast("Writer", sink)
 
     def note_in(self, record: RequestRecord, *, events: int) -> None:
-        """Complete `record` with what the client was sent, of a stream of so many events."""
+        """Complete `record` with the facts about the response.
+
+        Args:
+            record: of the request.
+            events: the number of events of the stream.
+        """
         record.answers, record.framing = self._incoming.answers, self.sink.framing
         record.status = self.status if self.is_started else None
         record.bytes_out = self.bytes
@@ -119,7 +124,7 @@ class LiveDelivery(Delivery):
         record.lost = self.sink.unsupported.total()
 
     def _write_to(self, writer: Writer, write_timeout: float | None) -> None:
-        """Let `writer` write from here on, for a client that may take nothing for `write_timeout` seconds."""
+        """Replace the sink, and the time in seconds for which the client may take nothing."""
         self.sink = writer
         if self.is_started:
             writer.begin_body()
@@ -131,6 +136,6 @@ class LiveDelivery(Delivery):
         return [*own, *encoded_headers(self.sink.headers), *self._forwarded]
 
     def _limit_rest(self) -> None:
-        """The run has been ended from outside: the client may not take for ever for the rest."""
+        """Limit the time that the client has for the rest: the run was ended from outside."""
         write = self.clock.write
         self.supervisor.limit_rest(LEFT_SECONDS if write is None else write)

@@ -1,8 +1,11 @@
-"""The streams under way in a process: counted, ended when it stops, and open to listeners.
+"""The streams under way in a process: they are counted, ended at a drain, and can be watched.
 
-opened    there is a request that may become a stream; nobody is told of it
-live      an upstream is asked for the first time: watchers are called, taps are made
-closed    the stream is over: `on_end` callbacks are called, taps are finished
+state    entered by                                  what happens
+──────   ─────────────────────────────────────────   ─────────────────────────────────────────────────
+opened   `LiveStreams.open`, a request that may      nothing
+         become a stream
+live     the first attempt                           watchers are called, taps are made
+closed   `close`                                     `on_end` callbacks are called, taps are finished
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ logger = logging.getLogger("streamweir.gateway")
 
 
 class UnderWay(Protocol):
-    """Supervises a stream, or a relayed exchange."""
+    """The supervisor of a stream or of a relayed exchange."""
 
     def leave_upstream(self, stop: Stop) -> None:
         """End the stream properly."""
@@ -37,7 +40,7 @@ class LiveStreams:
     """The streams and relayed exchanges of a process.
 
     Attributes:
-        draining: no new requests are taken.
+        draining: whether new requests are refused.
     """
 
     def __init__(self) -> None:
@@ -57,13 +60,13 @@ class LiveStreams:
 
         Args:
             record: of the request.
-            scope: of the request, for those who make taps.
-            makers: of the taps that every stream of the application has.
+            scope: of the request, for the makers of taps.
+            makers: functions that make the taps of every stream.
         """
         return LiveStream(self, record, scope, makers)
 
     def began(self, stream: LiveStream) -> None:
-        """Call the watchers with a stream that is live."""
+        """Call the watchers with a stream that became live."""
         for on_begin in self._watchers:
             try:
                 on_begin(stream)
@@ -75,15 +78,15 @@ class LiveStreams:
         self._running.add(supervisor)
 
     def discard(self, supervisor: UnderWay) -> None:
-        """Count a stream or an exchange no longer."""
+        """Stop counting a stream or an exchange."""
         self._running.discard(supervisor)
 
     def refuse(self) -> None:
-        """Take no new requests."""
+        """Refuse new requests from now on."""
         self.draining = True
 
     def drain(self) -> None:
-        """End every stream under way, properly."""
+        """End every stream under way with a proper end."""
         self.draining = True
         for supervisor in tuple(self._running):
             supervisor.leave_upstream(error_info("GATEWAY_DRAINING"))
@@ -92,11 +95,11 @@ class LiveStreams:
 class LiveStream:
     """One stream of one request, through all attempts at it. Its states open this file.
 
-    The taps get the events that the client gets: those of an attempt are held until its first event has come,
-    and dropped with the attempt if another one follows.
+    The taps get the same events as the client: those of an attempt are held until its first event has come,
+    and are dropped if another attempt follows.
 
     Attributes:
-        record: of the request, as far as it is known.
+        record: of the request; filled in during the stream.
         reader: reads the answer of the present attempt; None before the first.
         pipeline: makes the events of the present attempt; None before the first.
     """
@@ -128,10 +131,10 @@ class LiveStream:
         self._supervisor: UnderWay | None = None
         self._on_end: list[Callable[[], None]] = []
 
-    # For those who listen
+    # For watchers and taps
 
     def add_tap(self, tap: EventTap) -> None:
-        """Let `tap` follow the stream, which is live, from its next event on."""
+        """Add a tap to the live stream; it gets the events from the next one on."""
         assert self._taps is not None, "a stream that is live"
         self._taps.add(tap)
         if self._sink is None and self.reader is not None and self.pipeline is not None:
@@ -144,12 +147,12 @@ class LiveStream:
     # For the run
 
     def supervise(self, supervisor: UnderWay) -> None:
-        """Count the stream as one under way, which `supervisor` can end."""
+        """Count the stream as under way; `supervisor` ends it at a drain."""
         self._supervisor = supervisor
         self._streams.add(supervisor)
 
     def begin(self, reader: StreamReader, pipeline: Pipeline) -> TapSink | None:
-        """Follow another attempt, before its first event; return the sink of the taps, if there are any."""
+        """Begin another attempt, before its first event; return the sink of the taps, if there are any."""
         is_first = self._taps is None
         self.reader, self.pipeline, self._sink = reader, pipeline, None
         if self._taps is None:
@@ -161,23 +164,23 @@ class LiveStream:
         return self._sink
 
     def attempt_began(self, attempt: int, upstream: str) -> None:
-        """Show the taps that an upstream is asked."""
+        """Tell the taps that an upstream is asked."""
         if self._taps:
             self._taps.call(lambda tap: tap.attempt_began(attempt, upstream))
 
     def attempt_ended(self, attempt: int, code: str | None) -> None:
-        """Show the taps that an attempt is over."""
+        """Tell the taps that an attempt has ended."""
         if self._taps:
             self._taps.call(lambda tap: tap.attempt_ended(attempt, code))
 
     def choose(self, sink: TapSink | None) -> None:
-        """Show the taps the events of the attempt with this sink, which the client gets."""
+        """Give the taps the events of the attempt that the client gets."""
         self._sink = sink or self._sink
         if self._sink is not None:
             self._sink.release()
 
     def close(self) -> None:
-        """End the stream for those who listen."""
+        """Finish the taps and call the callbacks: the stream has ended."""
         if self._supervisor is not None:
             self._streams.discard(self._supervisor)
         self.choose(None)

@@ -1,4 +1,4 @@
-"""One path before several upstreams: the model that a client names in its request chooses.
+"""One path for several upstreams: the model that a request names chooses the upstream.
 
 Source: the configuration contract (`models`).
 """
@@ -26,10 +26,10 @@ class ModelProxy(Proxy):
     """The ASGI endpoint of one path whose requests name a model.
 
     Args:
-        endpoints: by model, what is called; at least one.
-        streams: where those under way are kept.
-        bodies: what request bodies may hold.
-        observer: is told of requests.
+        endpoints: the endpoint of each model; at least one.
+        streams: the streams of the process.
+        bodies: reads and bounds request bodies.
+        observer: gets the records of requests.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ModelProxy(Proxy):
         }
 
     async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        """Read the body, which says what is called."""
+        """Read the body, and call the endpoint of the model that it names."""
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
             with refusals():

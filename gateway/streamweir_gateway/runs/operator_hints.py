@@ -1,7 +1,6 @@
-"""What an operator is told of an upstream that did not give what was expected of it.
+"""Hints for the operator about an upstream that failed: the field `hint` of the log line.
 
-Written when a run is over, into the field `hint` of its log line. Nothing of the answer is in it, and of a
-redirect's target neither credentials nor query.
+A hint has nothing of the answer's text, and neither the credentials nor the query of a redirect's target.
 
 Source: the configuration contract ("When a stream is not understood").
 """
@@ -44,7 +43,7 @@ _ADVICE: Final = {
 
 
 def about_status(response: UpstreamResponse) -> str:
-    """Return what an error status or a redirect says."""
+    """Return the hint for an error status or a redirect."""
     status = response.status
     if status == 200:
         kind = b"".join(response.values_of("content-type")[:1]).decode("latin-1").partition(";")[0]
@@ -58,7 +57,7 @@ def about_status(response: UpstreamResponse) -> str:
 def about_cookies(
     response: UpstreamResponse, headers: HeaderList, *, forwards_cookies: bool, allows_cookies: bool
 ) -> str | None:
-    """Return what lets cookies through, where a request was refused that may have needed them; else None.
+    """Return how to forward cookies, if a refused request may have needed them; None otherwise.
 
     Args:
         response: the refusal of the upstream.
@@ -98,7 +97,7 @@ def _target(response: UpstreamResponse) -> str:
 
 
 def about_failure(failure: UpstreamFailure) -> str | None:
-    """Return why there is no answer; None where the answer itself says more."""
+    """Return why there is no answer; None if the answer itself is more exact."""
     match failure:
         case NotConnected():
             return _about_connection(failure)
@@ -129,7 +128,7 @@ def _about_connection(failure: UpstreamFailure) -> str:
 
 
 def about_breaker(breaker: CircuitBreaker) -> str:
-    """Return since when nobody is let through."""
+    """Return since when the breaker is open."""
     return (
         f"the breaker has been open for {format_duration(round(breaker.open_seconds))}"
         f", after {breaker.failures} failures in a row"
@@ -137,5 +136,5 @@ def about_breaker(breaker: CircuitBreaker) -> str:
 
 
 def about_stop(info: ErrorInfo | None) -> str:
-    """Return why an attempt was given up, in short."""
+    """Return in a few words why an attempt was given up."""
     return "no event came" if info is None else info.reason.replace("_", " ")

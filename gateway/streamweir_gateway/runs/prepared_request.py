@@ -1,4 +1,4 @@
-"""What a client asks for, ready to be sent to an upstream."""
+"""A client's request, ready to be sent to an upstream."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["PreparedRequest"]
 
 
 class PreparedRequest(NamedTuple):
-    """One request of a client, as the upstreams of its endpoint are to get it.
+    """A client's request in the form for the upstreams of its endpoint.
 
     Attributes:
-        incoming: the client's request, but for its body.
-        request: the one to the first upstream, without its body.
+        incoming: the client's request without its body.
+        request: to the first upstream, without its body.
         body: of the client's request.
-        offers: what each upstream is sent, in the order in which they are asked.
-        opened: the first upstream's response, where it has been asked already.
-        warnings: of this request, sent right after `session_start`.
+        offers: the request for each upstream, in the order in which they are asked.
+        opened: the response of the first upstream, if it has been asked already; else None.
+        warnings: sent right after `session_start`.
     """
 
     incoming: Incoming

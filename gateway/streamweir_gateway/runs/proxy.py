@@ -1,7 +1,7 @@
-"""One request: the client's body to the upstream, the upstream's stream to the client.
+"""The ASGI endpoint that sends a client's request to an upstream and the upstream's stream to the client.
 
-A plain ASGI endpoint. Every way out leaves a valid stream or an HTTP status with an envelope; where the
-client has left, nothing.
+Every request is answered with a valid stream, or with an HTTP status and an error envelope, unless the client
+has left.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Proxy:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
         if scope["method"] == "GET" and header_values(scope["headers"], b"last-event-id"):
-            # An EventSource that reconnects after the end: only this status stops it.
+            # An EventSource reconnects after the end of a stream, and only this status stops it.
             record.status = 204
             await send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])
             return
@@ -85,7 +85,7 @@ class Proxy:
         await self._take(scope, receive, send, record)
 
     async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        """Read the body, when nothing else is wrong, and answer the request."""
+        """Check the head of the request, read the body, and answer."""
         incoming, request = self._asked_before_body(scope, record)
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
@@ -106,10 +106,10 @@ class Proxy:
     async def answer_whole(
         self, body: RequestBody, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
-        """Answer a request whose body has been read; who has read it releases it.
+        """Answer a request whose body has been read. The caller releases the body.
 
         Raises:
-            Refusal: it is not to be served.
+            Refusal: the request is not served.
         """
         incoming, request = self._asked_before_body(scope, record)
         await self._answer_body(incoming, request, body, scope, receive, send, record)
@@ -126,7 +126,7 @@ class Proxy:
     ) -> None:
         endpoint = self._endpoint
         incoming = endpoint.as_asked(incoming, body.data)
-        self._check_draining()  # a body may take its time, and nobody would end what begins now
+        self._check_draining()  # again: a drain that began while the body came would not end this stream
         offers = _offers(endpoint, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
@@ -137,21 +137,21 @@ class Proxy:
     async def _answer(
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
-        """Run what is asked for, and deliver it."""
+        """Run the request, and deliver the stream."""
         client = ConnectedClient(scope, receive, send)
         live = self._streams.open(record, scope, self._endpoint.taps)
         try:
             exchange = ProxyExchange(
                 self._endpoint, prepared, client=client, live=live, record=record, observer=self._observer
             )
-            take_ownership(scope)  # what follows ends properly by itself
+            take_ownership(scope)  # the stream ends properly by itself from here on
             await exchange.run()
         finally:
             live.close()
 
     def _check_method(self, scope: Scope) -> None:
         methods = self._endpoint.config.methods
-        if scope["method"] not in methods:  # HEAD, which a router takes for a kind of GET
+        if scope["method"] not in methods:  # a router lets HEAD pass as a kind of GET
             raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(methods)})
 
     def _check_draining(self) -> None:
@@ -160,7 +160,7 @@ class Proxy:
 
 
 def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamRequest:
-    """Return the first upstream's request but for its body, which is read when nothing else is wrong."""
+    """Return the request to the first upstream without its body, which is read after all checks."""
     try:
         return destination.request(incoming)
     except NoSuchPath as error:
@@ -168,7 +168,7 @@ def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamR
 
 
 def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
-    """Return what each upstream is sent."""
+    """Return the request body for each upstream."""
     if endpoint.mapping is None:
         return dict.fromkeys(endpoint.destinations, NO_OFFER)
     with refusals():
@@ -177,7 +177,7 @@ def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mappin
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Refuse a client's request that cannot be read or written."""
+    """Turn an error in a client's request into a refusal."""
     try:
         yield
     except RequestError as error:

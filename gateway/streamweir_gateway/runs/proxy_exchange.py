@@ -1,4 +1,4 @@
-"""One client's request: a run for it, and the delivery of what comes of it."""
+"""One client's request: the run for it, and the delivery of the run's stream."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ __all__ = ["ProxyExchange"]
 
 
 class ProxyExchange:
-    """A run whose one reader is the client that asked for it.
-
-    It is made in the task that runs it.
+    """A run and its delivery to the client that asked for it. It is made in the task that runs it.
 
     Attributes:
-        supervisor: of the run; ends it.
+        supervisor: of the run; it can end the run.
 
     Args:
-        endpoint: what was called.
+        endpoint: the called endpoint.
         prepared: the client's request.
         client: gets the response.
-        live: the stream, for those who listen to it; the caller closes it.
-        record: is completed.
-        observer: is told of attempts.
+        live: the stream for watchers and taps; the caller closes it.
+        record: of the request; completed here.
+        observer: gets reports of attempts.
     """
 
     __slots__ = ("_delivery", "_record", "_run", "supervisor")
@@ -66,13 +64,13 @@ class ProxyExchange:
         """Deliver the stream to its end.
 
         Raises:
-            Refusal: no upstream could be asked, for all are busy; nothing has been sent.
+            Refusal: all upstreams are busy; nothing has been sent.
         """
         supervisor, client = self.supervisor, self._delivery.supervisor
         try:
             self._delivery.watch()
             await self._run.run()
-            supervisor.clock.is_busy = True  # from here on only the client's leaving ends it
+            supervisor.clock.is_busy = True  # no clock of the upstream runs any longer
             with supervisor.waiting:
                 await self._finish()
         except (ClientGone, Interrupted):
@@ -86,18 +84,18 @@ class ProxyExchange:
 
     async def _finish(self) -> None:
         attempt = self._run.attempt
-        self._delivery.settle(attempt.sink)
+        self._delivery.choose_sink(attempt.sink)
         await self._delivery.finish(attempt.stream.pipeline.error, attempt.reported)
 
     def _complete_record(self) -> None:
-        """Complete the record, but for a request that is refused."""
+        """Complete the record, unless the request is refused."""
         attempt, record = self._run.attempt, self._record
         if attempt.refused:
             return
         pipeline, dropped = attempt.stream.pipeline, self._delivery.supervisor.dropped
-        events = pipeline.position.written  # without an end that nobody is sent
+        events = pipeline.position.written  # before an end that is not sent
         if attempt.stream.settle():
-            dropped = None  # it has had all of the answer
+            dropped = None  # the client has the whole answer
         if not pipeline.ended:
             attempt.stream.cancel(dropped or "cancelled")
         self._run.complete(record, dropped=dropped)

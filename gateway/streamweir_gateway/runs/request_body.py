@@ -1,4 +1,4 @@
-"""The bodies of clients' requests, which all together have a bound.
+"""The bodies of clients' requests, bounded one by one and all together.
 
 Source: the configuration contract (`limits.request_bytes`, `server.body_bytes`).
 """
@@ -24,11 +24,11 @@ _RETRY_AFTER: Final = {"Retry-After": "1"}
 
 
 class RequestBodies:
-    """Those of one process.
+    """The request bodies of one process.
 
     Attributes:
-        max_bytes: what they may hold at once.
-        held_bytes: what they hold.
+        max_bytes: the most bytes of all bodies together.
+        held_bytes: the bytes of all bodies now.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -36,16 +36,16 @@ class RequestBodies:
         self.held_bytes = 0
 
     async def read(self, scope: Scope, receive: Receive, limit: int) -> RequestBody:
-        """Return the whole body of a request, to be released by who gets it.
+        """Return the whole body of a request. The caller releases it.
 
-        Only what has come is counted: who announces much and sends little takes nobody's room.
+        Only bytes that have come are counted, not those that `Content-Length` announces.
 
         Args:
-            limit: its largest size, in bytes.
+            limit: the most bytes of this body.
 
         Raises:
-            Refusal: it is larger, there is no room for it, or the server takes no more of it.
-            ClientGone: it did not come whole.
+            Refusal: the body is too large, alone or with the others, or the server refused it.
+            ClientGone: the client left before the end of the body.
         """
         self._check(_announced(scope), limit)
         connection, body, read = ClientConnection.of(scope), RequestBody(self), BytesIO()
@@ -70,10 +70,10 @@ class RequestBodies:
 
 
 class RequestBody:
-    """One of them.
+    """The body of one request.
 
     Attributes:
-        data: once it is whole; nothing after `release`.
+        data: the whole body; empty after `release`.
     """
 
     __slots__ = ("_bodies", "_held_bytes", "data")
@@ -85,23 +85,23 @@ class RequestBody:
 
     @classmethod
     def sent(cls) -> RequestBody:
-        """Return that of a request which has been sent on without being held."""
+        """Return the body of a request that has been passed on without being kept."""
         return cls(RequestBodies(0))
 
     def grow(self, size: int) -> None:
-        """So much more of it has come."""
+        """Count `size` more bytes."""
         self._held_bytes += size
         self._bodies.held_bytes += size
 
     def release(self) -> None:
-        """Let go of it: nobody asks for it any longer."""
+        """Free the bytes: the body is not needed any longer."""
         self._bodies.held_bytes -= self._held_bytes
         self._held_bytes = 0
         self.data = b""
 
 
 def request_object(body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object that a body is; an empty one where it is none."""
+    """Return the body as a JSON object; an empty one if it is something else."""
     try:
         found = parse_json(body)[0] if body else None
     except MalformedEvent:
@@ -113,8 +113,8 @@ async def next_piece(receive: Receive, connection: ClientConnection) -> tuple[by
     """Return the next piece of a body, and whether more follow.
 
     Raises:
-        Refusal: the server takes no more of it.
-        ClientGone: it did not come whole.
+        Refusal: the server refused the body.
+        ClientGone: the client left before the end of the body.
     """
     message = await receive()
     if connection.refused is not None:
@@ -125,6 +125,6 @@ async def next_piece(receive: Receive, connection: ClientConnection) -> tuple[by
 
 
 def _announced(scope: Scope) -> int:
-    """Return the size that the request names, 0 where it names none."""
+    """Return the `Content-Length` of the request; 0 if it has none."""
     lengths = [length for length in header_values(scope["headers"], b"content-length") if length.isdigit()]
     return max((int(length[:20]) for length in lengths), default=0)

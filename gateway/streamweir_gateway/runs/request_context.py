@@ -1,4 +1,4 @@
-"""What all attempts of one request share."""
+"""The values that all attempts of one request share."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["RequestContext"]
 
 
 class RequestContext:
-    """What all attempts of one request share.
+    """The values that all attempts of one request share.
 
     Attributes:
-        endpoint: what was called.
-        incoming: the client's request, but for its body.
+        endpoint: the called endpoint.
+        incoming: the client's request without its body.
         body: of the client's request; released at the commit point.
-        offers: what each upstream is sent, in the order in which they are asked.
+        offers: the request for each upstream, in the order in which they are asked.
         audience: gets the events.
         supervisor: of the run.
-        live: the stream, for those who listen to it.
-        record: is completed.
-        observer: is told of attempts.
-        opened: the first upstream's response, where it has been asked already.
-        warnings: of this request, sent right after `session_start`.
+        live: the stream for watchers and taps.
+        record: of the request; completed by the attempts.
+        observer: gets reports of attempts.
+        opened: the response of the first upstream, if it has been asked already; else None.
+        warnings: sent right after `session_start`.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class RequestContext:
         self.record = record
         self.observer = observer
 
-    def let_go(self) -> None:
-        """Nothing is going to be sent to an upstream any longer."""
+    def release_request(self) -> None:
+        """Free the request: no upstream will be asked any longer."""
         self.body.release()
         self.offers = {}

@@ -14,6 +14,6 @@ _LONGEST: Final = 256
 
 
 def requested_model(request: Mapping[str, Any]) -> str | None:
-    """Return the model that a request names; None where it names none."""
+    """Return the model that a request names; None if it names no model."""
     model = request.get("model")
     return model if isinstance(model, str) and 0 < len(model) <= _LONGEST else None

@@ -1,4 +1,4 @@
-"""What an upstream's response is before a byte of it is decoded: a stream, or a failure.
+"""Classification of an upstream's response before its body is decoded: a stream or a failure.
 
 Source: the standard protocol 1.1, section 5.
 """
@@ -28,7 +28,7 @@ __all__ = ["classify_response", "first_answer"]
 
 ERROR_BODY_BYTES: Final = 64 << 10
 ERROR_BODY_SECONDS: Final = 2.0
-"""An error's body is read for its cause, but nobody waits long for it: the status says enough."""
+"""The longest time for which the body of an error is read; the status is enough without it."""
 
 _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"video"})
 
@@ -36,13 +36,13 @@ _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"vide
 async def classify_response(
     response: UpstreamResponse, *, reader: Callable[[], StreamReader], client_credentials: bool, debug: bool
 ) -> ErrorInfo | None:
-    """Return why `response` cannot become a stream; None if it can, its body unread.
+    """Return the failure that `response` is; None if it can be a stream, whose body has not been read then.
 
     Args:
         response: of the upstream.
-        reader: makes what reads the upstream's dialect, which its errors may be in.
-        client_credentials: the upstream was asked with the client's own: a 401 or 403 is handed on.
-        debug: add the upstream's own words, redacted.
+        reader: makes a reader of the upstream's dialect, for errors that are written in it.
+        client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
+        debug: add the redacted text of the upstream.
     """
     if response.status == 200:
         return None if _may_be_stream(response) else error_info("UPSTREAM_INVALID_RESPONSE")
@@ -60,14 +60,14 @@ async def first_answer(
     client_credentials: bool,
     debug: bool,
 ) -> ErrorInfo | None:
-    """Return why the answer to a first request of an attempt ends it; None if it was taken.
+    """Return the failure that the answer to a first request is; None if it was read.
 
     Args:
         response: to a request before the last one.
-        sequence: of the attempt; takes of the answer what later requests need.
-        reader: makes what reads the upstream's dialect, which its errors may be in.
-        client_credentials: the upstream was asked with the client's own: a 401 or 403 is handed on.
-        debug: add the upstream's own words, redacted.
+        sequence: of the attempt; keeps the values of the answer that later requests need.
+        reader: makes a reader of the upstream's dialect, for errors that are written in it.
+        client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
+        debug: add the redacted text of the upstream.
     """
     body = bytearray()
     while len(body) <= MAX_ANSWER_BYTES and (data := await response.read()):
@@ -83,7 +83,7 @@ async def first_answer(
 
 
 def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
-    """What is wrong with an answer whose status is none of an error: what it says itself, if it does."""
+    """Return the failure in an answer whose status is no error; the error that it reports, if any."""
     refused = error_info("UPSTREAM_INVALID_RESPONSE")
     info = _refined(refused, 0, body, reader)
     return info if info.code != "UPSTREAM_ERROR" or _error_of_dialect(body, reader) else refused
@@ -97,7 +97,7 @@ def _info_of_error(
     client_credentials: bool,
     debug: bool,
 ) -> ErrorInfo:
-    """What an error status means, and the body with it."""
+    """Return the failure that an error status and its body mean."""
     retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
     info = _refined(info, response.status, body, reader)
@@ -114,7 +114,7 @@ def _retry_after(response: UpstreamResponse) -> str | None:
 
 
 def _may_be_stream(response: UpstreamResponse) -> bool:
-    """Is this type no reason to look away? HTML is left to the framing: some servers say so of everything."""
+    """Return whether the content type can be that of a stream. HTML can: some servers always send it."""
     types = response.values_of("content-type")
     return not types or types[0].partition(b"/")[0].strip().lower() not in _NO_STREAM
 
@@ -131,7 +131,7 @@ async def _error_body(response: UpstreamResponse) -> bytes:
 
 
 def _refined(info: ErrorInfo, status: int, body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
-    """Let the body say more than the status, as far as the status leaves it open."""
+    """Return the failure of the status, refined by the body if the status leaves the cause open."""
     if (error := _error_of_dialect(body, reader)) is not None:
         return _with_error(info, error, status)
     message, code = error_in_body(_json_of(body))
@@ -157,7 +157,7 @@ def _with_error(info: ErrorInfo, error: Error, status: int) -> ErrorInfo:
 
 
 def _error_of_dialect(body: bytes, make_reader: Callable[[], StreamReader]) -> Error | None:
-    """Return the error that `body` is in the upstream's own dialect, if it is that and nothing else."""
+    """Return the error event that the whole `body` is in the upstream's dialect; None if it is not."""
     if not body.strip():
         return None
     reader = make_reader()
@@ -180,7 +180,7 @@ def _json_of(body: bytes) -> object:
 
 
 def _details(status: int, body: bytes) -> dict[str, object]:
-    """Return the upstream's own words, redacted; JSON value by value, for escapes hide what a text holds."""
+    """Return the redacted body. JSON is redacted value by value, since escapes would hide secrets."""
     value = _json_of(body)
     if isinstance(value, dict | list):
         return {"upstream_status": status, "upstream_details": redact_value(value)}

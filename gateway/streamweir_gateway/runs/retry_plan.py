@@ -1,4 +1,4 @@
-"""Which upstream is asked next, and after how long, while no event has come from any.
+"""The order in which upstreams are asked, and the waits between attempts, until the first event.
 
 Source: the configuration contract (`retries`, an endpoint's list of upstreams).
 """
@@ -16,16 +16,16 @@ from streamweir_gateway.runs.destination import Destination
 __all__ = ["Failure", "RetryPlan"]
 
 LONGEST_RETRY_AFTER: Final = 10.0
-"""Seconds; an upstream that asks for more is not waited for."""
+"""Seconds; a longer `Retry-After` of an upstream is not waited for."""
 
 LONGEST_BACKOFF: Final = 10.0
-"""Seconds that doubling leads to at most, where the first wait is not longer itself."""
+"""The longest wait in seconds after doubling, unless the first wait is longer."""
 
 LOOP_STATUS: Final = 508
 """Loop Detected. Source: RFC 5842, section 7.2."""
 
 JITTER: Final = 0.25
-"""Up to this share of a wait is added to it, so that many who failed at once do not come back at once."""
+"""Up to this share of a wait is added at random, so that requests do not retry at the same time."""
 
 
 _ERRORS: Final = 400
@@ -37,20 +37,20 @@ _UPSTREAMS_FAULT: Final = frozenset(
 
 
 class Failure(NamedTuple):
-    """Why an attempt ended before its first event."""
+    """The failure of an attempt that ended before its first event."""
 
     info: ErrorInfo | None
-    """What may be told of it; None: the upstream had as many streams as are allowed."""
+    """The failure as clients see it; None: the upstream had too many streams."""
     status: int | None = None
-    """Of the upstream's response, where there was one."""
+    """The status of the upstream's response; None if there was none."""
     was_asked: bool = True
-    """False: the request stayed here, because of the breaker or of `max_streams`."""
+    """False: the breaker or `max_streams` kept the request here."""
     was_connected: bool = True
-    """False: no connection came about, so the upstream certainly did nothing."""
+    """False: there was no connection, so the upstream has certainly done nothing."""
 
     @property
     def weight(self) -> int:
-        """How much it says to the client: the upstream's own failures most."""
+        """The rank of the failure: the client gets the highest. Failures of upstreams rank above ours."""
         return 0 if self.info is None else 2 if self.was_asked else 1
 
     @property
@@ -61,14 +61,14 @@ class Failure(NamedTuple):
         return self.info is not None and self.info.code in _UPSTREAMS_FAULT
 
     def is_in(self, kinds: Collection[int | str]) -> bool:
-        """Is it one of those after which the same upstream is asked again?"""
+        """Return whether the same upstream is asked again after this failure."""
         if not self.was_asked:
             return False
         return self.status in kinds or (not self.was_connected and "connect" in kinds)
 
 
 class RetryPlan:
-    """The way of one request through its upstreams: each as often as it may be asked, then the next."""
+    """The attempts of one request: each upstream as often as configured, then the next one."""
 
     __slots__ = ("_destinations", "_index", "_tries")
 
@@ -79,21 +79,21 @@ class RetryPlan:
 
     @property
     def destination(self) -> Destination:
-        """The one to be asked."""
+        """The upstream of the present attempt."""
         return self._destinations[self._index]
 
     @property
     def is_last(self) -> bool:
-        """Whatever comes of this attempt, none can follow it."""
+        """Whether no attempt can follow the present one."""
         return (
             self._index + 1 == len(self._destinations)
             and self._tries >= self.destination.config.retries.attempts
         )
 
-    def go_on(self, failure: Failure) -> float | None:
+    def advance(self, failure: Failure) -> float | None:
         """Move on to the next attempt; return the seconds to wait before it, or None if there is none.
 
-        An upstream answers 508 to a request that has come back to it: asking again would begin the circle.
+        After status 508 (loop detected) no other attempt follows.
         """
         if failure.status == LOOP_STATUS:
             return None
@@ -110,9 +110,9 @@ class RetryPlan:
 
 
 def seconds_before(tries: int, retries: Retries, info: ErrorInfo | None) -> float | None:
-    """Return how long to wait after so many tries: the backoff, or the upstream's own wish if that is longer.
+    """Return the seconds to wait after `tries` attempts: the backoff, or `Retry-After` if that is longer.
 
-    None where it wishes for too much.
+    None if `Retry-After` is too long.
     """
     longest = max(LONGEST_BACKOFF, retries.backoff)
     backoff: float = min(longest, retries.backoff * 2.0 ** min(tries - 1, 30))

@@ -1,4 +1,4 @@
-"""One run: upstreams are asked until one has begun its stream, which is read to its end."""
+"""One run: asks upstreams until one begins a stream, and reads that stream to its end."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["Run"]
 
 _STOPPED: Final = frozenset({"cancelled", "client_gone", "slow_client"})
-"""Reasons of a run that was ended on purpose: the upstream is not to blame for what is missing."""
+"""Reasons of a run that was ended on purpose, for which there is no hint about the upstream."""
 
 
 class Run:
-    """Asks one upstream after the other until one has begun its stream, and reads that.
+    """Asks one upstream after the other until one begins a stream, and reads it.
 
     Attributes:
-        attempt: the one that counts, as far as that is known.
+        attempt: the present attempt; at the end the one whose result the client gets.
 
     Args:
         context: of the request.
-        request: the one to the first upstream, without its body.
+        request: to the first upstream, without its body.
     """
 
     __slots__ = ("_context", "_failed", "_plan", "attempt")
@@ -44,11 +44,11 @@ class Run:
         self.attempt = self._next_attempt(request)
 
     async def run(self) -> None:
-        """Read the stream to its end, all of which has been written then to the sink of `attempt`.
+        """Read the stream to its end. The last events are in the sink of `attempt` then.
 
         Raises:
-            Refusal: no upstream could be asked, for all are busy; nothing has been sent.
-            ClientGone: nobody is left to do it for.
+            Refusal: all upstreams are busy; nothing has been sent.
+            ClientGone: the client has left, and the run does not go on without it.
         """
         try:
             await self._run_attempts()
@@ -60,11 +60,11 @@ class Run:
         best = attempt = self.attempt
         while not supervisor.is_over:
             await attempt.run()
-            if attempt.failure is None or not supervisor.may_go_on:
+            if attempt.failure is None or not supervisor.can_retry:
                 return
             if best.failure is None or attempt.failure.weight >= best.failure.weight:
                 best = attempt
-            seconds = self._plan.go_on(attempt.failure)
+            seconds = self._plan.advance(attempt.failure)
             if seconds is None:
                 self.attempt = best
                 if best.refused:
@@ -78,7 +78,7 @@ class Run:
         raise ClientGone
 
     def _follow(self, before: Attempt) -> Attempt:
-        """Return the attempt that comes after `before`."""
+        """Return the attempt that follows `before`."""
         context, destination = self._context, self._plan.destination
         if destination is before.destination:
             context.observer.retried(destination.label)
@@ -89,7 +89,7 @@ class Run:
         return Attempt(plan.destination, request, self._context, is_last=plan.is_last)
 
     async def _waited(self, seconds: float) -> bool:
-        """Wait before the next attempt; False where there is to be none any longer."""
+        """Wait before the next attempt; return False if the run was stopped meanwhile."""
         supervisor = self._context.supervisor
         try:
             with supervisor.waiting:
@@ -105,7 +105,7 @@ class Run:
 
         Args:
             record: of the request.
-            dropped: why its client was answered no longer; None: it was, or the run went on without it.
+            dropped: why the client was sent nothing any longer; None if it was sent all.
         """
         stream = self.attempt.stream
         pipeline = stream.pipeline
@@ -126,6 +126,6 @@ class Run:
 
 
 def _why(attempt: Attempt) -> str:
-    """Return why an attempt was followed by another."""
+    """Return the reason for which another attempt followed this one."""
     failure = attempt.failure
     return attempt.hint() or about_stop(None if failure is None else failure.info)

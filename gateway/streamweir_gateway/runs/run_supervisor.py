@@ -1,7 +1,15 @@
-"""The clock of one run, and what ends it from outside.
+"""The clock of one run, and the ways to end the run from outside.
 
-One timer looks at the clock when something can be due, so that an event costs no timer and a run no task;
-what has to end is interrupted in the task that waits for it.
+    what happens                          `stop`                `is_over`
+    ───────────────────────────────────   ───────────────────   ─────────
+    a clock of the upstream runs out      the timeout's error   —
+    silence after soft evidence           `settled`             —
+    a cancel; nobody reads the run        its reason            —
+    the gateway drains                    the drain's error     —
+    the client leaves for good            —                     True
+
+One timer looks at the clock when something can be due, so that neither an event nor a run costs a task. The
+task of the run is interrupted if it waits.
 
 Source: the configuration contract (`timeouts`, `on_disconnect`); the standard protocol 1.1, sections 3.8
 and 6.
@@ -24,23 +32,23 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 __all__ = ["AGAIN_SECONDS", "RunSupervisor", "Stop"]
 
 AGAIN_SECONDS: Final = 0.1
-"""Who swallows an interruption gets another one so much later."""
+"""A task that ignores an interruption is interrupted again after so many seconds."""
 
 Stop: TypeAlias = ErrorInfo | Literal["settled", "cancelled", "client_gone"]
-"""Why the upstream is not waited for any longer: a failure, the end that was only waited for, or that the run
-was stopped on request or is read by nobody."""
+"""Why reading from the upstream ends: a failure, `settled` silence, a cancel, or the lack of clients."""
 
 
 class RunSupervisor:
     """Watches over one run. It is made in the task that runs it.
 
     Attributes:
-        stop: set once the upstream is to be left.
-        is_over: nothing is to be done any longer, for nobody; False while a run goes on without its client.
-        waiting: the block in which the task waits, for the upstream or for the client.
+        stop: why reading from the upstream ends; None while it goes on.
+        is_over: whether the run ends without an end for its client. False while it goes on without a client.
+        waiting: the block in which the task waits for the upstream or for the client.
         clock: of the upstream's side; the task notes in it what happens.
-        response: of the upstream, while it is read.
-        on_stop: called when `total` has run out or the gateway stops, whatever is still to be delivered.
+        response: of the upstream, while it is read; else None.
+        on_stop: called when `total` runs out or the gateway drains, even if the client has still to be sent
+            something.
 
     Args:
         on_disconnect: seconds for which the run goes on without its client; None: to its end.
@@ -71,48 +79,48 @@ class RunSupervisor:
         self._runs_until: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    # What the task reports
+    # Called by the task of the run
 
     def begin(self, source: Evidence, timeouts: Timeouts) -> None:
-        """Another attempt, with clocks of its own but for `total`."""
+        """Begin another attempt: all clocks but `total` start anew."""
         clock = self.clock
         clock.source, clock.timeouts = source, timeouts
         self.stop = clock.asked = clock.last_read = None
         self._set_timer()
 
     def sent(self) -> None:
-        """The connection stands and the request goes out: the clock of the first event starts."""
+        """Start the clock of the first event: there is a connection, and the request is sent."""
         self.clock.asked = time.monotonic()
 
     def refused(self) -> None:
-        """The upstream has answered with an error status: what is read of it has a clock of its own."""
+        """Stop the clock of the first event: the body of an error status is read with a limit of its own."""
         self.clock.asked = None
 
     def close(self) -> None:
-        """The run is over: look at nothing any longer."""
+        """Stop watching: the run is over."""
         self.is_over = True
         self.on_stop = _nothing
         if self._timer is not None:
             self._timer.cancel()
 
     def is_stopping(self) -> bool:
-        """The upstream is to be left."""
+        """Whether reading from the upstream ends."""
         return self.stop is not None
 
     @property
-    def may_go_on(self) -> bool:
-        """Another attempt may follow: what has run out, if anything, is a clock of this one."""
+    def can_retry(self) -> bool:
+        """Whether another attempt may follow: only the clock of this one's first event may have run out."""
         stop = self.stop
         return stop is None or (isinstance(stop, ErrorInfo) and stop.reason == "first_event_timeout")
 
-    # What ends it
+    # Ending the run
 
     def leave_upstream(self, stop: Stop) -> None:
         """End reading from the upstream. The first reason stays.
 
-        While the task waits for the client, which may take long, the upstream's connection is closed here.
+        If the task waits for the client, which may take long, the upstream's connection is closed here.
         """
-        if self.stop is not None and not self.may_go_on:
+        if self.stop is not None and not self.can_retry:
             return
         self.stop = stop
         if not self.clock.is_busy:
@@ -124,7 +132,7 @@ class RunSupervisor:
             self.on_stop()
 
     def lose_client(self) -> None:
-        """There is nobody to deliver to: let the run go on alone, for as long as it may."""
+        """Go on without the client for `on_disconnect` seconds."""
         if self._on_disconnect == 0:
             self.abandon()
         elif self._on_disconnect is not None:
@@ -132,13 +140,13 @@ class RunSupervisor:
             self._set_timer()
 
     def abandon(self) -> None:
-        """End everything: it is for nobody."""
+        """End the run at once, without an end for its client."""
         self.is_over = True
         self.waiting.interrupt()
         self._set_timer()
 
     def run_out(self, due: Due) -> None:
-        """Leave the upstream: a clock of its side has run out."""
+        """End reading from the upstream because a clock has run out."""
         self.leave_upstream(_stop_of(due))
 
     # The timer

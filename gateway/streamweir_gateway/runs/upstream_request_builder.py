@@ -1,4 +1,4 @@
-"""The request to the upstream, made from the client's and the endpoint's configuration.
+"""The request to the upstream, made from the client's request and the configuration of the endpoint.
 
 Source: the configuration contract (`path`, `forward_headers`, `forward_query`, `headers`).
 """
@@ -23,7 +23,7 @@ from streamweir_gateway.upstream.via import Via
 __all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
 
 ALWAYS: Final = ("content-type",)
-"""Client headers that go on without being named; the gateway settles the request id and the trace context."""
+"""Client headers that are always forwarded. The gateway sets the request id and the trace context itself."""
 
 CREDENTIALS: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
 
@@ -37,7 +37,7 @@ _ACCEPT: Final = {
     "auto": "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8",
 }
 _Headers: TypeAlias = dict[str, list[tuple[str, str]]]
-"""By name in lower case: what goes on the wire."""
+"""Name and value of each header as they are sent, by the name in lower case."""
 
 _IDENTITY: Final[_Headers] = {"accept-encoding": [("Accept-Encoding", "identity")]}
 _URL_CHARACTERS: Final = "!$%&'()*+,/:;=?@[]~"
@@ -49,11 +49,11 @@ class UpstreamRequestBuilder:
     """Writes the requests of one endpoint to one of its upstreams.
 
     Args:
-        endpoint: its configuration.
-        upstream: likewise.
+        endpoint: the configuration of the endpoint.
+        upstream: the configuration of the upstream.
         base_url: of the upstream.
-        dialects: what names of dialects mean.
-        via: the gateway's own mark.
+        dialects: the dialects by name.
+        via: the value of the gateway in the `Via` header.
     """
 
     def __init__(
@@ -108,19 +108,19 @@ class UpstreamRequestBuilder:
         return b"cookie" in self._selection.named and "cookie" not in self._configured
 
     def passes_credentials(self, headers: HeaderList) -> bool:
-        """Does the upstream see this client's own credentials, so that a 401 is the client's affair?"""
+        """Return whether the upstream gets the client's own credentials: its 401 is passed on then."""
         named = {name for name in CREDENTIALS if name.encode() in self._selection.named}
         passed = named - set(self._configured)
         return any(header_values(headers, name.encode()) for name in passed)
 
     @cached_property
     def constant_options(self) -> dict[str, dict[str, str]] | None:
-        """What `options` gives for every request; None where that depends on the client's path."""
+        """The result of `options` for every request; None if it depends on the client's path."""
         template = self._target.template
         return None if "{" in template else self.options(template)
 
     def options(self, target: str) -> dict[str, dict[str, str]]:
-        """By dialect: what the upstream's path in `target` settles."""
+        """Return the options of each dialect that follow from the upstream's path in `target`."""
         path = target.partition("?")[0]
         found = {dialect.name: dict(dialect.options_for(path)) for dialect in self._dialects}
         return {name: options for name, options in found.items() if options}
@@ -138,7 +138,7 @@ class UpstreamRequestBuilder:
         return unquote_plus(name) in self._query
 
     def _headers(self, headers: HeaderList, request_id: str, trace: TraceContext) -> list[tuple[str, str]]:
-        """Ours first, then the client's, then the configured ones; the later replace the earlier."""
+        """Return the headers of gateway, client and configuration; the later replace the earlier."""
         client: _Headers = {}
         for key, value in self._selection.of(headers):
             name = key.decode("latin-1")

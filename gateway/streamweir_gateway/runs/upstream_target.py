@@ -1,4 +1,4 @@
-"""The path and query at the upstream, with what the client's path has for the `{names}` in it.
+"""The path and query at the upstream, with values from the client's path in place of its `{names}`.
 
 Source: the configuration contract (`path`, `/*`).
 """
@@ -20,7 +20,7 @@ _DOTS: Final = frozenset({".", ".."})
 
 
 class NoSuchPath(Exception):
-    """What the client put into the path would lead somewhere else at the upstream."""
+    """A value from the client's path would lead out of the configured path."""
 
 
 class UpstreamTarget:
@@ -30,7 +30,7 @@ class UpstreamTarget:
         template: path and query, with `{names}`.
 
     Args:
-        endpoint: its configuration.
+        endpoint: the configuration of the endpoint.
         base_url: of the upstream.
     """
 
@@ -47,7 +47,7 @@ class UpstreamTarget:
         """Return the target.
 
         Args:
-            path_params: decoded, but for `rest`, which stays as it came.
+            path_params: decoded values by name; `rest` is not decoded.
 
         Raises:
             NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
@@ -73,7 +73,7 @@ class UpstreamTarget:
 
 
 def with_query(target: str, query: str) -> str:
-    """Return `target` with a query behind its own, if it has one."""
+    """Return `target` with `query` added to its own query."""
     if not query:
         return target
     return f"{target}{'&' if '?' in target else '?'}{query}"

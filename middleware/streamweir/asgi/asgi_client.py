@@ -12,9 +12,10 @@ __all__ = ["AsgiClient"]
 
 
 class AsgiClient(ClientPort):
-    """A client that is reached by any ASGI server.
+    """A client that any ASGI server can reach.
 
-    Its methods return the coroutine of the server: a coroutine more would cost as much as half an event.
+    Its methods return the coroutine of the server. One coroutine more for each event would cost as much as
+    half of its translation.
 
     Args:
         receive: of the server.
@@ -36,6 +37,6 @@ class AsgiClient(ClientPort):
         return self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def until_left(self) -> None:
-        """Return once the server says `http.disconnect`; request body that is left is dropped."""
+        """Return once the server sends `http.disconnect`; the rest of the request body is dropped."""
         while (await self._receive())["type"] != "http.disconnect":
             pass

@@ -1,4 +1,4 @@
-"""A stream that goes by: it is read along, so that what would have to be said to end it is known."""
+"""A stream that passes through unchanged and is read meanwhile, so that it can be ended properly."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from streamweir.translation.sink import EventTap
 __all__ = ["FollowedStream"]
 
 _UNBOUNDED: Final = Limits(stream_bytes=1 << 62)
-"""What goes by is not kept."""
+"""Nothing of the stream is kept."""
 
 
 class FollowedStream:
-    """The stream of an application, in the dialect that it speaks.
+    """The stream of an application, read while it passes through.
 
     Args:
-        speaks: the dialect.
+        speaks: the dialect of the application.
         framing: `sse` or `ndjson`.
         request_id: of the request.
     """
@@ -45,28 +45,28 @@ class FollowedStream:
 
     @property
     def started(self) -> bool:
-        """An event has been sent."""
+        """Whether an event has been sent."""
         return self._reader.started
 
     def follow(self, data: bytes) -> None:
-        """Read along what is sent to the client."""
+        """Read bytes that are sent to the client."""
         if data:
             self._stream.feed(data)
             self._tail = (self._tail + data)[-2:]
 
     def fail(self, info: ErrorInfo) -> bytes:
-        """The application failed: return what ends the stream behind all that was sent."""
+        """Return the bytes that end the stream with an error, after all that was sent."""
         self._stream.read_rest()
         writer = open_writer(self._speaks, self._framing, request_id=self._request_id, source=self._reader)
         writer.begin_body()
         self._open.write_into(writer, Stamp(self._request_id, 0, self._stream.pipeline.position.now))
-        writer.take()  # the client has it
+        writer.take()  # the client has these bytes already
         self._stream.pipeline.add_sink(writer)
         self._stream.fail(info)
         return self._gap(writer.framing) + writer.take()
 
     def _gap(self, framing: str) -> bytes:
-        """Return what sets apart an event that broke off from the one that follows."""
+        """Return the line ends that separate an unfinished event from the next one."""
         if not self._tail or self._tail.endswith(b"\n\n"):
             return b""
         if framing == "sse":
@@ -75,7 +75,7 @@ class FollowedStream:
 
 
 class _OpenParts(EventTap):
-    """What has to be known of a stream to write its end: how it began, and what is open."""
+    """The parts of a stream that its end depends on: its start, its last texts, its open calls."""
 
     def __init__(self) -> None:
         self._start: SessionStart | None = None
@@ -83,7 +83,7 @@ class _OpenParts(EventTap):
         self._calls: dict[str, ToolCallStart] = {}
 
     def write_into(self, writer: Writer, stamp: Stamp) -> None:
-        """Write it again, for a writer that comes late."""
+        """Write these parts to a writer that begins in the middle of the stream."""
         if self._start is not None:
             for event in (self._start, *self._texts.values(), *self._calls.values()):
                 writer.write(event, stamp)

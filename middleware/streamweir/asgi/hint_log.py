@@ -1,4 +1,4 @@
-"""What an operator is told of streams that were not understood: one WARNING per cause and minute.
+"""Hints for the operator about streams that were not understood: one WARNING per cause and minute.
 
 Source: the configuration contract ("When a stream is not understood").
 """
@@ -21,17 +21,17 @@ logger = logging.getLogger("streamweir")
 
 SECONDS: Final = 60.0
 MAX_CAUSES: Final = 64
-"""So many causes are remembered; with more the oldest is forgotten."""
+"""The most causes that are remembered; the oldest is forgotten first."""
 
 _NUMBER: Final = re.compile(r"\d+")
 
 
 class HintLog:
-    """Of one middleware.
+    """The hints of one middleware.
 
     Args:
-        speaks: the dialect that the application is said to speak.
-        clock: seconds that only grow.
+        speaks: the configured dialect of the application.
+        clock: returns seconds of a monotonic clock.
     """
 
     def __init__(self, speaks: str, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,13 +47,13 @@ class HintLog:
         reading_ms: tuple[float, float] = (0.0, 0.0),
         unread: str | None = None,
     ) -> None:
-        """Warn of a stream that is over, unless it was understood or the same was said within a minute.
+        """Log the hint for a stream that has ended, if there is one that was not logged in the last minute.
 
         Args:
             translator: of the stream.
             is_clean: the application has ended the body itself.
-            unread: what to do about a body that could not be read at all.
-            reading_ms: to the last event that came, from the request and from the first one; milliseconds.
+            unread: the hint for a body that could not be decoded; None if it could.
+            reading_ms: the time to the last event, from the request and from the first event, in ms.
         """
         stream = translator.stream
         hints = (

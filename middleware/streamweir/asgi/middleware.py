@@ -1,4 +1,4 @@
-"""What to mount: request ids, safe errors and normalised streams, in the order that works.
+"""The middleware to mount: request ids, safe errors and normalised streams, in the right order.
 
 Source: the library contract, section 1.
 """
@@ -20,10 +20,10 @@ __all__ = ["StreamweirMiddleware"]
 
 
 class StreamweirMiddleware:
-    """`RequestIDMiddleware`, `SafeErrorMiddleware` and `NormalizeMiddleware` around an application, in one.
+    """`RequestIDMiddleware`, `SafeErrorMiddleware` and `NormalizeMiddleware` in one.
 
-    The options are those of `NormalizeMiddleware` and `RequestIDMiddleware`. A failure is answered where
-    `NormalizeMiddleware` does so, and passes on elsewhere.
+    The options are those of `NormalizeMiddleware` and `RequestIDMiddleware`. A failure is answered for the
+    same requests as by `NormalizeMiddleware`; for others the exception passes on.
 
     Raises:
         UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
@@ -57,9 +57,9 @@ class StreamweirMiddleware:
 
 
 class _OwnFaults(SafeErrorMiddleware):
-    """Answers what goes wrong above the application, and only where its failures are answered at all."""
+    """Answers failures of the layers above the application, for the requests whose failures are answered."""
 
-    _ends_streams = False  # the stream below ends itself; one that it lets through is not ours
+    _ends_streams = False  # a stream below ends itself, and others are not read
 
     def __init__(self, normalize: NormalizeMiddleware, *, debug: bool, reraise: bool) -> None:
         super().__init__(normalize, debug=debug, reraise=reraise)

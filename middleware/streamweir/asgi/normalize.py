@@ -1,4 +1,4 @@
-"""Streams of an application become streams of the standard protocol, or of another that its client asks for.
+"""Middleware that translates the streams of an application to the protocol that a client asks for.
 
 Source: the library contract, section 1; the standard protocol 1.1, sections 2 to 5.
 """
@@ -32,14 +32,14 @@ __all__ = ["NormalizeMiddleware"]
 
 
 class NormalizeMiddleware:
-    """Reads the streams of an application in the dialect that it speaks, and answers in a protocol.
+    """Reads the streams of an application in its dialect, and answers in the client's protocol.
 
-    A response is touched if its status is 200, its type one of `media_types` and its path covered; everything
-    else passes message by message. A failure of the application becomes the proper end of a stream.
+    A response is translated if its status is 200, its type one of `media_types` and its path covered. All
+    other messages pass unchanged. A failure of the application becomes the proper end of a stream.
 
     Args:
         app: the ASGI application to wrap.
-        speaks: the dialect of its streams; `auto` finds it out, and lets through what no dialect claims.
+        speaks: the dialect of its streams; `auto` detects it, and lets responses of no dialect pass.
         options: see `NormalizeOptions` and `StreamOptions`.
 
     Raises:

@@ -25,16 +25,17 @@ STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson")
 
 
 class ResponseOptions(TypedDict, total=False):
-    """Which responses are touched, and how a touched one is sent.
+    """The options that choose the responses to translate, and how these are sent.
 
     Attributes:
         answers: the protocols that a client may choose from; the first is the default.
-        paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. Where
-            they are given the application is asked not to compress, and its failures are always answered.
+        paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. If
+            there are patterns, the application is asked not to compress, and its failures are always
+            answered.
         media_types: the content types of responses that are streams.
-        framing: `sse` or `ndjson` where `Accept` leaves it open; None for the framing of the application.
-        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
-            are sent; `None` or `"off"` sends none.
+        framing: `sse` or `ndjson` if `Accept` names neither; None: the framing of the application.
+        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before a heartbeat is
+            sent; `None` or `"off"` sends none.
         timeouts: `first_event`, `idle`, `total`, `waiting`, in seconds or as text; a clock that is not named
             never runs out.
     """
@@ -81,6 +82,6 @@ NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
 
 
 def stream_options_in(options: NormalizeOptions) -> StreamOptions:
-    """Return those of `options`, which are complete, that every stream has."""
+    """Return the options of `StreamOptions` that are in the complete `options`."""
     given = cast("dict[str, Any]", options)
     return cast("StreamOptions", {name: given[name] for name in STREAM_DEFAULTS})

@@ -39,17 +39,17 @@ class NormalizedStream(ResponseDelivery):
         client: gets the response.
         send: of the server, for messages that are neither a start nor a body.
         clock: of the request.
-        headers: the application's, kept as far as they still hold.
+        headers: of the application's response; those that describe the old body are left out.
         on_over: called when the stream has ended, before the end of the body is sent.
         on_sent: called when the end of the body has been sent.
-        hints: is told of a stream that was not understood.
-        decoder: undoes the content coding of the application's body.
-        unreadable: why the body cannot be read at all.
-        coding: of the application's body, as its headers name it.
+        hints: logs a hint for a stream that was not understood.
+        decoder: undoes the content coding of the application's body; None if it has none.
+        unreadable: the failure if the content coding is not supported.
+        coding: the content coding as the headers name it.
 
     Attributes:
-        is_over: the stream has ended. Set once; what the application sends afterwards is dropped.
-        source_ended: the application has ended its body itself.
+        is_over: the stream has ended. Set once; later messages of the application are dropped.
+        source_ended: the application has sent the end of its body.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class NormalizedStream(ResponseDelivery):
         self._position = events.translator.stream.pipeline.position
         self._events = events
         self._reading = FairLock()
-        """Taken while a message is read in parts: messages that come meanwhile wait for their turn."""
+        """Taken while a message is translated in parts; messages that come meanwhile wait."""
         self._send_other = send
         self._decoder = decoder
         self._is_plain = decoder is None and unreadable is None
@@ -107,17 +107,17 @@ class NormalizedStream(ResponseDelivery):
         self._unread: str | None = None
         self._failure: ErrorInfo | None = None
         self._first_read: float | None = None
-        """When the first event came."""
+        """The time of the first event."""
 
-    # What the application sends
+    # Messages of the application
 
     def take(self, message: Message) -> Awaitable[None]:
-        """Take what the application sends; it is dropped if the stream is over.
+        """Take a message of the application; drop it if the stream is over.
 
-        No coroutine of its own: for each event that would cost as much as half of the translation.
+        A plain function: a coroutine more for each event would cost as much as half of the translation.
 
         Raises:
-            OSError: the client has left, as far as the server says so.
+            OSError: the client has left, if the server reports that.
         """
         if message["type"] == _BODY and self._is_plain and message.get("more_body") and not self.is_over:
             data = bytes(message.get("body", b""))
@@ -146,10 +146,10 @@ class NormalizedStream(ResponseDelivery):
                 await self._send_other(message)
 
     async def take_body(self, pieces: Iterable[bytes], *, more: bool) -> None:
-        """Take a part of the body, its content coding undone; with `more`, another part follows.
+        """Take a decoded part of the body; with `more`, another part follows.
 
         Raises:
-            OSError: the client has left, as far as the server says so.
+            OSError: the client has left, if the server reports that.
         """
         async with self._reading:
             if not self.is_over:
@@ -176,10 +176,10 @@ class NormalizedStream(ResponseDelivery):
     # The end
 
     async def end(self, how: Callable[[ApplicationStream], None]) -> None:
-        """End the stream the way that `how` does, if it is not over.
+        """End the stream by calling `how`, if it is not over.
 
         Raises:
-            OSError: the client has left, as far as the server says so.
+            OSError: the client has left, if the server reports that.
         """
         if not self.is_over:
             how(self._events)
@@ -189,7 +189,7 @@ class NormalizedStream(ResponseDelivery):
         """End the stream with an error, if it is not over.
 
         Raises:
-            OSError: the client has left, as far as the server says so.
+            OSError: the client has left, if the server reports that.
         """
         await self.end(lambda _events: self._fail(failure))
 
@@ -199,12 +199,12 @@ class NormalizedStream(ResponseDelivery):
         self._events.fail(failure)
 
     def _fail_unread(self, failure: ErrorInfo) -> None:
-        if failure.code == "UPSTREAM_INVALID_RESPONSE":  # otherwise the body only broke off
+        if failure.code == "UPSTREAM_INVALID_RESPONSE":  # otherwise the body is only cut off
             self._unread = unreadable_coding(self._coding.split(", "))
         self._fail(failure)
 
     async def _flush(self) -> None:
-        """Send what was written, and the end of the body with it if the stream has ended."""
+        """Send the bytes of the writer, and the end of the body if the stream has ended."""
         if self._first_read is None and self.translator.started:
             self._first_read = time.monotonic()
         if not self._position.ended:

@@ -1,7 +1,13 @@
-"""The application's `receive` while its response may be ended before it has ended it itself.
+"""The `receive` of an application whose response may be ended by the middleware.
 
-Every message of the server goes through, unread and when the application asks for it: a body is never
-touched, and nobody but the application listens. Once the response is over it hears `http.disconnect`.
+Each message of the server is passed on unchanged when the application asks for it; the middleware itself
+never calls the server's `receive`. Once the response is over the application gets `http.disconnect`.
+
+    state      entered by    `receive`
+    ────────   ───────────   ──────────────────────────────────────────────────────────────────────────
+    open       —             returns the next message of the server
+    over       `end`         new calls get `http.disconnect`; calls that already wait go on waiting
+    released   `release`     calls that wait get `http.disconnect` too
 """
 
 from __future__ import annotations
@@ -15,10 +21,10 @@ from streamweir.http.sending import Message, Receive
 __all__ = ["GRACE_SECONDS", "ReceiveProxy"]
 
 GRACE_SECONDS: Final = 0.5
-"""So long an application that waits for a disconnect is not told that the response is over.
+"""The time between the end of the response and `release`.
 
-Frameworks cancel a generator when they hear of it, and many a generator saves its answer behind the last
-event that it yields.
+Frameworks cancel a generator on a disconnect, and many generators save their answer after the last event that
+they yield.
 """
 
 
@@ -47,11 +53,11 @@ class ReceiveProxy:
         return _disconnect()
 
     def end(self) -> None:
-        """The response is over: who asks from here on is told at once, who is waiting by `release`."""
+        """Answer new calls with the disconnect: the response is over."""
         self.is_over = True
 
     def release(self) -> None:
-        """Tell those that are waiting."""
+        """Answer the calls that wait with the disconnect too."""
         self.is_over = True
         self._released.set()
         for scope in tuple(self._waiting):

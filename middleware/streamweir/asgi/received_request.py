@@ -1,4 +1,4 @@
-"""A client's request, read in the protocol that the client asks for: for a new endpoint of an application.
+"""A client's request, read in the protocol of the client, for a new endpoint of an application.
 
 Source: the library contract, section 1 (`receive_request`); the request contract, sections 2 and 3.
 """
@@ -31,7 +31,7 @@ MAX_BODY_BYTES: Final = 10 << 20
 
 
 class StarletteRequest(Protocol):
-    """What is needed of a `starlette.requests.Request`."""
+    """The parts of a `starlette.requests.Request` that are used."""
 
     @property
     def scope(self) -> Any:
@@ -45,7 +45,7 @@ class StarletteRequest(Protocol):
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """A client's request, whichever protocol it came in.
+    """A client's request in any protocol.
 
     Attributes:
         protocol: the one of `answers` that the client asks for: hand it to `EventStreamResponse`.
@@ -73,7 +73,7 @@ class ReceivedRequest:
 async def receive_request(
     request: StarletteRequest, *, answers: str | Sequence[str] = ("standard",)
 ) -> ReceivedRequest:
-    """Return what a client asks for, read by the rules of the protocol that it wants its answer in.
+    """Return a client's request, read in the protocol in which the client wants the answer.
 
     Args:
         request: a `starlette.requests.Request`, of FastAPI too.

@@ -18,16 +18,16 @@ __all__ = ["RequestIDMiddleware"]
 
 
 class RequestIDMiddleware:
-    """Keeps the client's request id, or makes one, and puts it wherever it is looked for.
+    """Keeps the client's request id, or makes one, and passes it on.
 
-    It is in `scope["headers"]` handed down, in `scope["state"]["request_id"]`, in
+    The id is in `scope["headers"]` handed down, in `scope["state"]["request_id"]`, in
     `streamweir.current_request_id()` and, exactly once, in the response's headers.
 
     Args:
         app: the ASGI application to wrap.
         header: the name of the header, in requests and responses.
         generator: returns a new id.
-        validator: returns whether a client's id may be kept; called only where there is exactly one.
+        validator: returns whether a client's id may be kept; called only if there is exactly one.
 
     Raises:
         ConfigurationError: `header` is no header's name, or one of the others cannot be called.
@@ -52,7 +52,7 @@ class RequestIDMiddleware:
         self._validator = validator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; WebSockets have an id too, anything else passes."""
+        """Serve a request. WebSockets get an id too; other scopes pass."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return

@@ -13,7 +13,7 @@ __all__ = ["ResponseDelivery"]
 
 
 class ResponseDelivery(Delivery):
-    """A delivery with the headers of a stream, and those of the application that still hold.
+    """A delivery with the headers of a stream, and the application's headers except those of the old body.
 
     Args:
         client: gets the response.

@@ -1,10 +1,11 @@
-"""One covered request: what the application says is passed on, or becomes a stream.
+"""One covered request: the application's response passes through, or is translated.
 
-    the application's response          what becomes of it
-    ─────────────────────────────────   ─────────────────────────────────────────────────────────
-    not begun                           nothing yet; where it fails or takes too long: a stream
-    begun, of a type that is a stream   `NormalizedStream`, or `SniffedResponse` where `speaks` is `auto`
-    anything else                       passed on, message by message
+    the application's response          state of the interceptor
+    ─────────────────────────────────   ──────────────────────────────────────────────────────────────────────
+    not begun                           waiting; a failure or a timeout begins a stream
+    begun, of a type that is a stream   `_stream` is set; with `auto` first `_undecided`, until the dialect is
+                                        known
+    any other, or of no dialect         `_passes` is set: messages pass unchanged from here on
 
 Source: the library contract, section 1.
 """
@@ -44,7 +45,7 @@ __all__ = ["ResponseInterceptor"]
 
 _START: Final = "http.response.start"
 _RAISES_WHEN_GONE: Final = (2, 4)
-"""The ASGI version since which `send` says that the client has left."""
+"""The ASGI version since which `send` raises if the client has left."""
 
 
 class ResponseInterceptor:
@@ -54,13 +55,13 @@ class ResponseInterceptor:
         options: of the middleware.
         answers: the protocol that the client gets.
         request_id: of the request.
-        scope: as it is handed down.
+        scope: for the application.
         receive: of the server.
         send: of the server.
-        ownership: taken where a layer below makes the stream.
+        ownership: taken if a layer below makes the stream.
         collector: of the request's warnings.
-        owns_collector: no layer above may still use it.
-        is_covered: a failure before the response has begun becomes a stream.
+        owns_collector: whether the collector is closed here.
+        is_covered: whether a failure before the response becomes a stream.
     """
 
     def __init__(  # noqa: PLR0913 (what there is of a request)
@@ -103,8 +104,8 @@ class ResponseInterceptor:
         """Let `app` answer the request.
 
         Raises:
-            BaseException: what the application raised, where it is not ours to answer; after the response is
-                complete also where `reraise` asks for it.
+            BaseException: the application's exception, if it is not answered here, or, with `reraise`, after
+                the response is complete.
         """
         failure: BaseException | None = None
         async with anyio.create_task_group() as tasks:
@@ -126,7 +127,7 @@ class ResponseInterceptor:
                 failure = None  # its traceback has this frame, which would keep it and all of the request
 
     async def _called(self, app: ASGIApp) -> BaseException | None:
-        """Call `app`; return what it raised: through the task group it would be wrapped."""
+        """Call `app`; return its exception, which the task group would wrap if it were raised."""
         try:
             await app(self._scope, self._listening.receive, self.send)
         except (anyio.get_cancelled_exc_class(), GeneratorExit):
@@ -135,17 +136,17 @@ class ResponseInterceptor:
             return error
         return None
 
-    # What the application sends
+    # Messages of the application
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Take a message of the application; a function, for a coroutine more costs as much as its work."""
+        """Take a message. A plain function: one coroutine more would cost as much as its work."""
         stream = self._stream
         if stream is not None and stream.is_started and not stream.is_over:
             return stream.take(message)
         return self._send_rarely(message)
 
     async def _send_rarely(self, message: Message) -> None:
-        """Take a message that does not come in the middle of a stream."""
+        """Take a message that is not one in the middle of a stream."""
         stream = self._stream
         if stream is not None:
             if stream.is_over:
@@ -176,7 +177,7 @@ class ResponseInterceptor:
         await self._decide(self._undecided)
 
     def _is_ours(self, headers: HeaderList) -> bool:
-        """Is this the stream of a layer below, or an `EventStream` with its headers? It needs no reading."""
+        """Return whether a layer below or an `EventStream` makes the stream: it is not translated then."""
         return self._ownership.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
 
     async def _decide(self, undecided: SniffedResponse) -> None:
@@ -190,7 +191,7 @@ class ResponseInterceptor:
             await stream.take_body((bytes(undecided.head),), more=not undecided.has_ended)
 
     async def _pass_on(self, messages: list[Message]) -> None:
-        """This is not, or not any more, a stream of ours."""
+        """Let the response pass unchanged from here on, beginning with `messages`."""
         self._passes = True
         self._scheduler.close()
         if self._owns_collector and not self._collector.attached:
@@ -199,14 +200,14 @@ class ResponseInterceptor:
             await self._send(message)
 
     async def _pass_on_file(self, message: Message) -> None:
-        """Instead of events a file is sent, which never comes by here."""
+        """Let the response pass: its body is a file, whose bytes the middleware does not see."""
         assert self._start is not None
         self._stream = None
         await self._pass_on([self._start, message])
 
     def _refuse(self) -> None:
-        """The application goes on sending although its stream is over."""
-        self._listening.release()  # it does not end by itself
+        """Refuse a message that the application sends after the end of its stream."""
+        self._listening.release()  # the application does not stop by itself
         if self._server_raises:
             raise ClientGoneError("the stream is over")
 
@@ -218,7 +219,7 @@ class ResponseInterceptor:
     # Making the stream
 
     def _open(self, start: Message | None) -> NormalizedStream:
-        """Begin the stream; without a response of the application where that is not to be waited for."""
+        """Begin the stream, with the start of the application's response or, after a failure, without one."""
         headers = start.get("headers", ()) if start is not None else ()
         failure: ErrorInfo | None = None
         decoder = None
@@ -268,19 +269,19 @@ class ResponseInterceptor:
         return stream
 
     def _make_stream(self, events: ApplicationStream, **options: Any) -> NormalizedStream:
-        """Return what takes the response; `options` are those of `NormalizedStream`."""
+        """Return the stream of the response; `options` are those of `NormalizedStream`."""
         return NormalizedStream(events, self._client_port, self._send, **options)
 
     # The source of the delivery
 
     def lose_client(self) -> None:
-        """Do nothing: the application learns it from the next message that it sends, as without us."""
+        """Do nothing: the next message of the application raises, as it does without the middleware."""
 
     def abandon(self) -> None:
-        """Do nothing, likewise."""
+        """Do nothing, as in `lose_client`."""
 
     def run_out(self, due: Due) -> None:
-        """End the stream, or begin one that says why there is none."""
+        """End the stream; if there is none, begin one that reports the timeout."""
         self._scheduler.start(partial(self._end_for, due))
 
     async def _end_for(self, due: Due) -> None:
@@ -297,7 +298,7 @@ class ResponseInterceptor:
     # The end
 
     async def _conclude(self, failure: Exception | None, *, reraise: bool) -> Exception | None:
-        """The application has returned or raised: end the stream; return what is to be raised."""
+        """End the stream after the application; return the exception that has to be raised."""
         if self._undecided is not None:
             self._undecided.give_up()
             if self._undecided.is_blank and self._is_covered and failure is not None:
@@ -319,16 +320,16 @@ class ResponseInterceptor:
                 await stream.fail(error_info("UPSTREAM_TRUNCATED"))
                 return None
             if stream.source_ended or stream.gone is not None:
-                return failure  # it is not about the response
+                return failure  # the response is complete, or has no client
             if not _follows_from_the_end(failure):
                 log_failure(failure, request_id=self._request_id)
                 has_begun = stream.translator.started
                 await stream.fail(classify_break(failure, has_begun=has_begun, debug=self._options.debug))
         except OSError:
-            pass  # nobody is there to be told
+            pass  # the client has left
         return failure if reraise else None
 
 
 def _follows_from_the_end(failure: Exception) -> bool:
-    """Is this only what became of our telling the application that the stream is over?"""
+    """Return whether a failure only follows from the refusal of a message after the end of the stream."""
     return isinstance(failure, ClientGoneError) or isinstance(failure.__context__, ClientGoneError)

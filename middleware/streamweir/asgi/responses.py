@@ -1,4 +1,4 @@
-"""Starlette responses: a stream of one's own, and a failure before there is one.
+"""Starlette responses: an application's own stream, and a failure in place of one.
 
 Source: the library contract, sections 2 and 3.
 """
@@ -48,11 +48,11 @@ class EventStreamResponse(Response):
     Args:
         content: see `streamweir.EventStream`.
         answers: the protocols that a client may choose from; the first is the default.
-        framing: `sse`, `ndjson` or `json`: the one to choose where `Accept` leaves it open.
+        framing: `sse`, `ndjson` or `json`; used if `Accept` names none of them.
         status_code: the status of the response.
         headers: sent beside those of the stream.
         background: a task that runs when the response is over.
-        speaks: the dialect of items that are text, and of dicts that have not the standard's shape.
+        speaks: the dialect of items that are text, and of dicts that are no standard events.
         resume: keeps the stream as a run, if no middleware above does; needs `store` and asyncio.
         store: keeps the runs. It has to outlive the response.
         options: see `streamweir.EventStream`.
@@ -167,7 +167,7 @@ class EventStreamResponse(Response):
         return True
 
     def _tapped(self, stream: EventStream, scope: Scope) -> Taps:
-        """Let the taps of the middleware above follow the stream, and return them."""
+        """Add the taps of the middleware above to the stream, and return them."""
         ownership = ownership_in(scope)
         taps = taps_for(() if ownership is None else ownership.all_taps, scope)
         stream.translator.add_taps(taps)

@@ -1,4 +1,4 @@
-"""A failing application answers with a safe envelope or ends its stream properly, instead of breaking off.
+"""Middleware that answers an application's exception with a safe envelope or a proper end of its stream.
 
 Source: the library contract, section 1 (exceptions); the standard protocol 1.1, section 5.
 """
@@ -24,10 +24,10 @@ _FRAMINGS = {"text/event-stream": "sse", "application/x-ndjson": "ndjson"}
 
 
 class SafeErrorMiddleware:
-    """Answers an exception without its text, and ends a stream that breaks off.
+    """Answers an exception without its text, and ends a stream in which one is raised.
 
-    Before the response: a status and an envelope. Within a stream: what is open is closed, an error is sent
-    in the dialect of the stream and the body ends. Within any other response the exception passes on.
+    Before the response it sends a status and an envelope. Within a stream it closes open parts, sends an
+    error in the dialect of the stream and ends the body. Within any other response the exception passes on.
 
     Args:
         app: the ASGI application to wrap.
@@ -38,7 +38,7 @@ class SafeErrorMiddleware:
 
     Raises:
         UnknownDialectError: nobody writes `speaks`.
-        ConfigurationError: a pattern of `paths` cannot be understood.
+        ConfigurationError: a pattern of `paths` is not valid.
     """
 
     _ends_streams = True
@@ -84,7 +84,7 @@ class SafeErrorMiddleware:
 
 
 class _Response:
-    """A response that goes by; if it is a stream, what would have to be said to end it is known."""
+    """A response that passes through; if it is a stream, it is read so that it can be ended."""
 
     def __init__(
         self, send: Send, ownership: StreamOwnership, *, speaks: str, request_id: str, follows: bool
@@ -100,13 +100,13 @@ class _Response:
 
     @property
     def can_be_ended(self) -> bool:
-        """It has not begun, or it is a stream under way that nobody below takes care of."""
+        """Whether the response has not begun, or is a stream that no layer below ends."""
         if not self._started:
             return True
         return self._stream is not None and not self._ended and not self._ownership.taken
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Pass on a message of the application; a function, for a coroutine more would cost as much again."""
+        """Pass on a message of the application. A plain function: a coroutine more would double the cost."""
         kind = message["type"]
         if kind == "http.response.body":
             self._ended = not message.get("more_body")
@@ -121,7 +121,7 @@ class _Response:
         return self._send(message)
 
     async def end(self, error: Exception, *, debug: bool) -> None:
-        """Say what is to be said of `error`, and end the response."""
+        """Report `error` and end the response."""
         try:
             has_begun = self._stream is not None and self._stream.started
             info = classify_break(error, has_begun=has_begun, debug=debug)
@@ -131,7 +131,7 @@ class _Response:
             ending = self._stream.fail(info)
             await self._send({"type": "http.response.body", "body": ending, "more_body": False})
         except OSError:
-            pass  # nobody is there to be told
+            pass  # the client has left
 
     def _is_stream(self, start: Message) -> bool:
         headers = start.get("headers", ())

@@ -1,4 +1,4 @@
-"""A response that may be a stream of some dialect: kept until one claims it, else let through as it came."""
+"""A response that may be a stream: held until a dialect claims it, or passed on unchanged if none does."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _BODY: Final = "http.response.body"
 
 
 class SniffedResponse:
-    """The messages of one response, until it is known what it is.
+    """The messages of one response, until its dialect is known.
 
     Args:
         start: the response's first message.
         limit: the most decoded bytes to look at.
 
     Attributes:
-        messages: all that came, in order.
-        head: the body so far, its content coding undone.
-        dialect: its name, once one claims the body.
-        is_foreign: no dialect does, and waiting for more will not help.
-        has_ended: the body is whole.
-        decoder: undoes the content coding of what is still to come.
+        messages: all messages so far, in order.
+        head: the decoded body so far.
+        dialect: the name of the dialect that claims the body; None until one does.
+        is_foreign: no dialect claims the body, and more of it would not change that.
+        has_ended: the body has come to its end.
+        decoder: undoes the content coding of the rest; None if there is none.
     """
 
     def __init__(self, start: Message, *, limit: int) -> None:
@@ -49,14 +49,14 @@ class SniffedResponse:
 
     @property
     def is_blank(self) -> bool:
-        """Nothing that says anything has come."""
+        """Whether nothing but blanks and comments has come."""
         return self._detector.blank and not self._has_own_events
 
     def take(self, message: Message) -> None:
         """Look at the next message."""
         self.messages.append(message)
         if message["type"] != _BODY:
-            self.is_foreign = True  # a file, whose bytes never come by here
+            self.is_foreign = True  # a file, whose bytes the middleware does not see
             return
         self.has_ended = not message.get("more_body")
         try:
@@ -68,9 +68,9 @@ class SniffedResponse:
             self.give_up()
 
     def give_up(self) -> None:
-        """No more is to be waited for: the best guess has to do.
+        """Decide now, for the most likely dialect.
 
-        A body that holds events of this process is a stream in any case.
+        A body with events of this process is always a stream.
         """
         self.dialect = self._detector.finish() or ("standard" if self._has_own_events else None)
         self.is_foreign = self.dialect is None

@@ -44,9 +44,9 @@ class StreamFactory:
     Args:
         answers: the protocols that a client may have; the first is the default.
         media_types: of the responses that are streams.
-        framing: where `Accept` leaves it open; None for that of the application.
-        heartbeat: how long a stream may be silent; None or `off` for ever.
-        timeouts: `first_event`, `idle`, `total`, `waiting`; what is not named never runs out.
+        framing: used if `Accept` names none; None: the framing of the application.
+        heartbeat: the longest silence; None or `off`: no heartbeats.
+        timeouts: `first_event`, `idle`, `total`, `waiting`; a clock that is not named never runs out.
         speaks: the dialect of the application's streams.
         options: of every stream.
 
@@ -80,12 +80,12 @@ class StreamFactory:
         self._framing = framing
         self._stream_options: StreamOptions = {**options, "warnings": _warnings(options["warnings"])}
         for name in self.answers:
-            process_dialects().find(name)  # a name that nobody knows is an error of its own
+            process_dialects().find(name)  # raises if there is no such dialect
             self.stream(answers=name, framing="sse", request_id="req_0")
 
     @property
     def has_early_clock(self) -> bool:
-        """A clock can run out before there is a response."""
+        """Whether a clock can run out before there is a response."""
         return self.timeouts.first_event is not None or self.timeouts.total is not None
 
     def stream(
@@ -97,7 +97,7 @@ class StreamFactory:
         speaks: str | None = None,
         collector: WarningCollector | None = None,
     ) -> ApplicationStream:
-        """Return one stream; `speaks` in place of `auto`, once it is known."""
+        """Return one stream. `speaks` replaces `auto` once the dialect is known."""
         return ApplicationStream(
             speaks=speaks or self.speaks,
             answers=answers,
@@ -108,15 +108,15 @@ class StreamFactory:
         )
 
     def reads(self, headers: HeaderList) -> bool:
-        """Do these headers of a response say that it is a stream?"""
+        """Return whether the headers of a response are those of a stream."""
         return media_type_of(headers) in self.media_types
 
     def framing_of(self, headers: HeaderList) -> StreamFraming:
-        """Return the framing for a client that leaves it open; `headers` are the application's."""
+        """Return the framing for a client whose `Accept` names none; `headers` are the application's."""
         return self._framing or _FRAMINGS.get(media_type_of(headers)) or self._usual()
 
     def _usual(self) -> StreamFraming:
-        """The framing of the dialect."""
+        """Return the usual framing of the dialect."""
         usual = "sse" if self.speaks == AUTO else process_dialects().to_read(self.speaks).framing
         return "ndjson" if usual == "ndjson" else "sse"
 

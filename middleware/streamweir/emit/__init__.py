@@ -1,1 +1,1 @@
-"""Streams that an application makes itself: the engine, any iterator as a stream, events put in as text."""
+"""Streams that an application makes itself: by an engine, from an iterator, by events as text."""

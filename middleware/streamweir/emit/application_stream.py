@@ -1,8 +1,8 @@
 """A stream whose upstream is the application in the same process.
 
-What comes of an application beyond the bytes of a dialect: events that are made here (`push`), events that it
-puts into its stream as text (`stream_events`), and the warnings that are collected for the request
-(`context`). The shells around an application, `EventStream` and the ASGI middleware, are loops around it.
+Beside bytes of a dialect it takes events as objects (`push`), events that the application writes into its
+stream as text (`in_process_events`), and the warnings that are collected for the request (`context`). The
+loops that feed it are `EventStream` and the ASGI middleware.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ logger = logging.getLogger("streamweir")
 
 
 class ApplicationStream:
-    """One stream of the host application. Its writer has what goes to the client (`translator.take()`).
+    """One stream of the host application. Its writer has the bytes for the client (`translator.take()`).
 
     Args:
-        collector: the request's warnings; opened here, finished with the stream. Closing it is the shell's
-            part.
+        collector: of the request's warnings; opened and finished here, closed by the caller.
         options: those of `Translator`.
 
     Attributes:
-        translator: of the stream; to be asked what has become of it.
+        translator: of the stream; has its state and results.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
@@ -63,7 +62,7 @@ class ApplicationStream:
         self._stream.read_message(write_json(message))
 
     def push(self, event: Event) -> None:
-        """Take an event that is made here; its texts are written for users. Never raises on a valid event."""
+        """Take an event as an object; its texts are for users. Never raises on a valid event."""
         self._collect()
         self._stream.push(written_for_users(event, debug=self._debug))
 
@@ -85,8 +84,8 @@ class ApplicationStream:
     def close_returned(self) -> None:
         """End the stream: the application's own function has returned.
 
-        That is a proper end in the standard protocol, unless it stopped within an event. Text in another
-        dialect needs its terminal evidence all the same.
+        In the standard protocol that is a proper end, unless the text stops within an event. Text in another
+        dialect still needs the end of its dialect.
         """
         self._collect()
         self._stream.close_returned()
@@ -97,12 +96,12 @@ class ApplicationStream:
         self._stream.fail(self.translator.info_of(failure))
 
     def cancel(self, reason: Reason = "cancelled") -> None:
-        """End the stream, which is no error: the run was stopped on request."""
+        """End the stream without an error: the run was stopped on request."""
         self._collect()
         self._stream.cancel(reason)
 
     def _collect(self) -> None:
-        """Take over the warnings that have been collected; they leave before the next event."""
+        """Take the collected warnings, which are sent before the next event."""
         collector = self._collector
         if collector is None or self.translator.ended:
             return
@@ -113,7 +112,7 @@ class ApplicationStream:
 
 
 def written_for_users(event: Event, *, debug: bool) -> StreamItem:
-    """Return an event of the application's own, which is written for users, whatever else it speaks."""
+    """Return an event of the application with its texts marked as written for users."""
     match event:
         case Warning(message=message, message_code=code, detail=detail):
             safe = host_warning(message, code, detail, debug=debug)

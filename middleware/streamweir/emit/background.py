@@ -1,8 +1,7 @@
 """A task that outlives the call that starts it, on asyncio and on trio.
 
-An async iterator that a host drives as it likes (each step perhaps in another task, the last one never)
-cannot hold a task group open between its steps. So the task belongs to the event loop, and whoever started
-it ends it.
+An async iterator cannot hold a task group open between its steps: a host may take each step in another task,
+and the last one never. So the task belongs to the event loop, and the caller that started it ends it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import anyio
 __all__ = ["BackgroundTask", "start_in_background"]
 
 _running: set[asyncio.Task[None]] = set()
-"""The event loop itself keeps only weak references."""
+"""Keeps the tasks alive: the event loop has only weak references."""
 
 
 class BackgroundTask(Protocol):
@@ -35,7 +34,7 @@ class BackgroundTask(Protocol):
 
 
 def start_in_background(function: Callable[[], Awaitable[None]], context: Context) -> BackgroundTask:
-    """Start `function` in `context`. It must not raise: nobody would hear it."""
+    """Start `function` in `context`. It must not raise: its exception would be lost."""
     trio: Any = sys.modules.get("trio")
     if trio is not None and trio.lowlevel.in_trio_run():
         return _TrioTask(function, context, trio)
@@ -50,7 +49,7 @@ class _AsyncioTask:
         self._task.add_done_callback(_running.discard)
 
     def cancel(self) -> None:
-        self._task.cancel()  # once: what the task cleans up with is not cancelled in its turn
+        self._task.cancel()  # once: the clean-up of the task must not be cancelled
 
     def cancel_from_anywhere(self) -> None:
         if not self._loop.is_closed():

@@ -36,11 +36,11 @@ E = TypeVar("E", bound=Event)
 MetaFields = Mapping[str, Any] | None
 
 _META: Final = frozenset(META_FIELDS) - {"session_id", "source"}
-"""What emitters take as `meta`; the session is the engine's, and a source has only what was translated."""
+"""The keys of `meta`. The session is the engine's, and only translated events have a source."""
 
 
 class Emitters(ABC):
-    """Emits what may come between the start and the end of a stream."""
+    """The emitters of the events between the start and the end of a stream."""
 
     _stream: EngineStream
     _ids: Meta
@@ -74,7 +74,7 @@ class Emitters(ABC):
     async def emit_tool_call_delta(
         self, tool_id: str, arguments_delta: str, tool_name: str | None = None, *, meta: MetaFields = None
     ) -> str:
-        """Send a piece of the JSON text of a call's arguments; the call's start still follows."""
+        """Send a piece of the JSON text of a call's arguments, before the start of the call."""
         event = self._event(
             ToolCallDelta,
             meta,
@@ -94,7 +94,7 @@ class Emitters(ABC):
         *,
         meta: MetaFields = None,
     ) -> str:
-        """Say how far a call is: 0 to 1, or None where only the message is known."""
+        """Report the progress of a call: 0 to 1, or None if only a message is known."""
         event = self._event(
             ToolCallProgress, meta, tool_id=_filled("tool_id", tool_id), progress=progress, message=message
         )
@@ -111,7 +111,7 @@ class Emitters(ABC):
         *,
         meta: MetaFields = None,
     ) -> str:
-        """End a call; `error`, where it failed, is `{code, message}` or the message."""
+        """End a call. The `error` of a failed call is `{code, message}` or the message."""
         if duration_ms is not None:
             meta = {**(meta or {}), "duration_ms": duration_ms}
         event = self._event(
@@ -135,7 +135,7 @@ class Emitters(ABC):
         channel: str | None = None,
         meta: MetaFields = None,
     ) -> str:
-        """Send a piece of the answer; `op="replace"` puts it in the place of what its message held."""
+        """Send a piece of the answer; with `op="replace"` it replaces the text of its message."""
         return await self._emit(
             self._event(
                 Content,
@@ -160,19 +160,19 @@ class Emitters(ABC):
         return await self._emit(self._event(Data, meta, data_type=data_type, data=data, metadata=metadata))
 
     async def emit_reference(self, citations: Sequence[Mapping[str, Any]], *, meta: MetaFields = None) -> str:
-        """Say what the answer relies on: `{id?, title?, url?, snippet?, document_id?, score?}` each."""
+        """Send the sources of the answer: `{id?, title?, url?, snippet?, document_id?, score?}` each."""
         return await self._emit(self._event(Reference, meta, citations=citations))
 
     async def emit_status(
         self, scope: str, state: str, *, name: str | None = None, detail: Any = None, meta: MetaFields = None
     ) -> str:
-        """Say that a step of the run changes its state."""
+        """Report that a step of the run changes its state."""
         return await self._emit(self._event(Status, meta, scope=scope, state=state, name=name, detail=detail))
 
     async def emit_warning(
         self, message: str, *, message_code: str | None = None, detail: Any = None, meta: MetaFields = None
     ) -> str:
-        """Warn of something that does not end the run; `detail` leaves only under `debug`."""
+        """Report a problem that does not end the run; `detail` is sent only with `debug`."""
         return await self._emit(
             self._event(Warning, meta, message=message, message_code=message_code, detail=detail)
         )
@@ -191,7 +191,7 @@ class Emitters(ABC):
         resume: Mapping[str, Any] | None = None,
         meta: MetaFields = None,
     ) -> str:
-        """Ask a person, or the client, for something; to wait for it, end the session as `suspended`."""
+        """Ask a person or the client for an answer. End the session as `suspended` to wait for it."""
         return await self._emit(
             self._event(
                 Interaction,
@@ -208,11 +208,11 @@ class Emitters(ABC):
             )
         )
 
-    # What they share
+    # For all emitters
 
     @abstractmethod
     async def _deliver(self, data: bytes) -> str:
-        """Send on what an event has become, and return it as text."""
+        """Give the bytes of an event to the sink, and return them as text."""
 
     async def _emit(self, event: Event) -> str:
         self._check_open()
@@ -245,7 +245,7 @@ def _filled(field: str, value: Any) -> Any:
 
 
 def _tool_error(error: Mapping[str, Any] | str | None) -> Any:
-    """An error as the protocol has it; a code that is missing is the plain one."""
+    """Return an error in the form of the protocol, with the default code if it has none."""
     if isinstance(error, str):
         return {"code": "TOOL_FAILED", "message": error}
     if isinstance(error, Mapping):

@@ -1,8 +1,8 @@
-"""The stream behind a `StreamingEngine`: stages and a writer, and an end that waits to be asked for.
+"""The stream of a `StreamingEngine`: stages, a writer, and an end that is held until the caller asks for it.
 
-Between the stages and the wire three things happen: a terminal error goes out at once, but `session_end`
-after it is held until the caller ends the stream; what the caller says in a summary wins; each event is
-logged.
+Between stages and writer three things happen. A terminal error is sent at once, but the `session_end` after
+it is held until the caller ends the stream. The caller's values in a summary replace the computed ones. Each
+event is logged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class EngineStream:
     """One stream of a `StreamingEngine`.
 
     Args:
-        protocol: what is written.
+        protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
         request_id: of the stream.
-        session_id: of the session; made up if None.
+        session_id: of the session; a new one if None.
         log: gets each event in the form of the standard protocol.
-        debug: let redacted details out in errors and warnings.
+        debug: add redacted details to errors and warnings.
 
     Attributes:
         media_type: the content type of the output.
@@ -53,7 +53,7 @@ class EngineStream:
     ) -> None:
         self._debug = debug
         self._writer = open_writer(protocol, framing, request_id=request_id)
-        self._writer.begin_body()  # the status is the application's
+        self._writer.begin_body()  # the application chooses the status
         self.media_type = self._writer.media_type
         self.headers = self._writer.headers
         logs = () if log is None else (LoggingTap(log),)
@@ -69,22 +69,22 @@ class EngineStream:
 
     @property
     def began(self) -> bool:
-        """`session_start` has been sent."""
+        """Whether `session_start` has been sent."""
         return self._pipeline.started
 
     @property
     def over(self) -> bool:
-        """`session_end` has been sent."""
+        """Whether `session_end` has been sent."""
         return self._pipeline.ended and not self._end.is_held
 
     @property
     def failed(self) -> bool:
-        """A terminal error has been sent, and its `session_end` has not."""
+        """Whether a terminal error has been sent, but no `session_end` after it."""
         return self._end.is_held
 
     @property
     def ended(self) -> bool:
-        """Nothing may come but the end."""
+        """Whether only the end may follow."""
         return self._pipeline.ended
 
     @property
@@ -98,15 +98,15 @@ class EngineStream:
         return self._pipeline.position.written + self._writer.added - self._end.is_held
 
     def has_started(self, tool_id: str) -> bool:
-        """A call with this id has begun, and is over or not."""
+        """Return whether a call with this id has begun; it may have ended."""
         return self._pipeline.tools.has_started(tool_id)
 
     def has_ended(self, tool_id: str) -> bool:
-        """The call with this id is over."""
+        """Return whether the call with this id has ended."""
         return self._pipeline.tools.has_ended(tool_id)
 
     def push(self, event: Event) -> bytes:
-        """Take an event, whose texts are written for users; return what goes on the wire."""
+        """Take an event whose texts are for users; return the bytes for the client."""
         self._pipeline.tick()
         self._pipeline.push(written_for_users(event, debug=self._debug))
         return self._writer.take()
@@ -117,14 +117,14 @@ class EngineStream:
         return self.push(event)
 
     def fail_with(self, failure: BaseException, meta: Meta | None) -> bytes:
-        """End the stream with the error that `failure` is; `meta` is that error's own."""
+        """End the stream with the classified error of `failure`; `meta` is the metadata of the error."""
         self._pipeline.tick()
-        has_begun = self._pipeline.position.written > 1  # more than `session_start`
+        has_begun = self._pipeline.position.written > 1  # more than `session_start` was sent
         self._pipeline.end(classify_break(failure, has_begun=has_begun, debug=self._debug), meta=meta)
         return self._writer.take()
 
     def end(self, event: SessionEnd) -> bytes:
-        """End the stream; after a terminal error, with what was held and what `event` adds to it."""
+        """End the stream. After a terminal error the held end is sent, with the fields that `event` adds."""
         self._end.summary = event.summary or {}
         if not self._end.is_held:
             return self.push(event)

@@ -4,9 +4,10 @@
     {"type": "content", "content": "Hi", "message_id": "m1"}                              flat
     Content("Hi", meta={"message_id": "m1"})                                              typed
 
-Source: the library contract, section 3; the configuration contract (`emit`). Fields that the standard does
-not know are kept in `metadata.extra`, an unknown type becomes `data{custom}`. What an error leaves out is
-filled in: one that does not say that it can be recovered from ends the stream.
+Unknown fields are kept in `metadata.extra`, and an unknown type becomes `data{custom}`. Missing fields of an
+error are filled in; without `recoverable` it ends the stream.
+
+Source: the library contract, section 3; the configuration contract (`emit`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["event_of"]
 
 _META: Final = frozenset(META_FIELDS) - {"source"}
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source"})
-"""What is counted and stamped here, whatever an item says."""
+"""Metadata that is set here and ignored in items."""
 
 _ENVELOPE: Final = frozenset({"type", "data", "metadata"})
 
@@ -41,7 +42,7 @@ def event_of(item: object) -> Event:
     """Return the event that `item` is.
 
     Raises:
-        EventValidationError: it is none, or holds what the protocol forbids.
+        EventValidationError: the item is no event, or has a value that the protocol forbids.
     """
     if isinstance(item, Event):
         return _checked(item)
@@ -74,7 +75,7 @@ def _from_mapping(item: Mapping[str, Any]) -> Event:
 
 
 def _parts(kind: str, item: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The data and the metadata of an item, whichever shape it has."""
+    """Return the data and the metadata of an item in either shape."""
     metadata = item.get("metadata", {})
     data = item.get("data", {})
     is_flat_data = kind == "data" and "data_type" in item
@@ -83,7 +84,7 @@ def _parts(kind: str, item: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mappi
     fields = {name: value for name, value in item.items() if name != "type"}
     if not is_flat_data:
         fields.pop("metadata", None)
-        if isinstance(data, Mapping):  # the standard's shape, and something beside it
+        if isinstance(data, Mapping):  # the shape of the standard, with more fields
             fields.pop("data", None)
             fields = {**fields, **data}
     else:
@@ -93,7 +94,7 @@ def _parts(kind: str, item: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mappi
 
 
 def _own(kind: str) -> tuple[str, ...]:
-    """The fields of an event's data; in a flat item they win over metadata of the same name."""
+    """Return the data fields of an event, which have precedence over metadata of the same name."""
     cls = EVENT_TYPES.get(kind)
     return WIRE_FIELDS[cls] if cls is not None else ()
 
@@ -107,7 +108,7 @@ def _object(field: str, value: Any) -> Mapping[str, Any]:
 
 
 def _completed(cls: type[Event], data: dict[str, Any]) -> dict[str, Any]:
-    """What an item may leave out because the stages or the protocol say it."""
+    """Return the data with the fields that an item may omit."""
     if data.get("is_complete") is False:
         del data["is_complete"]
     if "tool_id" in WIRE_FIELDS[cls]:
@@ -137,7 +138,7 @@ def _completed_error(data: dict[str, Any]) -> dict[str, Any]:
 def _meta(
     metadata: Mapping[str, Any], cls: type[Event], rest: Mapping[str, Any] | None = None
 ) -> Meta | None:
-    """The metadata of an event; what the standard does not know is extra, where there may be any."""
+    """Return the metadata of an event. Unknown fields go to `extra` if the event can have it."""
     known = {name: value for name, value in metadata.items() if name in _META}
     foreign = {name: value for name, value in metadata.items() if name not in _META and name not in _OURS}
     extra = {**(rest or {}), **foreign, **_object("metadata.extra", known.pop("extra", None))}

@@ -30,7 +30,7 @@ ALWAYS_PASS: Final = (KeyboardInterrupt, SystemExit)
 _TURN_OF_CONTENT: Final = 0.05
 """A content that never waits keeps the event loop to itself for so many seconds at most.
 
-Sending gives no turn either: a server takes the pieces for a client that has left without a wait.
+Sending does not have to wait either: a server takes pieces for a client that has left at once.
 """
 
 
@@ -41,16 +41,16 @@ _RUN_ON_SECONDS: Final = 300.0
 """A content that has not returned this time after the end of its stream is closed."""
 
 _CUT_OFF: Final = frozenset({"limit", "malformed"})
-"""Reasons of ends that are not the content's own: it is closed at once."""
+"""Reasons of an end that the content did not choose; the content is closed at once."""
 
 
 class EventSending:
-    """One stream on its way.
+    """Reads the content of one stream and delivers the stream.
 
     Args:
         source: the content.
-        stream: what makes a stream of it.
-        collector: bound to the content's context.
+        stream: translates the content.
+        collector: of the warnings; bound to the context of the content.
         heartbeat: the longest silence in seconds before a heartbeat is sent; None: none is ever sent.
         owns_collector: the collector is closed here.
 
@@ -77,15 +77,19 @@ class EventSending:
         """A dict is a message of the dialect that is spoken; one in the standard's shape is an event."""
         self.clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
         self._taken_at = self.clock.began
-        """When the last item came; the time from there to the end of its sending is work of this process."""
+        """When the last item came. From then until it is sent this process works, and does not wait."""
         self._parts: ReadParts | None = None
-        """What is left of an item that takes several turns of the event loop; None: nothing is."""
+        """The rest of an item that takes several turns of the event loop; None if there is none."""
         self.runs_on = False
         self._reading: anyio.CancelScope
         self._everything: anyio.CancelScope
 
     async def run(self, delivery: Delivery) -> None:
-        """Deliver the whole stream, then close the content. What the client's server raises is raised."""
+        """Deliver the whole stream, then close the content.
+
+        Raises:
+            Exception: any exception of the client's server.
+        """
         failure: BaseException | None = None
         delivery.sink = self._translator.writer
         self.clock.last_write = self.clock.last_read = time.monotonic()
@@ -113,7 +117,7 @@ class EventSending:
                 failure = None  # its traceback has this frame, which would keep it and all of the stream
 
     async def leave(self) -> None:
-        """Close the content; what it raises then is logged, for the stream is over."""
+        """Close the content. Its exceptions are logged, since the stream is over."""
         try:
             await self._source.aclose()
         except Exception as exc:
@@ -125,7 +129,7 @@ class EventSending:
     # The source of the delivery
 
     def lose_client(self) -> None:
-        """Stop: the next piece would have found out."""
+        """Stop: sending the next piece would raise."""
         self._everything.cancel()
 
     def abandon(self) -> None:
@@ -133,7 +137,7 @@ class EventSending:
         self._everything.cancel()
 
     def run_out(self, due: Due) -> None:
-        """Read no more: there was soft evidence of the end, and silence followed."""
+        """Stop reading: silence followed soft evidence of the end."""
         del due
         self._reading.cancel()
 
@@ -176,7 +180,7 @@ class EventSending:
         return True
 
     async def _run_on(self) -> None:
-        """Let the content do its work behind the end of its stream; its items are dropped."""
+        """Let the content work on after the end of its stream; drop its items."""
         ended_at = time.monotonic()
         with anyio.move_on_after(_RUN_ON_SECONDS):
             try:
@@ -217,7 +221,7 @@ class EventSending:
             event = event_of(item)
         except EventValidationError as error:
             self._refuse(item, str(error))
-        except Exception as error:  # an object of the application's that cannot be looked at
+        except Exception as error:  # an object whose attributes raise
             self._refuse(item, type(error).__name__)
         else:
             self._stream.push(event)

@@ -1,7 +1,9 @@
-"""What an application may give as the content of a stream, as one kind of iterator that can be closed.
+"""The content of a stream as an asynchronous iterator that can be closed, whatever the application gives.
 
-Source: the library contract, section 3 (`content`). A synchronous iterator is advanced in a worker thread,
-always in the same copy of the context, so that what it sets in context variables it finds again.
+A synchronous iterator is advanced in a worker thread, always in the same copy of the context, so that it
+finds its context variables again.
+
+Source: the library contract, section 3 (`content`).
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ import anyio.to_thread
 __all__ = ["EventSource"]
 
 CLOSING_SECONDS: Final = 1.0
-"""So long a generator may take to clean up before it is left to itself."""
+"""The longest time that is waited for the clean-up of a generator."""
 
 LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
-"""So long whoever leaves a content waits for it to be cleaned up."""
+"""The longest time that a caller waits until a content has been closed."""
 
 _END: Final = object()
 
@@ -44,7 +46,11 @@ class EventSource:
         return await self._items.__anext__()
 
     async def aclose(self) -> None:
-        """Close the iterator, for at most a second; one that never began too. What it raises is not ours."""
+        """Close the iterator, also one that never began; wait a second at most.
+
+        Raises:
+            Exception: any exception of the iterator.
+        """
         items = self._content if self._items is None else self._items
         close = items.close if inspect.isgenerator(items) else getattr(items, "aclose", None)
         if close is None or isinstance(items, type):
@@ -88,7 +94,7 @@ class _ThreadedIterator:
         return item
 
     async def aclose(self) -> None:
-        """Close a generator; one that is at work is closed where it is, once it has done its step."""
+        """Close a generator. If it is at work, its thread closes it after the present step."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             try:

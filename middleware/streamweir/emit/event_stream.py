@@ -1,9 +1,11 @@
 """EventStream: an application's own events as a response body, for any host.
 
-Source: the library contract, section 3. The work is done by `ApplicationStream`, without I/O; `send_to`
-is the loop that feeds it, with heartbeats from one side task. A host that takes a `send` function (ASGI)
-calls `send_to` and nothing else. For all others `EventStream` is an async iterator: `send_to` then runs in
-a background task that hands over one piece at a time, and makes the next when it is asked for.
+`ApplicationStream` translates, without I/O. `EventSending` is the loop that feeds it and delivers. A host
+with a `send` function (ASGI) calls `send_to`. For other hosts `EventStream` is an asynchronous iterator: the
+loop runs in a background task that hands over one piece at a time and makes the next one when it is asked
+for.
+
+Source: the library contract, section 3.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ EventContent: TypeAlias = (
 SendPiece: TypeAlias = Callable[[bytes], Awaitable[object]]
 
 _TIDYING_SECONDS: Final = 0.1
-"""How long the end of the body waits for that."""
+"""The time for which the end of the body waits until the content has been closed."""
 
 
 class EventStream:
-    """An async iterator of `bytes`: whole events, framed. Whatever the content does, it is a valid stream.
+    """An async iterator of `bytes`: whole framed events, which are a valid stream with any content.
 
     Give it to the host with its headers: Django `StreamingHttpResponse(s, headers=s.headers)`, Quart
     `Response(s, headers=s.headers)`, Litestar `Stream(s, headers=s.headers, media_type=s.media_type)`.
@@ -54,15 +56,15 @@ class EventStream:
         content: an iterator or iterable, async or not (then it runs in a worker thread), or a function that
             returns one. Its items are events as dicts or typed, framed text in the dialect `speaks` however
             it is cut, or None, which is skipped.
-        speaks: the dialect of items that are text, and of dicts that have not the standard's shape.
+        speaks: the dialect of items that are text, and of dicts that are no standard events.
         protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
-        accept: the request's `Accept` header, to choose the framing by.
+        accept: the request's `Accept` header, which can choose the framing.
         options: see `EventStreamOptions`.
 
     Attributes:
         request_id: of the stream.
-        translator: what the stream has come to (`started`, `error`, `has_answer`, `counts`).
+        translator: has the results of the stream (`started`, `error`, `has_answer`, `counts`).
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
@@ -119,7 +121,7 @@ class EventStream:
         self._pieces: _Handover | None = None
         self._is_over = False
 
-    # What the host asks
+    # Properties for the host
 
     @property
     def media_type(self) -> str:
@@ -128,16 +130,16 @@ class EventStream:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the response, content type and request id included."""
+        """The headers of the response, with content type and request id."""
         return {**response_headers(self.media_type, self.request_id), **self.translator.headers}
 
-    # What the host does
+    # Methods for the host
 
     async def send_to(self, send: SendPiece) -> None:
         """Send the whole stream, piece by piece, and close the content; instead of iterating.
 
         Raises:
-            Exception: what `send` raised; nothing that the content does.
+            Exception: any exception of `send`; none of the content.
         """
         await self.deliver(_PieceDelivery(_PieceClient(send), self.clock))
 
@@ -155,7 +157,7 @@ class EventStream:
         """Send the whole stream by `delivery`, and close the content; instead of iterating.
 
         Raises:
-            Exception: what the server of the client raised; nothing that the content does.
+            Exception: any exception of the client's server; none of the content.
         """
         if self._is_over or self._pieces is not None:
             raise RuntimeError("an EventStream can be read once")
@@ -181,13 +183,13 @@ class EventStream:
         if piece is None:
             self._is_over = True
             raise StopAsyncIteration
-        if self._pieces.is_last:  # however long the content takes to clean up
+        if self._pieces.is_last:  # even if the content takes long to clean up
             self._is_over = True
             self._pieces.let_go()
         return piece
 
     async def aclose(self) -> None:
-        """Stop, and close the content; takes hardly more than a second."""
+        """Stop, and close the content; wait for little more than a second."""
         if self._pieces is None:
             if not self._is_over:
                 self._is_over = True
@@ -204,13 +206,13 @@ class EventStream:
                 await self._pieces.finished.wait()
 
     def __del__(self) -> None:
-        pieces = getattr(self, "_pieces", None)  # not there if an option was refused
+        pieces = getattr(self, "_pieces", None)  # missing if an option was refused
         if pieces is not None and not self._is_over:
             pieces.abandon()
 
 
 class _PieceClient(ClientPort):
-    """A client that is reached by a function that takes pieces, and no status or headers."""
+    """A client whose host takes the pieces of the body only."""
 
     def __init__(self, send: SendPiece) -> None:
         self._send = send
@@ -235,7 +237,7 @@ class _PieceDelivery(Delivery):
 
 
 class _Handover(ClientPort):
-    """The loop in a background task, which hands over one piece at a time when it is asked for.
+    """Runs the loop in a background task, and hands over one piece each time one is asked for.
 
     Attributes:
         finished: the task has come to its end.
@@ -271,7 +273,7 @@ class _Handover(ClientPort):
         return piece
 
     def let_go(self) -> None:
-        """Nothing more is wanted: the task comes to its end."""
+        """Let the task come to its end: no more pieces are wanted."""
         self._wanted.set()
 
     def cancel(self) -> None:
@@ -294,7 +296,7 @@ class _Handover(ClientPort):
         except asyncio.CancelledError as exc:
             if self._is_stopped:
                 raise
-            self._failure = exc  # the content's own: it goes to the host
+            self._failure = exc  # raised by the content: it is passed on to the host
         finally:
             self.finished.set()
             self._given.set()

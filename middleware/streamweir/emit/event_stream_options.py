@@ -20,9 +20,9 @@ class EventStreamOptions(TypedDict, total=False):
 
     Attributes:
         request_id: the id that every event carries; None: the current request's, else a new one.
-        session_id: the session's id where the content gives none; None: a new one.
-        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before bytes that say nothing
-            are sent; `None` or `"off"` sends none.
+        session_id: the session's id if the content gives none; None: a new one.
+        heartbeat: the longest silence, in seconds or as text such as `"15s"`, before a heartbeat is
+            sent; `None` or `"off"` sends none.
         warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
         full_text: what becomes of text that repeats the whole answer: `dedupe` sends the part that is new,
             `append` sends all of it again, `replace` sends all of it as a replacement.

@@ -1,4 +1,4 @@
-"""The end of a stream that waits to be asked for."""
+"""A sink that can hold back the end of a stream."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["HeldEnd"]
 
 
 class HeldEnd:
-    """Passes the events of one stream on, and holds its end back where that is wanted.
+    """Passes the events of one stream on, and holds back its end if `holds` is set.
 
     Args:
-        sinks: get what is passed on.
+        sinks: get the events.
 
     Attributes:
-        holds: the end is held back when it comes.
-        summary: what the caller says in the end's summary; it wins.
+        holds: set before the end comes, to hold it back until `release`.
+        summary: the caller's fields of the summary, which replace the computed ones.
     """
 
     def __init__(self, *sinks: EventSink) -> None:
@@ -32,11 +32,11 @@ class HeldEnd:
 
     @property
     def is_held(self) -> bool:
-        """The end has come, and has not been passed on."""
+        """Whether the end has come and is held back."""
         return self._held is not None
 
     def release(self, ending: SessionEnd, *, duration_ms: int, timestamp: int) -> None:
-        """Pass the end on, with what `ending` adds to it."""
+        """Pass the end on, with the fields that `ending` adds."""
         assert self._held is not None
         held, stamp = self._held
         self._held = None
@@ -50,7 +50,7 @@ class HeldEnd:
         self.finish()
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Pass `event` on, unless it is the end and is to be held back."""
+        """Pass `event` on, or hold it back if it is the end and `holds` is set."""
         if not isinstance(event, SessionEnd):
             for sink in self._sinks:
                 sink.write(event, stamp)
@@ -71,7 +71,7 @@ class HeldEnd:
                 sink.finish()
 
     def heartbeat(self) -> bytes:
-        """Return nothing: who passes events on is not silent."""
+        """Return no bytes: this sink has no client."""
         return b""
 
     def _pass_on_end(self, event: SessionEnd, stamp: Stamp) -> None:

@@ -1,8 +1,8 @@
-"""Events that the host application puts into a stream as text, marked so that nobody else can write them.
+"""Events that the host application writes into a stream as text, with a mark that only this process knows.
 
-`marked_event` says how they are known; whoever reads the stream in the same process takes them as they are.
-Where no stream of ours can take such an event, it is a plain event of the standard: the mark is a secret of
-the process, and a reader who saw it could write events in its name.
+A reader in the same process recognises the mark (`marked_event`) and takes the event unchanged. If no stream
+of this library can take the event, it is written without the mark: the mark is a secret, and a client that
+saw it could write events in the name of the process.
 
 Source: the library contract, section 2.
 """
@@ -35,7 +35,7 @@ def stream_warning_event(
 ) -> str:
     """Return a framed warning, to be sent within a stream; the message is redacted.
 
-    `detail` is part of it only in a request whose stream is made under `debug`.
+    `detail` is included only if the stream of the request is made with `debug`.
 
     Raises:
         ConfigurationError: `framing` is neither `sse` nor `ndjson`.
@@ -53,7 +53,7 @@ def stream_error_event(
 ) -> str:
     """Return a framed terminal error, to be sent as the last event of a stream; an exception is logged.
 
-    It never holds the exception's text; with `debug`, `details` has it redacted.
+    The exception's text is never included; with `debug`, `details` has a redacted form.
 
     Raises:
         ConfigurationError: `framing` is neither `sse` nor `ndjson`.

@@ -17,7 +17,7 @@ LogTarget: TypeAlias = logging.Logger | Callable[[dict[str, Any]], object]
 
 
 class LoggingTap(EventTap):
-    """Gives each event of one stream to a logger, at DEBUG, or to a function. What that raises is logged."""
+    """Gives each event of one stream to a logger, at DEBUG, or to a function, whose exceptions are logged."""
 
     def __init__(self, target: LogTarget) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""Texts in the order in which they were made, to a sink that several tasks feed."""
+"""Sends the texts of several tasks to one sink, in the order in which they were made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sink: TypeAlias = Callable[[str], Awaitable[object]]
 class OrderedSink:
     """Calls `sink` with one text after the other.
 
-    The first time that the sink raises, its caller is reported; later failures are only logged.
+    The first exception of the sink is raised to the caller; later ones are only logged.
 
     Args:
         request_id: for the log.
@@ -33,10 +33,10 @@ class OrderedSink:
         self._lock: anyio.Lock | None = None
 
     async def send(self, text: str) -> None:
-        """Send `text` after all that were given before it.
+        """Send `text` after all texts that were given before it.
 
-        Those of tasks that were cancelled while they waited are sent too. Nothing is awaited before `text`
-        has its place.
+        Texts of tasks that were cancelled while they waited are sent too. `text` gets its place before
+        anything is awaited.
         """
         self._texts += 1
         number = self._texts

@@ -1,8 +1,9 @@
-"""StreamingEngine: a stream of one's own, event by event, in any protocol that streamweir writes.
+"""StreamingEngine: writes an application's own stream event by event, in any protocol of streamweir.
 
-Source: the library contract, section 3; the standard protocol 1.1, section 3. The engine checks what it is
-given, the stages keep the stream valid: a missing start is made up, open calls and messages are closed
-before the end.
+The engine checks its arguments. The stages keep the stream valid: they add a missing start, and close open
+calls and messages before the end.
+
+Source: the library contract, section 3; the standard protocol 1.1, section 3.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ __all__ = ["StreamingEngine"]
 
 
 class StreamingEngine(Emitters):
-    """Emits one stream. Every emitter returns what goes on the wire: whole frames, as text.
+    """Emits one stream. Every emitter returns the text for the client: whole frames.
 
     Emitters take `meta`: `message_id`, `run_id`, `parent_run_id`, `node_id`, `node_name`, `thread_id`,
-    `duration_ms`, `extra`. A piece of text that is empty and completes nothing says nothing: it returns `""`.
+    `duration_ms`, `extra`. An empty piece of text that completes no message is not sent: the emitter returns
+    `""`.
 
     Args:
         request_id: the id that every event carries; the current request's if None, else a new one.
@@ -49,8 +51,9 @@ class StreamingEngine(Emitters):
     Raises:
         ConfigurationError: an option has a value that it cannot have.
 
-    All emitters raise `EventValidationError` for a value that the protocol forbids, naming the field, and
-    `LifecycleError` for what may not come here; then nothing is emitted and the engine stays usable.
+    All emitters raise `EventValidationError`, which names the field, for a value that the protocol forbids,
+    and `LifecycleError` for an event that is not allowed at this point. Then nothing is emitted, and the
+    engine stays usable.
     """
 
     def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
@@ -88,7 +91,7 @@ class StreamingEngine(Emitters):
             self._ids["thread_id"] = thread_id
         self._sink = OrderedSink(sink, request_id=request_id) if sink else None
 
-    # What can be asked
+    # State
 
     @property
     def sequence(self) -> int:
@@ -107,13 +110,13 @@ class StreamingEngine(Emitters):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a response that carries the stream, content type and request id included."""
+        """The headers of a response with the stream, with content type and request id."""
         return {**response_headers(self.media_type, self.request_id), **self._stream.headers}
 
     # The emitters
 
     async def emit_session_start(self, session_id: str | None = None, *, meta: MetaFields = None) -> str:
-        """Begin the stream; otherwise its first event does."""
+        """Begin the stream. Without this call the first event begins it."""
         if self._stream.began:
             raise LifecycleError("the session has started already")
         event = self._event(SessionStart, meta, session_id=session_id)
@@ -132,15 +135,15 @@ class StreamingEngine(Emitters):
         terminal: bool | None = None,
         meta: MetaFields = None,
     ) -> str:
-        """Report a failure; after a terminal one only the end may come.
+        """Report a failure; after a terminal one only the end may follow.
 
         Args:
             error_type: the kind of failure, as the protocol lists them.
             message: written for users; it is redacted.
-            details: leave only under `debug`.
-            recoverable: asking again may help.
-            code: of the protocol or of your own; None: `INTERNAL`.
-            terminal: the run is over; None: it is, unless the error is recoverable.
+            details: sent only with `debug`.
+            recoverable: the same request may succeed later.
+            code: a code of the protocol or of your own; None: `INTERNAL`.
+            terminal: the error ends the run; None: it does unless it is recoverable.
             meta: ids of the event.
         """
         terminal = not recoverable if terminal is None else terminal
@@ -158,7 +161,7 @@ class StreamingEngine(Emitters):
         return await self._deliver(self._stream.push_error(event) if terminal else self._stream.push(event))
 
     async def emit_exception(self, exc: BaseException, *, meta: MetaFields = None) -> str:
-        """Report an exception, classified, and end the stream; its text goes to the log alone."""
+        """Classify and report an exception, and end the stream; the text of the exception is only logged."""
         own = self._meta_of(Error, meta)
         if self._stream.over:
             raise LifecycleError("the stream is over")
@@ -175,7 +178,7 @@ class StreamingEngine(Emitters):
         reason: str | None = None,
         meta: MetaFields = None,
     ) -> str:
-        """End the stream: completed, error, cancelled or suspended. What is open is closed."""
+        """End the stream: completed, error, cancelled or suspended. Open calls and messages are closed."""
         event = self._event(SessionEnd, meta, status=status, summary=summary, reason=reason)
         if self._stream.over:
             raise LifecycleError("the stream is over")
@@ -184,7 +187,7 @@ class StreamingEngine(Emitters):
         return await self._deliver(self._stream.end(event))
 
     async def close(self, status: str = "completed") -> str:
-        """End the stream unless it is over; after a terminal error always with `error`."""
+        """End the stream unless it has ended; after a terminal error the status is always `error`."""
         event = self._event(SessionEnd, None, status=status)
         if self._stream.over:
             return ""
@@ -196,7 +199,7 @@ class StreamingEngine(Emitters):
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """End the stream; an exception becomes its error and goes no further. Cancellation passes."""
+        """End the stream. An exception becomes its error and is not raised; a cancellation is."""
         if exc is None:
             await self.close()
             return False

@@ -248,6 +248,6 @@ def test_every_upstream_has_its_attempts_and_then_the_next_one() -> None:
     way = []
     for failure in (again, again, again, other):
         way.append((course.destination.config.retries.attempts, course.is_last))
-        seconds = course.go_on(failure)
+        seconds = course.advance(failure)
     assert way == [(2, False), (2, False), (1, False), (2, False)]
     assert seconds is None
