@@ -199,5 +199,5 @@ async def test_headers_that_left_with_a_heartbeat_stay_as_they_are() -> None:
     ):
         got = await ask(running)
         assert got.assert_valid().text == "Hello"
-        assert got.pieces[0] == b": ping\n\n"
+        assert got.pieces[0] == b": ping\n"
         assert got.header("x-from") is None

@@ -150,7 +150,7 @@ async def test_a_request_that_may_have_been_processed_is_not_repeated() -> None:
 async def test_heartbeats_go_on_over_attempts() -> None:
     got, _, _ = await asked([BUSY, WHOLE], backoff="300ms", endpoint={"heartbeat": "50ms"})
     assert got.assert_valid().text == "Hello"
-    assert got.pieces[:3] == [b": ping\n\n"] * 3
+    assert got.pieces[:3] == [b": ping\n"] * 3
     assert got.types.count("session_start") == 1
 
 
