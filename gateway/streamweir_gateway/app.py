@@ -70,13 +70,13 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     Args:
         config: the settled configuration.
         clients: what requests go out through.
-        streams: where streams under way are kept, for who wants to end them.
+        streams: keeps the streams under way; pass one to end or to watch them.
         bodies: what request bodies may hold; where an application replaces another one, they share it.
-        log: what a finished request is told to; standard error where it is None.
+        log: takes a line for each finished request; None: standard error.
         metrics: where requests are counted; where an application replaces another one, they share them.
         conversations: of clients with upstreams; where an application replaces another one, they share them.
         runs: that are kept; where an application replaces another one, they share them.
-        via: the mark of requests to upstreams; None: one of its own.
+        via: the mark of requests to upstreams; None: a new one.
         taps: callables that take the scope of a request when its stream begins and return an `EventTap`,
             which follows the stream, or None.
 
@@ -155,13 +155,13 @@ class GatewayApp:
     def lifespan(self) -> AbstractAsyncContextManager[object]:
         """Return the block within which it can serve: demo backends run, connections are kept.
 
-        For who needs it without a server that sends the messages of the lifespan protocol.
+        For callers without a server that sends the messages of the lifespan protocol.
         """
         return self._others.lifespan_context(self)
 
 
 class _Gateway:
-    """What the endpoints share."""
+    """The objects that the endpoints share."""
 
     def __init__(  # noqa: PLR0913 (what the endpoints share)
         self,
@@ -253,7 +253,7 @@ class _Gateway:
 
     @property
     def rates(self) -> RateStore | None:
-        """What counts requests for all workers and replicas; None: each process counts for itself."""
+        """The store that counts requests for all workers and replicas; None: each process counts its own."""
         store = self._resumption.service.store
         return store if isinstance(store, RateStore) else None
 

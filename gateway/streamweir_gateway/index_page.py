@@ -1,6 +1,6 @@
-"""What `GET /` says where no endpoint stands there: what is served, and how to call it.
+"""The page at `GET /`, if no endpoint is there: the endpoints, and how to call them.
 
-A page for a browser, JSON for everybody else. Of upstreams it says nothing: they are nobody's business.
+Browsers get a page, other clients JSON. Upstreams are not named.
 
 Source: the configuration contract (`server.index`).
 """

@@ -1,4 +1,4 @@
-"""`GET /v1/models` beside the endpoints whose clients choose a model: what there is to choose from.
+"""`GET /v1/models` beside the endpoints whose clients choose a model: the models.
 
 Source: OpenAI's and Anthropic's APIs, `models`; the configuration contract (`models`).
 """
@@ -105,7 +105,7 @@ def _listed(models: list[dict[str, Any]], is_anthropic: bool) -> dict[str, Any]:
 
 
 def _base(endpoint: EndpointConfig, dialects: Dialects) -> str:
-    """The path that clients of the endpoint's protocols are given: without what they add to it."""
+    """Return the base path for clients of the endpoint's protocols, without the part that they append."""
     for name in endpoint.answers:
         for added in dialects[name].client_paths if name in dialects else ():
             if endpoint.template.endswith(added):

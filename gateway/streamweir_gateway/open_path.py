@@ -1,4 +1,4 @@
-"""What `{names}` and `/*` in an endpoint's path may stand for: nothing that leads out of that path.
+"""The values of `{names}` and `/*` in an endpoint's path: none of them leads out of that path.
 
 A server may read a path in more ways than one: decode it once more, take \\ for a slash, cut parameters off
 a segment (`..;a`), accept a character that is coded longer than need be. What is a dot segment to any of them
@@ -16,7 +16,7 @@ from urllib.parse import unquote, unquote_to_bytes
 __all__ = ["may_be_segment", "raw_rest"]
 
 MAX_DECODINGS: Final = 4
-"""Who decodes more often is no server; a path that is coded more often is not taken."""
+"""No server decodes more often; a path that is coded more often is refused."""
 
 _DOT_SEGMENT: Final = re.compile(rb"(?:^|[/\\])\.{1,2}[\x00-\x20]*(?:$|[/\\;?#])")
 _CONTROL: Final = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]")
@@ -27,7 +27,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-]+(?:\.[A-Za-z0-9_~-]+)*")
 """Most values of names: nothing to decode, no dot segment."""
 
 _CODED: Final = re.compile(r"[%.\\]")
-"""Without these a path is what it looks like."""
+"""A path without these characters needs no decoding."""
 
 _OVERLONG: Final = re.compile(
     rb"\xc0(?=[\x80-\xbf])|\xc1(?![\x20-\x7e])|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|%u", re.IGNORECASE
@@ -36,7 +36,7 @@ _OVERLONG: Final = re.compile(
 
 
 def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
-    """Return what `/*` stands for, percent-encoded as the client wrote it; None where it may not go on.
+    """Return the value of `/*`, percent-encoded as the client wrote it; None if it must not be sent on.
 
     Args:
         template: of the endpoint.
@@ -56,7 +56,7 @@ def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
 
 
 def may_be_segment(value: str) -> bool:
-    """Return whether a `{name}` may stand for a value: it leads nowhere else, however often it is decoded.
+    """Return whether a value is allowed for a `{name}`: decoded any number of times, it stays in its segment.
 
     A coded slash stays a part of the value; between slashes there has to be something.
 

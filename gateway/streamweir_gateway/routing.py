@@ -26,7 +26,7 @@ __all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "route
 
 _CODED_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _NO_SEPARATOR: Final = "\udc2f"
-"""Stands for a coded slash while a path is cut at its slashes; no decoded path holds this lone surrogate."""
+"""Replaces a coded slash while a path is cut at its slashes; no decoded path holds this lone surrogate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,13 +39,13 @@ class Route:
     endpoint: EndpointConfig | None
     """None: a path of the gateway's own, free of limits."""
     needs_key: bool = False
-    """It names the endpoints, or what they said: where keys are asked for, for it too."""
+    """It shows the endpoints, or their answers: where keys are asked for, for it too."""
     is_private: bool = False
-    """What it answers depends on who asks: no cache may keep it."""
+    """The answer depends on the caller: no cache may keep it."""
     shows_open_runs: bool = False
     """Runs of open endpoints are read here too, without a key."""
     beside: tuple[EndpointConfig, ...] = ()
-    """More endpoints that it speaks of: who may call one of them may call it."""
+    """Further endpoints that it shows: a caller that may call one of them may call this route."""
 
     @property
     def endpoints(self) -> tuple[EndpointConfig, ...]:
@@ -59,7 +59,7 @@ class Route:
 
     @property
     def is_partly_open(self) -> bool:
-        """Whether a request without a key is served as well: what it sees is that of open endpoints."""
+        """Whether a request without a key is served too; it gets the content of open endpoints."""
         return any(endpoint.needs_no_key for endpoint in self.endpoints)
 
     @property
@@ -85,11 +85,11 @@ _NOT_RELAYED: Final = frozenset({"CONNECT", "TRACE"})
 
 
 class Found(NamedTuple):
-    """What serves a request."""
+    """The route that serves a request."""
 
     route: Route
     path_params: dict[str, str]
-    """Decoded; what `/*` stands for is `rest`, as it came."""
+    """Decoded; the value of `/*` is `rest`, as the client coded it."""
 
 
 class RoutingTable:
@@ -110,7 +110,7 @@ class RoutingTable:
         Args:
             method: of the request.
             path: decoded.
-            raw_path: as it came; None: nobody knows.
+            raw_path: before decoding; None if that is unknown.
         """
         for found in self._at(path, raw_path):
             if found.route.takes(method):
@@ -118,7 +118,7 @@ class RoutingTable:
         return None
 
     def routes_at(self, path: str, raw_path: str | None = None) -> list[Route]:
-        """Return the routes of a path, whatever their methods."""
+        """Return the routes of a path, of all methods."""
         return [found.route for found in self._at(path, raw_path)]
 
     def _at(self, path: str, raw_path: str | None) -> Iterator[Found]:
@@ -144,7 +144,7 @@ class RoutingTable:
 
 
 def _with_coded_slashes(path: str, raw_path: str | None) -> str:
-    """Return a decoded path in which `%2F` does not cut: what it belongs to stays one segment."""
+    """Return a decoded path in which `%2F` does not separate segments."""
     if raw_path is None or "%" not in raw_path or not _CODED_SLASH.search(raw_path):
         return path
     whole = _NO_SEPARATOR.join(map(unquote, _CODED_SLASH.split(raw_path)))
@@ -152,7 +152,7 @@ def _with_coded_slashes(path: str, raw_path: str | None) -> str:
 
 
 def _matching(template: str) -> Callable[[str], dict[str, str] | None]:
-    """Return what gives the values of a path; where only its end is open, that is what it begins with."""
+    """Return the pattern that gives the values of a path, or its beginning if only its end is open."""
     if not is_open(template) or "{" in template:
         return PathTemplate(template).match
     stem = template.removesuffix("*")
@@ -165,7 +165,7 @@ def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:
 
 
 def raw_path_of(scope: Scope) -> str | None:
-    """Return the path as it came; None where that is not known."""
+    """Return the path before decoding; None if that is unknown."""
     raw: bytes | None = scope.get("raw_path")
     return None if raw is None or scope.get("root_path") else raw.partition(b"?")[0].decode("latin-1")
 

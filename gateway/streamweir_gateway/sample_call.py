@@ -1,6 +1,6 @@
 """A command for a shell that calls an endpoint, as the first thing to paste.
 
-Keys are never printed: the word KEY stands in their place.
+Keys are never printed: the word KEY replaces them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_fo
     """Return a command that sends `endpoint` a request and shows the answer as it comes.
 
     Args:
-        endpoint: what is called.
+        endpoint: the endpoint to call.
         url: of the gateway.
         dialects: in which the upstream's is looked up, for the smallest request that it understands.
         asks_for_key: a key is asked for.
@@ -45,7 +45,7 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_fo
 
 
 def _body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
-    """The smallest request that is understood: by who chooses the upstream, else by the upstream."""
+    """Return the smallest valid request: of the protocol that chooses the upstream, else of the upstream."""
     if endpoint.models:
         return {**dialects[endpoint.answers[0]].sample_request, "model": next(iter(endpoint.models))}
     upstream = endpoint.upstreams[0]

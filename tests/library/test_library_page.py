@@ -36,7 +36,7 @@ def test_importing_loads_no_framework_and_no_client() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in streamweir.__all__ if name not in ("Event", "PROTOCOL_VERSION")]
+    "name", [name for name in streamweir.__all__ if name not in ("ErrorCode", "Event", "PROTOCOL_VERSION")]
 )
 def test_every_public_name_has_a_docstring(name: str) -> None:
     assert inspect.getdoc(getattr(streamweir, name)), name

@@ -1,4 +1,4 @@
-"""The command `streamweir`: a module for each of its commands, another for what the larger ones do.
+"""The command `streamweir`: a module for each command, and a second one for the work of the larger ones.
 
 `serve`, `check`, `record` and `request --endpoint` need the extra `gateway`, as does `--config`; it is
 imported only when they run. The other commands need nothing but the library.

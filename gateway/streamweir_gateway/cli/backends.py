@@ -1,4 +1,4 @@
-"""What commands share that serve something until a signal ends them."""
+"""The common part of commands that serve until a signal ends them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def until_stopped() -> None:
 
 @contextmanager
 def cannot_listen(address: tuple[str, int]) -> Iterator[None]:
-    """Turn the system's refusal of an address into what the user reads.
+    """Turn the system's refusal of an address into a message for the user.
 
     Raises:
         CommandFailed: nothing can listen there.

@@ -1,4 +1,4 @@
-"""What `streamweir serve` prints when it is ready: every endpoint, with a command that calls it."""
+"""The output of `streamweir serve` when it is ready: every endpoint, with a command that calls it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def in_order(endpoint: EndpointConfig, labels: Iterable[str]) -> str:
 
 
 def callers(config: GatewayConfig, endpoint: EndpointConfig) -> str:
-    """Return who may call an endpoint, as a remark on its line; empty where the gateway has no keys."""
+    """Return which callers may use an endpoint, for its line; empty if the gateway has no keys."""
     if config.auth is None or not config.auth.keys:
         return ""
     if endpoint.needs_no_key:

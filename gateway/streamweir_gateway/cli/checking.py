@@ -1,4 +1,4 @@
-"""What `streamweir check` does; importing it needs the extra `gateway`."""
+"""The work of `streamweir check`; importing it needs the extra `gateway`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the file; print what it says, or what is wrong with it."""
+    """Check the file; print its values, or its problems."""
     add_dialects(args.own_dialects)
     try:
         config = load(args.config, demand_secrets=args.env or args.probe)
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _probe(args: argparse.Namespace, config: GatewayConfig) -> int:
-    """Ask every upstream; print what was seen."""
+    """Ask every upstream; print the findings."""
     from streamweir_gateway.cli.probing import probe_all  # noqa: PLC0415 - it loads the whole gateway
 
     try:

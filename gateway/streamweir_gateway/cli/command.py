@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, the ways to fail, the way to add themselves."""
+"""The common part of the commands: exit codes, the ways to fail, the way to add themselves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INTERRUPTED: Final = 130
 """128 + SIGINT, as shells say it."""
 
 Commands = Any
-"""What `ArgumentParser.add_subparsers` returns: argparse has no public name for it."""
+"""The type that `ArgumentParser.add_subparsers` returns: argparse has no public name for it."""
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 """Carries out a command; returns its exit code."""
@@ -41,7 +41,7 @@ _OURS: Final = ("streamweir", "streamweir_gateway")
 
 
 class CommandFailed(Exception):
-    """The command cannot do what was asked; `str()` is what the user reads."""
+    """The command cannot do its work; `str()` is the message for the user."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -110,7 +110,7 @@ def when_called(module: str) -> Run:
 
 
 def with_gateway(command: str, module: str) -> Run:
-    """Return the same for a `command` that needs the extra `gateway`; without it, what to install is told."""
+    """Return the same for a `command` that needs the extra `gateway`."""
 
     def run(args: argparse.Namespace) -> int:
         try:

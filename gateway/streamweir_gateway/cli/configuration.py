@@ -27,7 +27,7 @@ def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:
     """Return `config` with another address, checked by the same rules as the one in the file.
 
     Raises:
-        UsageError: it is none that may be listened on.
+        UsageError: it is not an address to listen on.
     """
     try:
         address = cast("Address", LISTEN.parse(text))

@@ -137,7 +137,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _play(capture: Capture, args: argparse.Namespace, dialects: Dialects, target: Output) -> bool:
-    """Translate a capture as it was recorded: its reads, its end; what the command line gives wins.
+    """Translate a capture as recorded, its reads and its end; options of the command line win.
 
     Returns:
         Whether the stream ended well.
@@ -203,7 +203,7 @@ def _translator(
 ) -> Translator:
     """Return what translates a body that begins with `head`.
 
-    Where the command line gives nothing, what was recorded holds.
+    Options that the command line does not give are those of the recording.
     """
     if args.request_id is not None and not valid_request_id(args.request_id):
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
@@ -226,7 +226,7 @@ def _translator(
 
 
 def _framing(dialects: Dialects, speaks: str | None, answers: str, head: bytes) -> str:
-    """Return what is written where nobody chose: what is read stays as it is framed."""
+    """Return the framing to write if none was chosen: that of the input."""
     framings = dialects.to_write(answers).framings
     if speaks == answers:
         expected = dialects.to_read(answers).framing
@@ -237,7 +237,7 @@ def _framing(dialects: Dialects, speaks: str | None, answers: str, head: bytes) 
 
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that stand on the command line."""
+    """Return the options that the command line gives."""
     options = {
         "speaks": args.speaks,
         "request_id": args.request_id,
@@ -264,7 +264,7 @@ def _limits(texts: list[str]) -> dict[str, Any]:
 
 
 def _explained(dialects: Dialects, name: str) -> Dialects:
-    """Return `dialects` so that what is read explains each frame; all that may be found, for `auto`."""
+    """Return `dialects` with decoders that explain each frame; for `auto` all that can be found."""
     names = dialects.readable if name == "auto" else (name,)
     explaining = [
         explained(dialects.to_read(each), lambda line: print(line, file=sys.stderr)) for each in names

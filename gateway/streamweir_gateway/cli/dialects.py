@@ -1,4 +1,4 @@
-"""`streamweir dialects`: which dialects there are, and what each can say."""
+"""`streamweir dialects`: the dialects, and the events that each can write."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _written(row: Writing, common: set[str]) -> str:
 
 
 def _shown(frame: Sent, common: set[str]) -> str:
-    """Return a frame without the fields of the envelope, so that what it says fits into a line."""
+    """Return a frame without the fields of the envelope, so that its content fits into a line."""
     fields = [field for field in _fields(frame) if field not in common]
     data = f"{{{', '.join(fields)}}}" if fields else frame.data
     return f"{frame.event}: {data}" if frame.event else data

@@ -1,4 +1,4 @@
-"""What takes each frame of a stream, and what becomes of it: one line per frame.
+"""For each frame of a stream a line with the rule that takes it, and its events.
 
 Source: the dialect-file contract, section 1 (`convert --explain`).
 """

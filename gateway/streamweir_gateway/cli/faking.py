@@ -1,4 +1,4 @@
-"""What `streamweir fake` does."""
+"""The work of `streamweir fake`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WISHES = ("dialect", "framing", "events", "pace", "seed")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve the fake backend until a signal ends it, or print what it can do."""
+    """Serve the fake backend until a signal ends it, or print its faults."""
     if args.list:
         print("\n".join(fault_lines()).rstrip())
         return OK

@@ -1,4 +1,4 @@
-"""What `streamweir learn` does."""
+"""The work of `streamweir learn`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the dialect, and on standard error what is known of it."""
+    """Write the dialect, and a report about it on standard error."""
     _check_name(args.name)
     learned = _learned(args)
     report = learned.report

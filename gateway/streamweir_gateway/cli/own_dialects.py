@@ -27,7 +27,7 @@ def add_dialect_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dialects(places: Iterable[str]) -> None:
-    """Let the dialects at `places` be named; their modules may stand in the working directory.
+    """Let the dialects at `places` be named; their modules may be in the working directory.
 
     Raises:
         UsageError: one of them cannot be loaded.

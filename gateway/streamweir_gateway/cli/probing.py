@@ -1,4 +1,4 @@
-"""One request to the upstream of each endpoint, and what came of it: `streamweir check --probe`.
+"""One request to the upstream of each endpoint, and the finding: `streamweir check --probe`.
 
 The requests go through the gateway's own application, so that they are those that clients cause: mapped,
 with the configured headers, over the configured transport. Nothing listens.
@@ -35,7 +35,7 @@ from streamweir_gateway.upstream.transport import TransportResponse
 __all__ = ["Probe", "probe_all"]
 
 SECONDS: Final = 60.0
-"""How long an answer may take: whoever probes is waiting."""
+"""How long an answer may take: the user of the command waits for it."""
 
 AT_ONCE: Final = 8
 _BODY: Final = {"message": "Hello"}
@@ -43,7 +43,7 @@ _WELL: Final = frozenset({"done", "interaction"})
 
 
 class Probe(NamedTuple):
-    """What was seen of one endpoint's upstream."""
+    """The finding about one endpoint's upstream."""
 
     endpoint: str
     left_out: str | None = None
@@ -65,7 +65,7 @@ class Probe(NamedTuple):
         return ends_well and not self.took_too_long and not self.line.get("hint") and not is_relayed
 
     def lines(self) -> Iterator[str]:
-        """Yield what is printed of it."""
+        """Yield the lines to print."""
         if self.left_out is not None:
             yield f"{self.endpoint}: left out: {self.left_out}"
             return
@@ -74,7 +74,7 @@ class Probe(NamedTuple):
             yield f"  {name.replace('_', ' '):12} {text}"
 
     def facts(self) -> dict[str, str]:
-        """Return what was seen, by name."""
+        """Return the findings by name."""
         if self.left_out is not None:
             return {"left_out": self.left_out}
         line, seen = self.line, self.status is not None
@@ -93,7 +93,7 @@ class Probe(NamedTuple):
 
     @property
     def _dialect(self) -> str:
-        """What was detected, where that is not what the configuration says."""
+        """The detected dialect, if it is not the one of the configuration."""
         looks = re.search(r"looks like [^;]+; speaks is [^;]+", str(self.line.get("hint")))
         return looks[0] if looks else str(self.line.get("speaks", "no agent stream"))
 
@@ -103,7 +103,7 @@ class Probe(NamedTuple):
 
 
 def probe_all(config: GatewayConfig, data: Any = None) -> list[Probe]:
-    """Return what one request to each endpoint's upstream gave.
+    """Return the finding of one request to each endpoint's upstream.
 
     Args:
         config: of the gateway, with all secrets.
@@ -143,7 +143,7 @@ async def _probe(config: GatewayConfig, endpoint: EndpointConfig, data: Any) -> 
 
 
 def _path(endpoint: EndpointConfig) -> str | None:
-    """Return the path to call; None where nobody says what stands for a name."""
+    """Return the path to call; None if a name in it has no value."""
     given = endpoint.probe.path if endpoint.probe is not None else {}
     template = endpoint.template
     names = placeholders(template)
@@ -195,7 +195,7 @@ def _receive(body: Any) -> Callable[[], Any]:
 
 
 async def _send(_message: Message) -> None:
-    """Take the answer; what is looked at is the upstream's."""
+    """Take the answer, and examine the bytes of the upstream."""
 
 
 class _Lines:

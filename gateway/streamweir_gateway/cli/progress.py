@@ -1,4 +1,4 @@
-"""How far a long input is, on a terminal, while nothing else stands there."""
+"""The progress through a long input, on a terminal that shows nothing else."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from streamweir.options.sizes import format_size
 __all__ = ["shown"]
 
 _FIRST_SECONDS: Final = 1.0
-"""So long nobody wonders."""
+"""Seconds without output that do not need an explanation."""
 _SECONDS: Final = 0.2
 
 
 def shown(arriving: Iterable[bytes], total: int | None) -> Iterator[bytes]:
     """Yield what arrives, and write on standard error how much that was, if it takes long.
 
-    Only where standard error is a terminal and standard output is none, or is not written to: the line would
-    stand in the middle of the stream.
+    Only where standard error is a terminal and standard output is not, or is not written to: the line would
+    be in the middle of the stream.
 
     Args:
         arriving: the input.

@@ -22,7 +22,7 @@ _LONGEST_FIRST_LINE = 64 << 10
 
 
 def recordings_in(name: str) -> list[Capture]:
-    """Return what is recorded in a file, or on standard input for `-`; a plain body as one capture.
+    """Return the captures of a file, or of standard input for `-`; a plain body is one capture.
 
     Raises:
         CommandFailed: it cannot be read.
@@ -41,7 +41,7 @@ def recordings_in(name: str) -> list[Capture]:
 def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] | None, Iterable[bytes]]:
     """Look at the first line of what arrives: return the captures, or None and the body, nothing lost.
 
-    A body is not waited for: what cannot be the first line of a capture goes on as it came.
+    Bytes that cannot be the first line of a capture are passed on at once, as a body.
 
     Raises:
         CommandFailed: it is a capture that cannot be read.

@@ -1,4 +1,4 @@
-"""What `streamweir record` does; importing it needs the extra `gateway`."""
+"""The work of `streamweir record`; importing it needs the extra `gateway`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _body(text: str) -> bytes:
 
 
 def _secrets(url: str, request: UpstreamRequest) -> Iterator[str]:
-    """What stands in credential headers and in the URL, with and without its scheme."""
+    """Return the credentials in headers and in the URL, with and without their scheme."""
     for name, value in request.headers:
         if is_secret_header(name):
             yield from (value, value.rpartition(" ")[2])

@@ -1,4 +1,4 @@
-"""What `streamweir replay` does."""
+"""The work of `streamweir replay`."""
 
 from __future__ import annotations
 

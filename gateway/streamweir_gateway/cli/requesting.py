@@ -1,4 +1,4 @@
-"""What an endpoint of a configuration would send; for `streamweir request --endpoint`."""
+"""The requests that an endpoint of a configuration would send; for `streamweir request --endpoint`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ __all__ = ["run"]
 _NOT_SHOWN: Final = frozenset(
     {"authorization", "cookie", "x-api-key", "api-key", "x-request-id", "traceparent", "tracestate", "via"}
 )
-"""Credentials, and what is another one for each request."""
+"""Headers with credentials, and headers that differ for each request."""
 
 _DEMO: Final = "http://127.0.0.1"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the endpoint would send, and return the exit code.
+    """Print the requests of the endpoint, and return the exit code.
 
     Raises:
         UsageError: there is no such endpoint, or none of its upstreams speaks the dialect.
@@ -81,7 +81,7 @@ def _planned(
     path_params: dict[str, str],
     protocol: str,
 ) -> dict[str, Any]:
-    """What is printed: the requests, what is lost, and the canonical request."""
+    """Return the output: the requests, the lost fields, and the canonical request."""
     dialects = config.known_dialects
     endpoint = endpoint.model_copy(
         update={"protocol_options": {**endpoint.protocol_options, **dialect_options(args.option)}}
@@ -107,7 +107,7 @@ def _planned(
 
 
 def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> Destination:
-    """What would be asked; nothing is."""
+    """Stands for an upstream; it is not asked anything."""
     return Destination(
         endpoint,
         upstream,

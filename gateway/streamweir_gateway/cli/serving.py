@@ -1,4 +1,4 @@
-"""What `streamweir serve` does; importing it needs the extra `gateway`."""
+"""The work of `streamweir serve`; importing it needs the extra `gateway`."""
 
 from __future__ import annotations
 

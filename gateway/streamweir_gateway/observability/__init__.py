@@ -1,1 +1,1 @@
-"""What the gateway tells its operators."""
+"""Log, metrics and trace of the gateway."""

@@ -79,6 +79,6 @@ def worker_replaced(reason: str) -> None:
 
 
 def remark_on(config: GatewayConfig) -> None:
-    """Write what was probably meant otherwise in the configuration, a line each."""
+    """Write a line for each value of the configuration that is probably a mistake."""
     for remark in config.remarks:
         logger.warning("configuration", extra={"remark": remark})

@@ -39,7 +39,7 @@ class MetricsPage:
     """The ASGI endpoint that Prometheus scrapes.
 
     Args:
-        registry: what it shows, unless processes share their metrics: then it shows those of all of them.
+        registry: the metrics to show; if processes share their metrics, those of all of them are shown.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -27,7 +27,7 @@ _BUCKETS: Final = (*map(str, GAP_BOUNDS), "+Inf")
 
 
 class _Source(Protocol):
-    """What has metrics: a registry."""
+    """Collects metrics: a registry."""
 
     def collect(self) -> Iterable[Metric]:
         """Return them."""
@@ -58,7 +58,7 @@ class GapCounts:
     """Counts the gaps of one process.
 
     Args:
-        registry: has the counts, which nobody is shown as they are.
+        registry: has the counts, which are not shown themselves.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -97,7 +97,7 @@ class GapHistogram(Collector):
 
 
 def _histogram(counts: dict[str, dict[str, float]], sums: dict[str, float]) -> HistogramMetricFamily:
-    """A histogram, whose buckets hold what is not above their bounds."""
+    """A histogram; each bucket counts the gaps up to its bound."""
     histogram = HistogramMetricFamily(_NAME, _TEXT, labels=(_ENDPOINT,))
     for endpoint, by_bound in counts.items():
         below, buckets = 0.0, []

@@ -1,6 +1,6 @@
-"""Lines of the log on their way out: never waiting for whoever reads them, never failing.
+"""Writes the lines of the log without waiting for their reader, and without failing.
 
-A pipe that nobody empties would stop the event loop at the first write that blocks. So a thread writes:
+A pipe that is not emptied would stop the event loop at the first write that blocks. So a thread writes:
 lines wait for it in a queue, and are counted where that is full. To a pipe, lines of up to 4096 bytes go as
 one piece, so that those of several processes on one do not mix (POSIX, `PIPE_BUF`).
 """
@@ -22,7 +22,7 @@ from typing import Final, Protocol, TextIO
 __all__ = ["LineQueue", "Lines", "lines_to"]
 
 PIPE_BUF: Final = 4096
-"""What a pipe with room takes at once."""
+"""Bytes that a pipe with room takes at once."""
 
 MAX_WAITING: Final = 2000
 """So many lines wait for a reader that has stopped reading: about a megabyte."""
@@ -52,7 +52,7 @@ class _Line(LogRecord):
     """A record that has its text and nothing else: its own would look up more than that.
 
     Attributes:
-        written: set once it has been written, for who waits for that.
+        written: set once the line has been written.
     """
 
     def __init__(self, text: str, written: threading.Event | None = None) -> None:
@@ -102,7 +102,7 @@ class LineQueue(QueueHandler):
             yield _Line(_LOST % lost)
 
     def flush(self) -> None:
-        """Wait until what is in the queue has been written, if it is taken soon."""
+        """Wait until the queued lines have been written, but not long."""
         line = _Line("", threading.Event())
         self.queue.put(line)
         line.written.wait(GOODBYE_SECONDS)
@@ -122,7 +122,7 @@ class _Output(Handler):
         self.lock = None
 
     def emit(self, record: LogRecord) -> None:
-        """Write a line and those that come soon; what nobody will ever read is forgotten."""
+        """Write a line and those that follow soon; lines for a closed pipe are dropped."""
         time.sleep(GATHER_SECONDS)
         records = [record, *self._lines.take()]
         with suppress(OSError, ValueError):

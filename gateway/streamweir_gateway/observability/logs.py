@@ -29,7 +29,7 @@ from streamweir_gateway.observability.text_line import text_line
 __all__ = ["LogSettings", "configure_logging", "request_log"]
 
 TEXT_CHARACTERS: Final = 2000
-"""Of a message, and of each thing that stands beside it."""
+"""The longest message, and the longest value beside it, in characters."""
 
 LINE_CHARACTERS: Final = 1000
 """Of one line of a traceback."""
@@ -54,7 +54,7 @@ class LogSettings(NamedTuple):
 
     @classmethod
     def of(cls, server: ServerConfig) -> LogSettings:
-        """Return what a configuration says."""
+        """Return the settings of a configuration."""
         return cls(server.log, server.log_level)
 
     @property
@@ -101,7 +101,7 @@ def configure_logging(
     """Let the standard library's loggers write lines to standard error, from WARNING on.
 
     Args:
-        secrets: texts that stand in no line, whatever their form.
+        secrets: texts that appear in no line, in any form.
         stream: where the lines go in place of standard error.
         settings: their form; `debug` lets all through, `error` nothing less.
     """
@@ -165,7 +165,7 @@ class _Timestamps:
 
 
 class _LineHandler(logging.Handler):
-    """Writes what the standard library's loggers say; a record that cannot be written is said to be one."""
+    """Writes the records of the standard library's loggers; a record that cannot be formatted is reported."""
 
     def __init__(self, lines: Lines) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""What is counted for Prometheus: the metrics, their labels and their buckets.
+"""The metrics for Prometheus, their labels and their buckets.
 
 Nothing is counted per event. Label values are bounded: templates and labels of the configuration, words of
-the protocol's closed lists; what a client or an upstream made up never becomes one.
+the protocol's closed lists; a text of a client or an upstream never becomes one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "runs_lost": ((), "Runs that were ended because nobody owned them any longer."),
     "workers_replaced": (("reason",), "Workers started in the place of one that is gone."),
 }
-"""By name: the labels and what is counted."""
+"""By name: the labels, and the help text of the counter."""
 
 _HISTOGRAMS: Final = {
     "time_to_first_event_seconds": (
@@ -80,7 +80,7 @@ _HISTOGRAMS: Final = {
         "From the arrival of a request to the end of its stream.",
     ),
 }
-"""By name: the buckets and what is measured; all are labelled by endpoint."""
+"""By name: the buckets and the help text; all are labelled by endpoint."""
 
 _STORE_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
@@ -96,7 +96,7 @@ _GAUGES: Final[dict[str, tuple[str | None, Literal["livesum", "livemax", "livemi
     "store_up": (None, "livemin", "Whether the store of runs answers."),
     "build_info": ("version", "max", "Always 1; the label is the version."),
 }
-"""By name: the label, how processes are brought together, and what is shown."""
+"""By name: the label, how values of processes are joined, and the help text."""
 
 
 class _OfEndpoint(NamedTuple):
@@ -220,7 +220,7 @@ class Metrics:
         self._counters["runs_detached"].labels(cause).inc()
 
     def run_lost(self) -> None:
-        """A run was ended that nobody owned any longer."""
+        """Count a run that was ended because it had no owner any more."""
         self._counters["runs_lost"].inc()
 
     def store_answered(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""The one place where a request that ended is told: as a line of the log, and in the metrics.
+"""Reports each request that ended: as a line of the log, and in the metrics.
 
-Nothing here ever raises into the request that is being told of.
+Nothing here raises into the request that is reported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIELDS: Final = (
     *("run", "resumes", "detached", "client_left"),
     *("first_event_ms", "duration_ms", "hint"),
 )
-"""What stands in the line, in this order; `cause` follows."""
+"""The fields of the line, in this order; `cause` follows."""
 
 _OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
 """Counts that are left out where they are 0."""
@@ -54,7 +54,7 @@ class Observer:
         log: where the line of a request goes.
         metrics: where it is counted.
         endpoints: templates whose metrics are shown from the beginning, at 0.
-        secrets: texts that stand in no line, whatever their form: keys and credentials of the configuration.
+        secrets: texts that appear in no line, in any form: keys and credentials of the configuration.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Observer:
             self._complain()
 
     def ended(self, record: RequestRecord) -> None:
-        """The request is over, whatever became of it: write its line and count it. Call it exactly once."""
+        """Write the line of a request that is over, and count it. Must be called exactly once per request."""
         try:
             record.clock_out()
             self._write(record)

@@ -1,4 +1,4 @@
-"""What is known of one request: filled in while it runs, told once when it ends."""
+"""The record of one request: filled in while the request runs, reported once when it ends."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GAP_BOUNDS: Final = (
 class RequestRecord:
     """One request. Absent is None (an empty list for `cause`) and is left out of the log line.
 
-    Whoever serves the request makes one at its beginning, sets the fields below as they become known, calls
+    The endpoint makes one at the beginning of a request, sets the fields below as they become known, calls
     `note_read` per upstream read that gave events and `add_cause` where something failed, and hands it to
     `Observer.ended` exactly once, whatever the outcome.
     """
 
     request_id: str
     method: str | None
-    """None where what came is no request."""
+    """None if the bytes are not a request."""
     endpoint: str | None
     """The template of the configuration; None where no endpoint takes the path."""
     upstream: str | None = None
@@ -39,7 +39,7 @@ class RequestRecord:
     answers: str | None = None
     framing: str | None = None
     path: str | None = None
-    """What the client called, where no endpoint takes it."""
+    """The path of the request, if no endpoint takes it."""
     key: str | None = None
     """The name of the client's key, never the key."""
     client: str | None = None
@@ -70,15 +70,15 @@ class RequestRecord:
     unknown: int | None = None
     """Upstream events that no rule of the dialect knew."""
     lost: int | None = None
-    """What the client's protocol has no place for."""
+    """Events and fields that the client's protocol has no place for."""
     request_lost: list[str] | None = None
-    """What the upstream could not be sent of the client's request."""
+    """The names of fields of the client's request that the upstream cannot take."""
     first_event_ms: float | None = None
     """From the request's arrival to the first upstream event."""
     duration_ms: float | None = None
     """From the request's arrival to the end of its response; `Observer.ended` sets it."""
     hint: str | None = None
-    """What to do about a stream that was not understood."""
+    """Advice about a stream that was not understood."""
     run: str | None = None
     """The beginning of the handle of the run, where it is kept."""
     resumes: str | None = None

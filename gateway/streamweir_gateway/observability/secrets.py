@@ -1,4 +1,4 @@
-"""The secrets that the configuration holds, so that no line of the log shows one, whatever its form."""
+"""The secrets of the configuration, which no line of the log shows, in any form."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streamweir_gateway.config import HASHED, GatewayConfig, UpstreamConfig
 __all__ = ["Secrets", "secrets_of"]
 
 SHORT: Final = 6
-"""Texts with fewer characters stand in too many words by chance: they are hidden where they stand alone."""
+"""Shorter texts occur in words by chance: they are hidden only as a word."""
 SHORTEST: Final = 3
-"""What has fewer characters is no secret, and stands alone in too many places."""
+"""Shorter texts are not secrets, and occur as words in too many places."""
 
 
 class Secrets:
-    """Texts that stand in no line.
+    """Texts that appear in no line.
 
     Args:
         texts: the secrets; those shorter than three characters are let be.

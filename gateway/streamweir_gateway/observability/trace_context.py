@@ -49,9 +49,9 @@ class TraceContext(NamedTuple):
     trace_id: str
     """32 hexadecimal digits."""
     span_id: str
-    """16 hexadecimal digits: ours, the parent of what the upstream does."""
+    """16 hexadecimal digits: our span, the parent of the upstream's spans."""
     flags: int = _SAMPLED
-    """Of a trace begun here: sampled, since each request is told in the log. Unsampled, the upstream would
+    """Of a trace begun here: sampled, since each request has a line in the log. Unsampled, the upstream would
     leave out what it records without any trace context."""
     tracestate: str = ""
     """The client's, to be handed on as it is; empty: none."""

@@ -1,4 +1,4 @@
-"""What happens on one request, as the lines of a capture.
+"""Writes one request and its stream as the lines of a capture.
 
 Source: the contract of capture files, sections 1 to 3.
 """
@@ -53,10 +53,10 @@ class Recording(EventTap):
     """One capture that is being written: a tap of the stream that is recorded.
 
     Args:
-        url: what is asked; its credentials are left out.
-        request: what is sent.
+        url: of the upstream; its credentials are left out.
+        request: to the upstream.
         options: how the stream is read.
-        mask: what stands in no line.
+        mask: hides secrets in every line.
         write: takes each line.
 
     Attributes:
@@ -160,7 +160,7 @@ class Recording(EventTap):
         self._events.append(wire_message(event, stamp))
 
     def stop(self) -> None:
-        """Somebody has had enough: the attempt was left."""
+        """End the capture: the user stopped it, and the attempt was left."""
         self.end("left")
 
     def _note_request(self, url: str, request: UpstreamRequest) -> None:

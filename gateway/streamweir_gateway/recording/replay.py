@@ -21,7 +21,7 @@ _FRAMINGS: Final = {"ndjson": "application/x-ndjson", "sse": "text/event-stream"
 
 
 def replay_steps(capture: Capture, speed: float) -> Steps:
-    """Yield what is done on the connection.
+    """Yield the steps on the connection.
 
     Args:
         capture: has content.

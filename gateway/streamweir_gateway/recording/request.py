@@ -22,10 +22,10 @@ _OK: Final = 200
 
 
 async def ask(request: UpstreamRequest, recording: Recording, *, idle: float | None) -> bool:
-    """Send `request`, write down what comes; return whether the stream was whole.
+    """Send `request`, record the response, and return whether the stream was complete.
 
     Args:
-        request: what is sent.
+        request: to the upstream.
         recording: takes what happens.
         idle: seconds in which something must come; None: any time.
     """
