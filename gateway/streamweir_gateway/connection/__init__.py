@@ -1,1 +1,1 @@
-"""One client's connection: HTTP/1.1 as the server speaks it, with its limits."""
+"""The connections of clients: HTTP/1.1 on the server's side, with its limits."""

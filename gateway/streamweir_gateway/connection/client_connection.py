@@ -1,4 +1,4 @@
-"""What can be done with a client's connection beyond ASGI, where the server of the application can do it."""
+"""Operations on a client's connection beyond ASGI, if the server supports them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from starlette.types import Scope
 __all__ = ["CONNECTION_EXTENSION", "ClientConnection"]
 
 CONNECTION_EXTENSION: Final = "streamweir.connection"
-"""Where a server that can do it puts a `ClientConnection` into `scope["extensions"]`."""
+"""The key of `scope["extensions"]` under which a server puts its `ClientConnection`."""
 
 
 class ClientConnection:
-    """The connection that a request came on. By itself it can do nothing: any server may run the application.
+    """The connection of a request. This class supports no operation: it is used with servers that have none.
 
     Attributes:
-        refused: the code of what is wrong with the request's body, which will not come any further.
+        refused: the code of the fault in the request's body, whose rest will not come; None if there is none.
     """
 
     __slots__ = ("refused",)
@@ -27,50 +27,52 @@ class ClientConnection:
 
     @staticmethod
     def of(scope: Scope) -> ClientConnection:
-        """Return the connection that a request came on."""
+        """Return the connection of a request."""
         given = scope.get("extensions", {}).get(CONNECTION_EXTENSION)
         return given if isinstance(given, ClientConnection) else ClientConnection()
 
     def unsent(self) -> int | None:
-        """Return how many bytes are still waiting to be taken by the client's side; None: nobody knows."""
+        """Return how many bytes the client has not taken; None if that is unknown."""
         return None
 
     def abort(self) -> None:
-        """Close at once, without waiting for what is unsent."""
+        """Close at once, and drop unsent bytes."""
 
     def break_off(self) -> bool:
-        """Close within the response, in a way by which the client sees that it is not whole.
+        """Close within the response, so that the client sees that the response is incomplete.
 
         Returns:
-            False where the server does that when the application fails.
+            False if the application has to raise instead, and the server then closes.
         """
         return False
 
     def write(self, data: bytes) -> bool:
-        """Send a piece of the response's body at once, past the layers between.
+        """Send a piece of the body at once, without the ASGI layers between.
+
+        Those layers only inspect the beginning and the end of a response.
 
         Returns:
-            False where it has to go through them, which only look at how a response begins and ends.
+            False if the piece has to be sent by ASGI.
         """
         del data
         return False
 
     def inform(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send an interim response, such as `103 Early Hints`, where the client can take one.
+        """Send an interim response, such as `103 Early Hints`, if the client supports it.
 
         Args:
             status: from 102 to 199.
-            headers: that can be written.
+            headers: valid headers.
         """
 
     def cork(self, is_corked: bool) -> None:
-        """Keep what is sent back while it is True, and let it go as one piece."""
+        """Collect sent bytes while True; send them in one piece once it is False."""
 
     def watch(self, listener: Callable[[], None] | None) -> bool:
-        """Call `listener` once the client has left, at once if it has; None: no longer.
+        """Call `listener` once the client has left, at once if it already has. None ends that.
 
         Returns:
-            False where the server does not report it, so that one has to wait in `receive`.
+            False if the server does not report it; then `receive` has to be awaited.
         """
         del listener
         return False

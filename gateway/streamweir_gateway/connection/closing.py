@@ -1,4 +1,4 @@
-"""How a connection is closed: in steps, so that the client gets what was written, but not for ever.
+"""Closes a connection in steps, so that the client gets the written bytes within a bounded time.
 
 Source: RFC 9112, section 9.6: a close while the client is sending destroys the answer on its way.
 """
@@ -17,16 +17,16 @@ __all__ = ["ClosePhase", "ClosingConnection"]
 
 
 class ClosePhase(Enum):
-    """What is done with a connection that will not be used again."""
+    """The phases of a connection that will not be used again."""
 
     HALF_CLOSED = auto()
-    """The client has ended its side, as those do that leave; who still reads gets a quick answer."""
+    """The client has ended its side: mostly it has left, but it may still read a quick answer."""
     LINGERING = auto()
-    """We have ended ours, and what the client still sends is dropped."""
+    """The server has ended its side; bytes that the client still sends are dropped."""
     FLUSHING = auto()
-    """It is closed, but for what the client has still to take."""
+    """It is closed once the client has taken the written bytes."""
     RESET = auto()
-    """It is closed, whatever the client has not taken."""
+    """It is closed, and bytes that the client has not taken are dropped."""
 
 
 _SCHEDULE: Final[Mapping[ClosePhase, tuple[float, ClosePhase]]] = {
@@ -34,11 +34,11 @@ _SCHEDULE: Final[Mapping[ClosePhase, tuple[float, ClosePhase]]] = {
     ClosePhase.LINGERING: (2.0, ClosePhase.FLUSHING),
     ClosePhase.FLUSHING: (30.0, ClosePhase.RESET),
 }
-"""How many seconds each phase takes at most, and what comes then."""
+"""By phase: the most seconds that it takes, and the next phase."""
 
 
 class ClosingConnection:
-    """A connection from the first step to its end, which is `cancel`."""
+    """A connection from its first phase to `cancel`."""
 
     __slots__ = ("_timer", "_transport", "phase")
 
@@ -48,7 +48,7 @@ class ClosingConnection:
         self.enter(phase)
 
     def enter(self, phase: ClosePhase) -> None:
-        """Go on to another phase."""
+        """Enter a phase."""
         self.cancel()
         self.phase = phase
         self._begin(phase)
@@ -57,7 +57,7 @@ class ClosingConnection:
             self._timer = asyncio.get_running_loop().call_later(seconds, self.enter, next_phase)
 
     def cancel(self) -> None:
-        """The connection is gone: nothing is left to be done."""
+        """Stop the timer, because the connection is gone."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -65,7 +65,7 @@ class ClosingConnection:
     def _begin(self, phase: ClosePhase) -> None:
         match phase:
             case ClosePhase.LINGERING:
-                with suppress(OSError, RuntimeError):  # the other side was faster
+                with suppress(OSError, RuntimeError):  # the client has already closed
                     self._transport.write_eof()
             case ClosePhase.FLUSHING:
                 self._transport.close()

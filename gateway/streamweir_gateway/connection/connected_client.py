@@ -1,4 +1,4 @@
-"""The client of a response, for deliveries: reached by ASGI, and beyond it where the server is ours."""
+"""The client of a response, as deliveries use it: by ASGI, and by `ClientConnection` with our server."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ConnectedClient(AsgiClient):
     """The client of one request; see `ClientPort`.
 
     Args:
-        scope: of the request.
-        receive: of the server.
-        send: of the server.
+        scope: the scope of the request.
+        receive: the receive callable of the server.
+        send: the send callable of the server.
     """
 
     __slots__ = ("_connection",)
@@ -33,11 +33,11 @@ class ConnectedClient(AsgiClient):
         return self._connection.write
 
     def unsent(self) -> int | None:
-        """Return how many bytes the client has still to take."""
+        """Return how many bytes the client has not taken."""
         return self._connection.unsent()
 
     def cork(self, is_corked: bool) -> None:
-        """Collect what is sent while it is True."""
+        """Collect sent bytes while True."""
         self._connection.cork(is_corked)
 
     def abort(self) -> None:

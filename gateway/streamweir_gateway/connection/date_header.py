@@ -1,4 +1,4 @@
-"""The header that says when a response was made.
+"""The `Date` header.
 
 Source: RFC 9110, section 6.6.1.
 """
@@ -12,7 +12,7 @@ __all__ = ["DateHeader"]
 
 
 class DateHeader:
-    """The same for all responses of a second."""
+    """The `Date` header, made once per second."""
 
     __slots__ = ("_line", "_second")
 
@@ -21,7 +21,7 @@ class DateHeader:
         self._line = b""
 
     def line(self) -> bytes:
-        """Return it with its line end."""
+        """Return the header line with its line end."""
         second = int(time.time())
         if second != self._second:
             self._second = second

@@ -1,7 +1,7 @@
-"""A request that may be answered without a task: once it is whole, within the loop's own call.
+"""Requests that are answered without a task, within one call of the event loop.
 
 A task and the messages of ASGI cost more than the rest of a small request. An application that needs neither
-for some of them has a `shortcut`, which takes these and leaves all others to be run as usual.
+for some requests has a `shortcut`, which takes those; all other requests run in a task.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ class Shortcut(Protocol):
     """Answers requests without a task."""
 
     def __call__(self, exchange: DirectExchange) -> bool:
-        """Take a request, to `answer` it soon or to let it `go_on`; False: it is not one for this way."""
+        """Take a request, and later call its `answer` or `go_on`; return False if it needs a task."""
 
 
 class DirectConnection(ServerConnection, Protocol):
-    """The server's side of the connection, as far as a direct exchange needs it."""
+    """The operations of the server's connection that a direct exchange needs."""
 
     def on_response_end(self, exchange: HttpExchange | DirectExchange) -> None:
         """The response is complete."""
 
     def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
-        """Run `exchange` in the place of `direct`."""
+        """Run `exchange` instead of `direct`."""
 
 
 class DirectExchange:
-    """One request that comes within one read and finds nobody before it.
+    """One request that came within one read, without another request before it.
 
     Attributes:
-        state: how far the response has come: all of it goes at once.
-        head: of the request.
-        fields: its headers by name, of several with one name the last.
-        client: where it comes from.
-        body: what has come of its body.
-        is_whole: all of it has.
+        state: the state of the response, which is sent as a whole.
+        head: the head of the request.
+        fields: its headers by name; of several with one name, the last.
+        client: the address of the client.
+        body: the part of the body that has come.
+        is_whole: the body is complete.
         keep_alive: another exchange may follow.
         on_lost: called when the client leaves.
     """
@@ -82,17 +82,17 @@ class DirectExchange:
     # --- what the connection reports ----------------------------------------------------------------------
 
     def take(self, piece: bytes) -> int:
-        """Take a piece of the request's body; return how much there is of it."""
+        """Take a piece of the request's body; return how many bytes have come."""
         self.body += piece
         return len(self.body)
 
     def end_request(self, *, keep_alive: bool) -> None:
-        """The request is whole."""
+        """The request is complete."""
         self.is_whole = True
         self.keep_alive = keep_alive
 
     def refuse(self, code: str) -> None:
-        """The rest of the body will not come: let the application answer that."""
+        """The rest of the body will not come; the application answers that."""
         self.go_on().refuse(code)
 
     def lose(self) -> None:
@@ -105,7 +105,7 @@ class DirectExchange:
 
     @property
     def may_write(self) -> bool:
-        """What is written goes out: the client has taken what was written before."""
+        """May the response be written now? The client has taken all earlier bytes."""
         return not self._server.flow.is_writing_paused
 
     def date(self) -> bytes:
@@ -126,11 +126,11 @@ class DirectExchange:
     def go_on(
         self, *, headers: list[tuple[bytes, bytes]] | None = None, state: Mapping[str, Any] | None = None
     ) -> HttpExchange:
-        """Go on as any other request, in a task.
+        """Serve the request in a task, like any other.
 
         Args:
-            headers: in place of those of the request.
-            state: for the application.
+            headers: headers that replace those of the request.
+            state: the state for the application.
         """
         head = self.head if headers is None else self.head._replace(headers=headers)
         exchange = HttpExchange(self._server, head)

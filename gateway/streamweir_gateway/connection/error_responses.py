@@ -1,4 +1,4 @@
-"""Refusals of what never becomes a request for an application, which else would answer and log it.
+"""Responses to faulty requests that never reach the application.
 
 Source: the standard protocol 1.1, section 5 (end).
 """
@@ -30,7 +30,7 @@ def refusal(code: str, observer: Observer, client: str | None) -> bytes:
     Args:
         code: one of `REFUSALS`.
         observer: gets the record.
-        client: its address, for the log; None where it has none.
+        client: the address for the log; None if there is none.
     """
     row = REFUSALS[code]
     request_id = new_request_id()

@@ -31,7 +31,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ServerConnection(Protocol):
-    """The server's side of the connection, as far as one exchange needs it."""
+    """The operations of the server's connection that an exchange needs."""
 
     transport: asyncio.Transport
     flow: FlowControl
@@ -43,15 +43,15 @@ class ServerConnection(Protocol):
         """The response is complete."""
 
     def on_failure(self, exchange: HttpExchange) -> None:
-        """The application has ended, and the response is not complete."""
+        """The application has ended without completing the response."""
 
 
 class HttpExchange(ClientConnection):
-    """One request that is being answered, or waits for it.
+    """One request that is being answered, or waits for its turn.
 
     Attributes:
-        keep_alive: another exchange may follow. While the request is not whole it is False, for nobody knows
-            where the next one begins.
+        keep_alive: another exchange may follow. It is False until the request is complete, because the start
+            of the next request is unknown until then.
         is_lost: the client has left.
     """
 
@@ -83,17 +83,17 @@ class HttpExchange(ClientConnection):
         self._is_broken_off = False
         self._is_streaming = False  # a piece of the body is a chunk, and may come at any time
         self._has_news = False
-        self._news: asyncio.Event | None = None  # made for who waits: it takes 700 bytes
+        self._news: asyncio.Event | None = None  # made when something waits: it takes 700 bytes
         self._corked: list[bytes] | None = None
         self._listener: Callable[[], None] | None = None
 
     @property
     def state(self) -> ResponseState:
-        """How far the response has come."""
+        """The state of the response."""
         return self._response.state
 
     async def run(self, app: ASGIApp, scope: Scope) -> None:
-        """Let `app` answer."""
+        """Run `app`."""
         try:
             await app(scope, self.receive, self.send)
             if self.state is not ResponseState.COMPLETE and not self.is_lost and not self._is_broken_off:
@@ -107,19 +107,19 @@ class HttpExchange(ClientConnection):
     # --- what the connection reports ----------------------------------------------------------------------
 
     def take(self, piece: bytes) -> int:
-        """Take a piece of the request's body; return how much of it waits for the application."""
+        """Take a piece of the request's body; return how many bytes wait for the application."""
         self._body += piece
         self._notify()
         return len(self._body)
 
     def end_request(self, *, keep_alive: bool) -> None:
-        """The request is whole."""
+        """The request is complete."""
         self._is_whole = True
         self.keep_alive = keep_alive and self.state is ResponseState.EXPECTED
         self._notify()
 
     def refuse(self, code: str) -> None:
-        """The rest of the body will not come: let who reads it answer that."""
+        """The rest of the body will not come; the reader of the body answers that."""
         self.refused = code
         self._notify()
 
@@ -134,7 +134,7 @@ class HttpExchange(ClientConnection):
     # --- what the application calls -----------------------------------------------------------------------
 
     async def receive(self) -> Message:
-        """Return what has come of the body, or that the exchange is over."""
+        """Return the next piece of the body, or that the exchange is over."""
         if self._expects_continue:
             self._expects_continue = False
             self._write(_CONTINUE)
@@ -152,7 +152,7 @@ class HttpExchange(ClientConnection):
         """Send the head of the response or a piece of its body.
 
         Raises:
-            RuntimeError: it cannot be sent, or not at this point.
+            RuntimeError: the message is invalid, or not allowed at this point.
         """
         if self._server.flow.is_writing_paused:
             await self._server.flow.until_writable()
@@ -173,41 +173,41 @@ class HttpExchange(ClientConnection):
     # --- ClientConnection ---------------------------------------------------------------------------------
 
     def unsent(self) -> int:
-        """Return how many bytes of what was written the client's side has not taken."""
+        """Return how many written bytes the client has not taken."""
         transport = self._server.transport
         return transport.get_write_buffer_size() + unsent_by_system(transport)
 
     def abort(self) -> None:
-        """Close at once: without this the system would go on offering a client what it does not read."""
+        """Close at once, so that the system no longer offers bytes to a client that does not read."""
         reset(self._server.transport)
 
     def break_off(self) -> bool:
-        """Close as soon as the application ends; at once where only a reset shows that more was to come."""
+        """Close once the application ends, or at once if only a reset shows an incomplete response."""
         self._is_broken_off = True
         if self._response.framing is BodyFraming.UNTIL_CLOSE:
             self.abort()
         return True
 
     def write(self, data: bytes) -> bool:
-        """Send a piece of the body, but not where that would have to wait."""
+        """Send a piece of the body, unless sending would have to wait."""
         if not self._is_streaming or self._server.flow.is_writing_paused:
             return False
         self._write(chunk(data))
         return True
 
     def inform(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send an interim response; who cannot take it, or not now, does without."""
+        """Send an interim response, if the client supports it and it is possible now."""
         if not self.is_lost and not self._server.flow.is_writing_paused:
             self._write(self._response.interim(status, headers))
 
     def cork(self, is_corked: bool) -> None:
-        """Collect what is written, or write what was collected: each write is a packet of its own."""
+        """Collect written bytes, or write the collected ones. Each separate write would be a packet."""
         corked, self._corked = self._corked, [] if is_corked else None
         if corked and not self.is_lost:
             self._server.transport.write(b"".join(corked))
 
     def watch(self, listener: Callable[[], None] | None) -> bool:
-        """Call `listener` once the client has left, which is noticed only where the connection is read."""
+        """Call `listener` once the client has left. That is noticed only while the connection is read."""
         self._listener = listener
         if listener is not None:
             if self.is_lost:

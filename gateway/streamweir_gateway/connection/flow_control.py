@@ -1,6 +1,6 @@
-"""When a connection is read, when writing to it has to wait, and who has left while it is not read.
+"""Flow control of a connection: pauses reading and writing, and notices clients that leave meanwhile.
 
-Source: Linux, poll(2) (POLLRDHUP: the other side has ended its own, whatever of it is still unread).
+Source: Linux, poll(2) (POLLRDHUP: the peer has ended its side, even if bytes are unread).
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Final
 __all__ = ["FlowControl"]
 
 MAX_DISCARDED: Final = 1 << 20
-"""Bytes that are read to no end, so that a client sees the answer which stands behind what it sends."""
+"""The most bytes that are read and dropped, so that a client that still sends sees its answer."""
 
 LOOK_SECONDS: Final = 0.4
-"""How often it is looked whether the client is still there, while nothing is read that would show it."""
+"""Seconds between checks for a client that has left, while the connection is not read."""
 
 _GONE: Final = getattr(select, "POLLRDHUP", 0)
 
 
 class FlowControl:
-    """Of one connection.
+    """The flow control of one connection.
 
     Attributes:
-        is_reading_paused: nothing is read. Of a client that leaves the connection is closed all the same.
-        is_writing_paused: the client does not take what was written.
+        is_reading_paused: nothing is read. The connection is closed all the same if the client leaves.
+        is_writing_paused: the client does not take the written bytes.
     """
 
     __slots__ = ("_discarded", "_timer", "_transport", "_writable", "is_reading_paused", "is_writing_paused")
@@ -35,11 +35,11 @@ class FlowControl:
         self.is_writing_paused = False
         self._transport = transport
         self._discarded = 0
-        self._timer: asyncio.TimerHandle | None = None  # runs on when it is read again: pauses are many
-        self._writable: asyncio.Event | None = None  # made for who waits: it takes 700 bytes
+        self._timer: asyncio.TimerHandle | None = None  # goes on when reading resumes: pauses are frequent
+        self._writable: asyncio.Event | None = None  # made when something waits: it takes 700 bytes
 
     def pause_reading(self) -> None:
-        """Leave what comes to the system, and so to the client."""
+        """Stop reading, so that the client has to wait."""
         if not self.is_reading_paused:
             self.is_reading_paused = True
             self._transport.pause_reading()
@@ -47,37 +47,37 @@ class FlowControl:
                 self._look_later()
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if self.is_reading_paused:
             self.is_reading_paused = False
             self._transport.resume_reading()
 
     def discard(self, size: int) -> None:
-        """So much was read that nobody takes: do not go on without a bound."""
+        """Count dropped bytes, and pause reading beyond a limit."""
         self._discarded += size
         if self._discarded > MAX_DISCARDED:
             self.pause_reading()
 
     def pause_writing(self) -> None:
-        """Let who writes wait."""
+        """Make writers wait."""
         self.is_writing_paused = True
 
     def resume_writing(self) -> None:
-        """Let who waits go on."""
+        """Let waiting writers go on."""
         self.is_writing_paused = False
         if self._writable is not None:
             self._writable.set()
             self._writable = None
 
     async def until_writable(self) -> None:
-        """Wait until writing need not wait."""
+        """Wait until writing is possible."""
         while self.is_writing_paused:
             if self._writable is None:
                 self._writable = asyncio.Event()
             await self._writable.wait()
 
     def close(self) -> None:
-        """The connection is gone: nobody waits for it any longer."""
+        """End all waiting, because the connection is gone."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -97,7 +97,7 @@ class FlowControl:
 
 
 def _has_left(transport: asyncio.Transport) -> bool:
-    """Return whether the other side has ended its own or reset the connection; what it sent may be unread."""
+    """Return whether the peer has ended its side or reset the connection, even if bytes are unread."""
     poll = select.poll()
     poll.register(transport.get_extra_info("socket").fileno(), _GONE)
     return bool(poll.poll(0))

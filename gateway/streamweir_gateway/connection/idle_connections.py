@@ -1,6 +1,6 @@
-"""The connections of a server that answer nobody, the one that has waited longest first.
+"""The idle connections of a server, the longest idle first.
 
-They are closed after a while, or sooner where a new connection needs the room.
+They are closed after a while, or sooner if a new connection needs the place.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final, Protocol
 __all__ = ["KEEP_ALIVE_SECONDS", "IdleConnection", "IdleConnections"]
 
 KEEP_ALIVE_SECONDS: Final = 75.0
-"""Longer than the proxies in front keep an idle connection, so that they are the ones to close it."""
+"""Seconds. Proxies in front close idle connections sooner, so that they close first."""
 
 
 class IdleConnection(Protocol):
-    """What can be idle."""
+    """A connection that can be idle."""
 
     def expire(self) -> None:
-        """Close, unless something has come."""
+        """Close, unless bytes have come."""
 
     def give_way(self) -> None:
         """Close at once."""
 
 
 class IdleConnections:
-    """One timer for all of them: one each would cost every request more than its parsing."""
+    """All idle connections, with one timer: a timer each would cost more than parsing a request."""
 
     __slots__ = ("_since", "_timer")
 
@@ -36,7 +36,7 @@ class IdleConnections:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, connection: IdleConnection) -> None:
-        """It waits from here on, for a request or for its end."""
+        """Add a connection, which is idle from now on."""
         loop = asyncio.get_running_loop()
         self._since[connection] = loop.time()
         self._since.move_to_end(connection)
@@ -44,11 +44,11 @@ class IdleConnections:
             self._timer = loop.call_later(KEEP_ALIVE_SECONDS, self._look)
 
     def discard(self, connection: IdleConnection) -> None:
-        """It has got a request, or is gone."""
+        """Remove a connection that has got a request or is gone."""
         self._since.pop(connection, None)
 
     def evict(self) -> bool:
-        """Close the one that has waited longest; return whether there was one."""
+        """Close the longest idle connection; return False if there is none."""
         if not self._since:
             return False
         connection, _ = self._since.popitem(last=False)
@@ -56,7 +56,7 @@ class IdleConnections:
         return True
 
     def _look(self) -> None:
-        """Close those that have waited too long."""
+        """Close the connections that have been idle for too long."""
         loop = asyncio.get_running_loop()
         latest = loop.time() - KEEP_ALIVE_SECONDS
         self._timer = None

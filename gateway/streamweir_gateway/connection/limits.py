@@ -1,4 +1,4 @@
-"""What one request may take.
+"""The limits of one request.
 
 Source: the configuration contract (`server`).
 """
@@ -12,11 +12,10 @@ __all__ = ["RequestLimits"]
 
 @dataclass(slots=True)
 class RequestLimits:
-    """Shared by all connections; a change holds from the next request on.
+    """The limits, shared by all connections. A change applies from the next request on.
 
     Attributes:
-        header_bytes: request line and headers, and what else comes without being body: extensions of chunks,
-            trailers.
+        header_bytes: for request line and headers, extensions of chunks, and trailers.
         header_time: seconds from the first byte to the end of the headers.
     """
 

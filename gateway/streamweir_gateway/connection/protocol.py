@@ -1,9 +1,10 @@
-"""HTTP/1.1 as the gateway speaks it to clients: what they may send, how much, in what time, and how it ends.
+"""The HTTP/1.1 connection of a client.
 
     bytes -> RequestParser -> HttpExchange -> application
     bytes <- ResponseEncoder <- HttpExchange <- application
 
-One object per connection wires them together, and decides what is refused, what waits, and who closes.
+One `HttpProtocol` per connection connects these parts. It decides which requests are refused, which wait, and
+when the connection is closed.
 
 Source: RFC 9112, sections 9.3.2 (pipelining) and 9.6 (closing); the standard protocol 1.1, section 5 (end).
 """
@@ -30,18 +31,18 @@ from streamweir_gateway.connection.server_context import ServerContext
 __all__ = ["HttpProtocol"]
 
 REQUESTS_AHEAD: Final = 8
-"""So many requests may wait behind the one that is being answered; what is sent beyond is not taken."""
+"""The most requests that wait behind the current one; further ones are not read."""
 
 MAX_WAITING_BODY: Final = 1 << 16
-"""Bytes of a body that may wait for the application; then the connection is not read."""
+"""The most bytes of a body that wait for the application; beyond it reading is paused."""
 
 
 class HttpProtocol(asyncio.Protocol):
     """One client's connection.
 
     Attributes:
-        transport: to the client.
-        flow: of the transport.
+        transport: the transport to the client.
+        flow: the flow control of the transport.
     """
 
     __slots__ = (
@@ -68,16 +69,18 @@ class HttpProtocol(asyncio.Protocol):
         self._context = context
         self._client: Address | None = None
         self._local: Address | None = None
-        self._running: HttpExchange | DirectExchange | None = None  # is being answered
-        self._receiving: HttpExchange | DirectExchange | None = None  # its request is coming, or was the last
-        self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()  # wait for their turn
+        self._running: HttpExchange | DirectExchange | None = None  # the one that is being answered
+        self._receiving: HttpExchange | DirectExchange | None = (
+            None  # the one whose request is being received, or was received last
+        )
+        self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()  # those that wait for their turn
         self._keeps_alive = True
         self._closing: ClosingConnection | None = None
 
     # --- the connection -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request, but not for ever."""
+        """Start to wait for a request, for a bounded time."""
         self.transport = transport
         self.flow = FlowControl(transport)
         self._client, self._local = _address(transport, "peername"), _address(transport, "sockname")
@@ -92,7 +95,7 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse("OVERLOADED")
 
     def data_received(self, data: bytes) -> None:
-        """Read requests, unless nothing is taken any longer."""
+        """Parse requests, unless the connection takes no more."""
         if self._closing is not None or self._parser.state is RequestState.STOPPED:
             self.flow.discard(len(data))
             return
@@ -108,7 +111,7 @@ class HttpProtocol(asyncio.Protocol):
                     running.go_on()
 
     def eof_received(self) -> bool:
-        """Let an answer that is about to come out; end everything else."""
+        """Let an answer that is about to come finish; end everything else."""
         running = self._running
         if running is None or self._closing is not None or self._parser.state is not RequestState.WHOLE:
             return False
@@ -119,14 +122,14 @@ class HttpProtocol(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report it to the exchange under way; those behind it never begin."""
+        """Report it to the current exchange; waiting ones never begin."""
         del exc
         context, running = self._context, self._running
         context.connections.discard(self)
         context.idle.discard(self)
         if self._closing is not None:
             self._closing.cancel()
-        # Who still answers has what it needs. Kept here too, it would wait for the garbage collector.
+        # The current exchange keeps what it needs. A reference here would make a cycle.
         self._clock.stop()
         self._parser.close()
         del self._clock, self._parser
@@ -137,15 +140,15 @@ class HttpProtocol(asyncio.Protocol):
         self.flow.close()
 
     def pause_writing(self) -> None:
-        """The client does not take what was written."""
+        """The client does not take the written bytes."""
         self.flow.pause_writing()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The client takes bytes again."""
         self.flow.resume_writing()
 
     def shutdown(self) -> None:
-        """Close once nothing is under way."""
+        """Close once no exchange is open."""
         self._keeps_alive = False
         if self._running is None:
             self._close()
@@ -153,12 +156,12 @@ class HttpProtocol(asyncio.Protocol):
             self._receiving.keep_alive = False
 
     def expire(self) -> None:
-        """Close a connection that has been idle for long."""
+        """Close, because the connection has been idle for too long."""
         if self._parser.state is RequestState.IDLE:
             self._close()
 
     def give_way(self) -> None:
-        """Close at once: another connection needs the room."""
+        """Close at once, because another connection needs the place."""
         self._context.connections.discard(self)
         self.transport.abort()
 
@@ -175,7 +178,7 @@ class HttpProtocol(asyncio.Protocol):
     def on_request(self, head: RequestHead) -> None:
         """Answer a request, or let it wait until those before it are answered.
 
-        One that waits does not stop the reading: it would hide that the client leaves.
+        Reading goes on meanwhile, so that a client that leaves is noticed.
         """
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._clock.restart()
@@ -195,7 +198,7 @@ class HttpProtocol(asyncio.Protocol):
             self._ahead = (*self._ahead, (exchange, scope))
 
     def on_body(self, piece: bytes) -> None:
-        """Take a piece of the body; of a request that has to wait, not too many."""
+        """Take a piece of the body. The body of a waiting request is bounded."""
         exchange = self._receiving
         if exchange is None or exchange.take(piece) <= MAX_WAITING_BODY:
             return
@@ -205,7 +208,7 @@ class HttpProtocol(asyncio.Protocol):
             self._drop_last()
 
     def on_request_end(self) -> None:
-        """The request is whole."""
+        """The request is complete."""
         self._clock.stop()
         exchange, shortcut = self._receiving, self._context.shortcut
         if exchange is None:
@@ -215,13 +218,13 @@ class HttpProtocol(asyncio.Protocol):
             exchange.go_on()
 
     def _drop_last(self) -> None:
-        """Take back the last request that waits, and no more of what comes."""
+        """Drop the last waiting request, and read no more requests."""
         self._ahead = self._ahead[:-1]
         self._receiving = self._ahead[-1][0] if self._ahead else self._running
         self._take_no_more()
 
     def _take_no_more(self) -> None:
-        """The request that came whole last is the last one."""
+        """Read no more requests behind the last complete one."""
         self._clock.stop()
         self._parser.stop()
         if self._receiving is not None:
@@ -249,14 +252,14 @@ class HttpProtocol(asyncio.Protocol):
         self.flow.resume_reading()
 
     def on_failure(self, exchange: HttpExchange) -> None:
-        """Answer in the place of the application; in the middle of a response only break off."""
+        """Answer instead of the application; within a response, close the connection."""
         if exchange.state is ResponseState.EXPECTED:
             self.transport.write(self._refusal("INTERNAL"))
         self._running = None
         self._close()
 
     def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
-        """Answer a request in a task that might have done without."""
+        """Answer a request in a task after its shortcut has given it up."""
         if self._receiving is direct:
             self._receiving = exchange
         if self._running is direct:
@@ -275,7 +278,7 @@ class HttpProtocol(asyncio.Protocol):
     # --- refusing and closing -------------------------------------------------------------------------------
 
     def _overdue(self) -> None:
-        """The request that was to come did not, or not whole."""
+        """Refuse a request that did not come completely in time."""
         if self._parser.state is RequestState.IDLE:
             self._close()
         elif self._parser.state is RequestState.HEAD and self._running is not None:
@@ -284,10 +287,10 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse("BAD_REQUEST")
 
     def _refuse(self, code: str) -> None:
-        """Refuse the request that is coming; who is reading its body does that itself, and reports it.
+        """Refuse the request that is being received. If an exchange reads its body, the exchange refuses it.
 
-        One that comes behind others is not answered: these are, and the connection is closed behind them. In
-        the middle of an answer only close, for the refusal would become part of it.
+        A request behind others is not answered: the others are, and then the connection is closed. Within a
+        response the connection is only closed, because a refusal would become part of the response.
         """
         running, is_body = self._running, self._parser.state is RequestState.BODY
         self._clock.stop()
@@ -311,7 +314,7 @@ class HttpProtocol(asyncio.Protocol):
         return refusal(code, self._context.observer, self._client[0] if self._client else None)
 
     def _close(self) -> None:
-        """Close in a way that lets the client have what was written."""
+        """Close in phases, so that the client gets the written bytes."""
         if self.transport.is_closing():
             return
         self._context.idle.add(self)

@@ -1,7 +1,7 @@
-"""The headers that a client sends again with its next request, to the byte: read once.
+"""Parses headers once that a client repeats byte for byte in its next requests.
 
-Clients that keep a connection send the same headers behind one request line after the other. What was read of
-them, and what was made of them, holds for all these requests. Nothing of it outlives the connection.
+Clients that keep a connection send the same headers with every request. The parsed headers, and the headers
+that are forwarded, are reused for these requests. They are dropped with the connection.
 
 Source: RFC 9112, sections 2.1 and 3 (a request line and its headers have nothing to do with each other, but
 for a method that makes a tunnel and a target that names a host; neither is taken here).
@@ -15,19 +15,19 @@ from typing import Final, NamedTuple
 __all__ = ["RepeatedHeaders", "RequestLine", "repeated_headers"]
 
 LONGEST: Final = 4096
-"""Bytes of a request whose headers are remembered."""
+"""The most bytes of a request whose headers are remembered."""
 
 _LINE: Final = re.compile(
     rb"(GET|POST|PUT|PATCH|DELETE|OPTIONS|HEAD) (/[0-9A-Za-z\-._~/?%:@!$&'()*+,;=]*+) HTTP/1\.1"
 )
-"""With nothing in it that a parser could take in two ways."""
+"""A request line that every parser reads in the same way."""
 
 _MORE: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade"})
-"""What follows such headers is no other request, or may be none."""
+"""Headers behind which no plain next request follows."""
 
 
 class RequestLine(NamedTuple):
-    """Of a request in HTTP/1.1, its target in origin form."""
+    """The request line of an HTTP/1.1 request, with its target in origin form."""
 
     method: str
     target: bytes
@@ -37,13 +37,13 @@ class RepeatedHeaders:
     """The headers of a request without a body.
 
     Attributes:
-        headers: with names in small letters.
-        fields: the same by name, of several with one name the last.
+        headers: the headers, names in lower case.
+        fields: the same by name; of several with one name, the last.
         keep_alive: another request may follow.
-        forwarded: what goes on in their place, and who has written it.
+        forwarded: the forwarded headers, and the object that made them.
 
     Args:
-        block: all that stands behind the request line, its line end included.
+        block: all bytes behind the request line, its line end included.
     """
 
     __slots__ = ("_block", "fields", "forwarded", "headers", "keep_alive")
@@ -56,7 +56,7 @@ class RepeatedHeaders:
         self._block = block
 
     def request_line(self, data: bytes) -> RequestLine | None:
-        """Return the request line, where `data` is a whole request with these headers."""
+        """Return the request line if `data` is a whole request with these headers; None otherwise."""
         if not data.endswith(self._block):
             return None
         found = _LINE.fullmatch(data, 0, len(data) - len(self._block))
@@ -66,11 +66,11 @@ class RepeatedHeaders:
 def repeated_headers(
     data: bytes, headers: list[tuple[bytes, bytes]], *, keep_alive: bool
 ) -> RepeatedHeaders | None:
-    """Return the headers of a request, so that they are known again; None where it is more than these.
+    """Return the headers of a request for reuse; None if they cannot be reused.
 
     Args:
-        data: the read that the request has begun with.
-        headers: which the parser has found in it.
+        data: the read with the beginning of the request.
+        headers: the headers that the parser found in it.
         keep_alive: another request may follow.
     """
     line_end, end = data.find(b"\r\n"), data.find(b"\r\n\r\n")

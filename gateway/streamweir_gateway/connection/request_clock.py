@@ -1,4 +1,4 @@
-"""How long a client may take to send a request: its headers, then its body, at a rate.
+"""Bounds the time in which a client sends a request: headers within a time, the body at a rate.
 
 Source: the configuration contract (`server.header_time`).
 """
@@ -16,11 +16,11 @@ from streamweir_gateway.connection.request_parser import RequestParser
 __all__ = ["RequestClock"]
 
 BODY_BYTES_PER_SECOND: Final = 500
-"""A body that comes more slowly than this is not waited for; `header_time` is given on top of it."""
+"""The least bytes per second of a body. `header_time` is added to the resulting time."""
 
 
 class RequestClock:
-    """One connection's; it runs while a request is coming.
+    """The clock of one connection, which runs while a request is received.
 
     Args:
         overdue: called when the request takes too long.
@@ -40,17 +40,17 @@ class RequestClock:
         self._timer: asyncio.TimerHandle | None = None
 
     def restart(self) -> None:
-        """Count from here on, if it runs: another part of the request begins."""
+        """Start again for the next part of the request, if the clock runs."""
         self._began = self._loop.time()
 
     def start(self) -> None:
-        """Count from here on, unless it does already."""
+        """Start, unless the clock runs."""
         if self._timer is None:
             self.restart()
             self._set_timer()
 
     def stop(self) -> None:
-        """Stop: the request is whole, or nobody waits for it any longer."""
+        """Stop, because the request is complete or no longer awaited."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -63,7 +63,7 @@ class RequestClock:
 
     def _look(self) -> None:
         self._timer = None
-        if self._flow.is_reading_paused:  # not the client's fault
+        if self._flow.is_reading_paused:  # the gateway paused reading
             self.restart()
         if self._loop.time() < self._due():
             self._set_timer()

@@ -1,7 +1,7 @@
-"""Request lines that servers take and llhttp does not, written so that it does.
+"""Rewrites valid request lines that llhttp refuses.
 
-It knows a list of methods, while HTTP lets a service make its own; and it refuses bytes outside of ASCII,
-which old clients put into their targets.
+llhttp knows a fixed list of methods, while HTTP allows others. It also refuses bytes outside of ASCII, which
+old clients send in targets.
 
 Source: RFC 9110, section 9.1 (methods); RFC 9112, section 3.2.2 (absolute form); RFC 3986, section 2.1.
 """
@@ -19,7 +19,7 @@ _USUAL: Final = frozenset(
     {b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"CONNECT", b"TRACE"}
 )
 _STAND_IN: Final = b"POST"
-"""For a method of a service's own: with a body or without, as the headers say."""
+"""A known method that replaces an unknown one; the headers decide whether there is a body."""
 
 _LINE: Final = re.compile(rb"(%b) ([^ \r\n]+)( HTTP/1\.[01]\r?\n)" % TOKEN.pattern.encode())
 _BEGINNING: Final = re.compile(rb"[\r\n]*(?:%b(?: |$)|$)" % TOKEN.pattern.encode())
@@ -28,22 +28,22 @@ _ABSOLUTE: Final = re.compile(rb"https?://([0-9A-Za-z.\-_\[\]:]{1,255})((?:[/?].
 
 
 class ParsableRequest(NamedTuple):
-    """What llhttp gets of a request, from its first byte on."""
+    """The beginning of a request as llhttp is given it."""
 
     data: bytes
     method: bytes | None
-    """In place of the one that stands there; None: that one."""
+    """The real method; None if it was not replaced."""
 
 
 def is_whole_line(data: bytes) -> bool:
-    """Whether the beginning of a request shows its whole request line, or that it will never have one."""
+    """Is the request line complete, or already invalid?"""
     return data.find(b"\n") > 1 or b"\n" in data.lstrip(b"\r\n") or not _BEGINNING.match(data)
 
 
 def parsable(data: bytes) -> ParsableRequest:
-    """Return the beginning of a request, its request line written so that llhttp takes it.
+    """Return the beginning of a request with a request line that llhttp accepts.
 
-    Bytes outside of ASCII are percent-encoded in the target. What is no request line at all stays as it is.
+    Bytes outside of ASCII are percent-encoded in the target. Invalid request lines stay unchanged.
     """
     line = data[: data.find(b"\n") + 1]
     method = line[: line.find(b" ")]
@@ -61,7 +61,7 @@ def parsable(data: bytes) -> ParsableRequest:
 
 
 def origin_form(target: bytes) -> tuple[bytes, bytes] | None:
-    """Return the host that an absolute target names, and path and query; None: it is no such target."""
+    """Return host, and path with query, of an absolute target; None for any other target."""
     found = _ABSOLUTE.fullmatch(target)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Requests out of bytes: llhttp parses, what it has no rule for is checked here. No input, no output.
+"""Parses requests with llhttp, and checks the rules that llhttp does not. It does no I/O.
 
 Source: RFC 9112, sections 2 to 7.
 """
@@ -19,10 +19,10 @@ from streamweir_gateway.connection.request_validation import is_acceptable
 __all__ = ["RequestHead", "RequestParser", "RequestReceiver", "RequestRefused"]
 
 CHUNK_BYTES: Final = 20
-"""What a chunk may have around its data: at most 16 digits and two line ends. All else is an extension."""
+"""Bytes around the data of a chunk: at most 16 digits and two line ends. More is an extension."""
 
 SMALLEST_PIECE: Final = 256
-"""A body is not parsed in smaller pieces, however little of its headers' limit is left: each costs a call."""
+"""The least size of the pieces in which a body is parsed; each piece costs a call."""
 
 
 class RequestHead(NamedTuple):
@@ -31,17 +31,17 @@ class RequestHead(NamedTuple):
     method: str
     target: bytes
     version: str
-    """Of HTTP: `1.0` or `1.1`."""
+    """The HTTP version: `1.0` or `1.1`."""
     headers: list[tuple[bytes, bytes]]
-    """With names in small letters."""
+    """The headers, names in lower case."""
     keep_alive: bool
     """Another request may follow."""
     repeated: RepeatedHeaders | None = None
-    """The same headers, where the client may send them again."""
+    """The same headers for reuse, if the client may repeat them; None otherwise."""
 
     @property
     def fields(self) -> Mapping[bytes, bytes]:
-        """The headers by name, of several with one name the last."""
+        """The headers by name; of several with one name, the last."""
         return dict(self.headers) if self.repeated is None else self.repeated.fields
 
     @property
@@ -63,7 +63,7 @@ class RequestRefused(Exception):
 
 
 class RequestReceiver(Protocol):
-    """Who takes the requests of a connection."""
+    """The receiver of the requests of a connection."""
 
     def takes_another(self) -> bool:
         """May a further request begin?"""
@@ -72,18 +72,18 @@ class RequestReceiver(Protocol):
         """A request has begun."""
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of its body has come."""
+        """A piece of the body has come."""
 
     def on_request_end(self) -> None:
-        """It is whole."""
+        """The request is complete."""
 
 
 class RequestParser:
-    """Reads the requests of one connection, one behind the other.
+    """Parses the requests of one connection.
 
     Attributes:
-        state: how far the request has come.
-        body_bytes: how much of its body has come.
+        state: the state of the request; see `request_state`.
+        body_bytes: how many bytes of the body have come.
     """
 
     __slots__ = (
@@ -106,20 +106,20 @@ class RequestParser:
         self.body_bytes = 0
         self._receiver = receiver
         self._limits = limits
-        self._overhead = 0  # what came and is no body
-        self._begun: bytes | None = None  # of a request line that has not come whole
-        self._method: bytes | None = None  # which the parser does not know
+        self._overhead = 0  # bytes other than the body
+        self._begun: bytes | None = None  # an incomplete request line
+        self._method: bytes | None = None  # a method that llhttp does not know
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._first = b""  # read of a request
+        self._first = b""  # bytes read of a request
         self._repeated: RepeatedHeaders | None = None
         self._parser = self._new_parser()
 
     def feed(self, data: bytes) -> None:
-        """Take what came, piece by piece, so that no piece can go far beyond the limits.
+        """Parse a read, in pieces, so that no piece exceeds the limits by much.
 
         Raises:
-            RequestRefused: it is no HTTP, or too much of it.
+            RequestRefused: it is not HTTP, or exceeds a limit.
         """
         if self.state is RequestState.IDLE:
             if self._takes_repeated(data):
@@ -133,19 +133,19 @@ class RequestParser:
             if len(rest) <= size:
                 self._parse(rest)
                 return
-            rest = memoryview(rest)  # whose slices are no copies
+            rest = memoryview(rest)  # its slices are not copies
             self._parse(rest[:size])
             rest = rest[size:]
 
     def _takes_repeated(self, data: bytes) -> bool:
-        """Take a request that has the headers of one before it; False: it has to be parsed."""
+        """Take a request with the headers of an earlier one; return False if it has to be parsed."""
         repeated = self._repeated
         if repeated is None or len(data) > self._limits.header_bytes or not self._receiver.takes_another():
             return False
         line = repeated.request_line(data)
         if line is None:
             return False
-        self.state = RequestState.BODY  # which it has none of
+        self.state = RequestState.BODY  # such a request has no body
         self.body_bytes = 0
         headers = [*repeated.headers]
         self._receiver.on_request(
@@ -155,20 +155,20 @@ class RequestParser:
         return True
 
     def answered(self) -> None:
-        """All requests that came whole have been answered."""
+        """All complete requests have been answered."""
         self.state = TRANSITIONS[self.state][RequestEvent.ANSWERED]
 
     def stop(self) -> None:
-        """Take nothing any longer."""
+        """Parse no more."""
         self.state = TRANSITIONS[self.state][RequestEvent.STOP]
 
     def close(self) -> None:
-        """Let go of who took the requests, and of the parser, which would keep this object."""
+        """Drop the receiver and llhttp's parser, which would keep this object in a cycle."""
         self.stop()
         del self._parser, self._receiver
 
     def _beginning(self, data: bytes) -> bytes:
-        """Return what the parser takes of the beginning of a request: nothing before its line is whole."""
+        """Return the bytes for llhttp of the beginning of a request; none before its line is complete."""
         if not is_whole_line(data) and len(data) <= self._limits.header_bytes:
             self._begun = data
             return b""
@@ -178,7 +178,7 @@ class RequestParser:
 
     def _new_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self)
-        # Else nothing might follow a request with `Connection: close`; here it is left unread.
+        # llhttp would refuse bytes behind a request with `Connection: close`; they are left unread here.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
@@ -191,7 +191,7 @@ class RequestParser:
         return size
 
     def _parse(self, piece: bytes | memoryview) -> None:
-        self._overhead += len(piece)  # less what turns out to be body
+        self._overhead += len(piece)  # bytes of the body are subtracted later
         upgrade_at = self._run(piece)
         if upgrade_at is not None:
             self._decline(bytes(piece[upgrade_at:]))
@@ -201,25 +201,25 @@ class RequestParser:
             raise RequestRefused("REQUEST_TOO_LARGE")
 
     def _run(self, piece: bytes | memoryview) -> int | None:
-        """Run the parser; return where in `piece` the other protocol would begin that the client offers."""
+        """Run llhttp; return the position in `piece` at which an offered upgrade would begin."""
         try:
             self._parser.feed_data(piece)
         except httptools.HttpParserUpgrade as offered:
             return int(offered.args[0])
         except httptools.HttpParserError as error:
-            match error.__context__:  # what a callback raised, which can stop the parser in no other way
+            match error.__context__:  # a callback raised, which is its only way to stop llhttp
                 case _NothingMore():
                     self.stop()
                 case None | RequestRefused():
                     raise RequestRefused("BAD_REQUEST") from None
-                case _:  # a fault of ours
+                case _:  # a fault of the gateway
                     raise
         return None
 
     def _decline(self, rest: bytes) -> None:
-        """Read a request that offers to go over to another protocol as if it did not.
+        """Parse a request with an upgrade as if it had none.
 
-        The parser takes what follows its headers for that protocol, and would lose the body.
+        llhttp takes the bytes behind the headers for the other protocol, and would lose the body.
         """
         lines = [b"%s: %s\r\n" % header for header in self._headers if header[0] != b"upgrade"]
         version = self._parser.get_http_version().encode("ascii")
@@ -231,7 +231,7 @@ class RequestParser:
     # --- what the parser calls ----------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Another request begins, if it may."""
+        """Begin another request, if allowed."""
         if not self._receiver.takes_another():
             raise _NothingMore
         if self.state in (RequestState.WHOLE, RequestState.IDLE):
@@ -248,7 +248,7 @@ class RequestParser:
         self._headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
-        """Begin the request, unless it has to be read once more."""
+        """Begin the request, unless it has to be parsed again."""
         parser = self._parser
         first, self._first = self._first, b""
         method, version = self._method or parser.get_method(), parser.get_http_version()
@@ -266,18 +266,18 @@ class RequestParser:
         head = RequestHead(method.decode("ascii"), self._target, version, self._headers, keeps, repeated)
         self._method = None
         self._repeated = repeated or self._repeated
-        self._headers = []  # what comes behind the body is no header, whatever it is called
+        self._headers = []  # trailers are not headers
         self._receiver.on_request(head)
 
     def _take_origin_form(self) -> bytes | None:
-        """Take an absolute target for the path in it; return the host that it names."""
+        """Replace an absolute target by its path; return its host."""
         if self._target.startswith(b"/") or (found := origin_form(self._target)) is None:
             return None
         host, self._target = found
         return host
 
     def on_chunk_header(self) -> None:
-        """What is around a chunk belongs to the body."""
+        """Count the bytes around a chunk."""
         self._overhead -= CHUNK_BYTES
 
     def on_body(self, piece: bytes) -> None:
@@ -289,12 +289,12 @@ class RequestParser:
             raise _NothingMore
 
     def on_message_complete(self) -> None:
-        """The next byte belongs to another request."""
-        if self.state is RequestState.BODY:  # and not read once more
+        """End the request: the next byte belongs to another one."""
+        if self.state is RequestState.BODY:  # and it is not parsed again
             self.state = TRANSITIONS[self.state][RequestEvent.BODY_END]
             self._overhead = 0
             self._receiver.on_request_end()
 
 
 class _NothingMore(Exception):
-    """What follows is not taken."""
+    """Stops llhttp: the following bytes are not parsed."""

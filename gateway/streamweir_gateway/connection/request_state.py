@@ -1,4 +1,4 @@
-"""How far the request has come that a connection is receiving.
+"""The states of the request that a connection receives.
 
              BEGIN           HEAD_END          BODY_END
     IDLE ----------> HEAD ----------> BODY ----------> WHOLE
@@ -6,8 +6,8 @@
       |               +------------ BEGIN -------------+ |
       +--------------------- ANSWERED -------------------+
 
-A request that comes while the one before it is being answered takes the way in the middle. From each of them
-STOP leads to STOPPED, and nothing leads out of it.
+A request that comes while the previous one is being answered goes from WHOLE to HEAD. STOP leads from every
+state to STOPPED, which is final.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ __all__ = ["TRANSITIONS", "RequestEvent", "RequestState"]
 
 
 class RequestState(IntEnum):
-    """What the next byte is."""
+    """The meaning of the next byte."""
 
     IDLE = auto()
-    """The first of a request; nothing of it has come."""
+    """It is the first byte of a request."""
     HEAD = auto()
-    """Of the request line or of a header."""
+    """It belongs to the request line or a header."""
     BODY = auto()
-    """Of the body, or of what carries it: chunks, trailers."""
+    """It belongs to the body, a chunk header or a trailer."""
     WHOLE = auto()
-    """The first behind a request that is not answered yet."""
+    """It is the first byte behind a request that is not answered yet."""
     STOPPED = auto()
-    """Nothing: it is not taken."""
+    """It is not read."""
 
 
 class RequestEvent(IntEnum):
-    """What changes the state."""
+    """The events that change the state."""
 
     BEGIN = auto()
-    """Something has come that is not the request before: it may be no more than an empty line."""
+    """Bytes behind the previous request have come, perhaps only an empty line."""
     HEAD_END = auto()
     BODY_END = auto()
     ANSWERED = auto()
-    """All that came has been answered."""
+    """All complete requests have been answered."""
     STOP = auto()
 
 
@@ -63,4 +63,4 @@ TRANSITIONS: Final[Mapping[RequestState, Mapping[RequestEvent, RequestState]]] =
     },
     RequestState.STOPPED: dict.fromkeys(RequestEvent, RequestState.STOPPED),
 }
-"""A pair that is not here cannot happen, whatever the client does."""
+"""The transitions. Other pairs of state and event are impossible, whatever the client sends."""

@@ -1,6 +1,6 @@
-"""Which requests are taken at all: what the parser lets through and a gateway must not.
+"""Refuses requests that the parser accepts and a gateway must not.
 
-The parser itself refuses conflicting lengths, folded lines, control characters and whatever else is no HTTP.
+The parser itself refuses conflicting lengths, folded lines, control characters and other invalid HTTP.
 
 Source: RFC 9112, sections 2.3, 3.2 and 6.1; RFC 9110, section 9.3.6 (CONNECT: a tunnel, wherever it leads).
 """
@@ -19,10 +19,10 @@ def is_acceptable(method: bytes, target: bytes, version: str, headers: Iterable[
     """May a request with this request line and these headers be served?
 
     Args:
-        method: of the request.
-        target: in origin form.
-        version: of HTTP, such as `1.1`.
-        headers: names in small letters.
+        method: the method.
+        target: the target, in origin form.
+        version: the HTTP version, such as `1.1`.
+        headers: the headers, names in lower case.
     """
     if version not in _VERSIONS or method == b"CONNECT" or not target.startswith(b"/"):
         return False

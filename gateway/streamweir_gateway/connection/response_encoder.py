@@ -1,4 +1,4 @@
-"""A response as HTTP/1.1 bytes. No input, no output.
+"""Encodes a response as HTTP/1.1 bytes. It does no I/O.
 
 Source: RFC 9112, sections 4, 6 and 7; RFC 9110, section 5 (what a header may hold); ASGI, HTTP 2.3.
 """
@@ -15,7 +15,7 @@ __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines"
 
 
 class ResponseState(Enum):
-    """What comes next."""
+    """The next part of a response."""
 
     EXPECTED = auto()
     """The headers."""
@@ -26,15 +26,15 @@ class ResponseState(Enum):
 
 
 class BodyFraming(Enum):
-    """How the client knows where the body ends."""
+    """How the end of the body is marked."""
 
     CHUNKED = auto()
     LENGTH = auto()
     """`Content-Length`."""
     UNTIL_CLOSE = auto()
-    """It ends with the connection: HTTP/1.0 knows no chunks."""
+    """By the end of the connection, since HTTP/1.0 has no chunks."""
     NONE = auto()
-    """It has none: HEAD, 204, 304."""
+    """There is no body: HEAD, 204, 304."""
 
 
 _STATUS_LINES: Final = {
@@ -53,13 +53,13 @@ class ResponseEncoder:
     """Writes one response.
 
     Attributes:
-        state: what comes next.
-        framing: how its body is sent, once it has started.
-        keep_alive: the connection may be used again; settled by `start`.
+        state: the next part of the response.
+        framing: how the end of the body is marked; set by `start`.
+        keep_alive: the connection may be used again; set by `start`.
 
     Args:
-        method: of the request.
-        version: of HTTP, in which the request came.
+        method: the method of the request.
+        version: the HTTP version of the request.
     """
 
     __slots__ = ("_is_head", "_is_modern", "_left", "framing", "keep_alive", "state")
@@ -70,7 +70,7 @@ class ResponseEncoder:
         self.keep_alive = True
         self._is_head = method == "HEAD"
         self._is_modern = version != "1.0"
-        self._left = 0  # of `Content-Length`
+        self._left = 0  # bytes left of `Content-Length`
 
     def start(
         self,
@@ -83,17 +83,17 @@ class ResponseEncoder:
         """Return the head of the response.
 
         Args:
-            date: the line of this header, unless `headers` hold one.
-            keep_alive: False: the connection is closed afterwards. So it is where `headers` want it.
+            date: the `Date` line, used unless `headers` have one.
+            keep_alive: if False, the connection is closed afterwards; `headers` may also demand that.
 
         Raises:
-            RuntimeError: there was one already, or a header cannot be written.
+            RuntimeError: the head was sent already, or a header is invalid.
         """
         if self.state is not ResponseState.EXPECTED:
             raise RuntimeError("the response has started")
         pairs = [(name.lower(), value) for name, value in headers]
         fields = dict(pairs)
-        if b"transfer-encoding" in fields:  # how it is sent is settled here
+        if b"transfer-encoding" in fields:  # these headers are set here
             pairs = [pair for pair in pairs if pair[0] != b"transfer-encoding"]
         closes = b"close" in _tokens(fields.get(b"connection", b""))
         lines = [status_line(status), b"" if b"date" in fields else date, _header_lines(pairs)]
@@ -108,20 +108,20 @@ class ResponseEncoder:
         return b"".join(lines)
 
     def interim(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return a response before the one that counts; HTTP/1.0 knows none. Source: RFC 9110, section 15.2.
+        """Return an interim response; empty for HTTP/1.0, which has none. Source: RFC 9110, section 15.2.
 
         Raises:
-            RuntimeError: a header cannot be written.
+            RuntimeError: a header is invalid.
         """
         if self.state is not ResponseState.EXPECTED or not self._is_modern:
             return b""
         return b"".join((status_line(status), _header_lines(list(headers)), b"\r\n"))
 
     def body(self, data: bytes, *, more: bool) -> bytes:
-        """Return what a piece of the body is on the connection.
+        """Return the bytes on the connection for a piece of the body.
 
         Raises:
-            RuntimeError: there can be none here, or it is not as long as `Content-Length`.
+            RuntimeError: no body is allowed here, or it does not match `Content-Length`.
         """
         if self.state is not ResponseState.STARTED:
             raise RuntimeError("the response has not started, or it is complete")
@@ -150,7 +150,7 @@ class ResponseEncoder:
 
 
 def chunk(data: bytes) -> bytes:
-    """Return a piece of a body in chunks; nothing is no chunk, for an empty one is the last."""
+    """Return a piece of a body as a chunk; empty for an empty piece, since an empty chunk ends the body."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
@@ -170,5 +170,5 @@ def _header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
 
 
 def _tokens(value: bytes) -> list[bytes]:
-    """Return the parts of a header's value, in small letters."""
+    """Return the comma-separated parts of a header's value, in lower case."""
     return [token.strip().lower() for token in value.split(b",")]

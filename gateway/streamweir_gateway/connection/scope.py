@@ -1,4 +1,4 @@
-"""What an application gets to know of a request.
+"""Makes the ASGI scope of a request.
 
 Source: the ASGI specification, HTTP connection scope 2.3.
 """
@@ -21,7 +21,7 @@ _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 
 def parted_target(target: bytes) -> tuple[str, bytes, bytes | None]:
-    """Return the path of a request target, decoded and as it came, and its query; None: not even a `?`."""
+    """Return the decoded path, the raw path and the query of a target; the query is None without a `?`."""
     raw_path, mark, query = target.partition(b"#")[0].partition(b"?")
     path = raw_path.decode("ascii")
     return unquote(path) if "%" in path else path, raw_path, query if mark else None
@@ -32,7 +32,7 @@ def http_scope(
 ) -> Scope:
     """Return the scope of a request.
 
-    A `?` with nothing behind it, of which ASGI knows nothing, ends `raw_path`.
+    ASGI cannot express an empty query behind a `?`, so the `?` stays at the end of `raw_path`.
     """
     path, raw_path, query = parted_target(head.target)
     return {

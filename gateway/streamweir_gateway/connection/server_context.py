@@ -1,4 +1,4 @@
-"""What the connections of one server share."""
+"""The state that the connections of one server share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["ServerContext"]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ServerContext:
-    """One server's application and what it has under way.
+    """The application of one server, and its open connections and requests.
 
     Attributes:
         app: answers the requests.
-        shortcut: answers some of them without a task; None: nothing does.
-        limits: of each of them.
-        observer: gets what is refused before the application sees it.
-        connections: all that are open.
-        tasks: one for each request that is being answered.
-        max_connections: at the same time; None: as many as come.
-        idle: those that answer nobody.
-        date: of every response.
+        shortcut: answers some of them without a task; None if there is no shortcut.
+        limits: the limits of each request.
+        observer: gets a record of requests that are refused before the application.
+        connections: all open connections.
+        tasks: one task for each request that is being answered.
+        max_connections: the most connections at a time; None for no limit.
+        idle: the idle connections.
+        date: the `Date` header.
     """
 
     app: ASGIApp
@@ -43,7 +43,7 @@ class ServerContext:
     date: DateHeader = field(default_factory=DateHeader)
 
     def make_room(self) -> bool:
-        """Where there are too many connections, let idle ones give way; False: there are still too many."""
+        """If there are too many connections, close an idle one; return False if there are still too many."""
         if self.max_connections is None:
             return True
         while len(self.connections) > self.max_connections:

@@ -1,7 +1,7 @@
 """Embedded backends to try the gateway with: `upstream: demo:<dialect>`.
 
-Each is a real HTTP server on loopback that answers any request with one scripted agent run in its dialect,
-at the pace of a live model. The words `fail`, `cut` and `stall` in the message make it break in that way.
+Each is a real HTTP server on loopback. It answers every request with one scripted agent run in its dialect,
+at the pace of a live model. The words `fail`, `cut` and `stall` in the message make the run fail in that way.
 """
 
 from streamweir_gateway.demo.server import serve_demos

@@ -1,4 +1,4 @@
-"""What the client's message asks a demo backend to do: answer, or break in one of three ways."""
+"""Reads from a client's message whether a demo backend answers, or fails in one of three ways."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MESSAGE: Final = ("message", "question", "query", "user_question", "prompt", "i
 
 
 def scenario_of(body: bytes) -> Scenario:
-    """Return what a request asks for; the last message counts where it holds a conversation."""
+    """Return the scenario that a request names. In a conversation, the last message counts."""
     found = _WORDS.search(_message_in(body))
     return cast("Scenario", found[1].lower()) if found else "answer"
 
@@ -39,7 +39,7 @@ def _message_in(body: bytes) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in `value`, however deep."""
+    """Yield all texts in `value`, at any depth."""
     match value:
         case str():
             yield value

@@ -1,4 +1,4 @@
-"""The demo backends: one for each dialect, each at a port of its own."""
+"""Runs the demo backends: one for each dialect, each on its own port."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from streamweir_gateway.fake.transfer import chunked
 __all__ = ["serve_demos"]
 
 STALL: Final = 180.0
-"""Seconds without a word before a stalled demo gives up: longer than any sensible idle timeout."""
+"""Seconds after which a stalled demo gives up: longer than any sensible idle timeout."""
 
 _REQUEST_ID: Final = "demo-request"
 
 
 @asynccontextmanager
 async def serve_demos(dialects: Iterable[Dialect], *, pace: float = 1.0) -> AsyncIterator[Mapping[str, str]]:
-    """Run one demo backend for each of `dialects`; yield the base URL of each, by its name.
+    """Run a demo backend for each of `dialects`; yield the base URLs by dialect.
 
     Args:
-        dialects: each can be written.
-        pace: factor of all pauses; 0 plays the run without any.
+        dialects: dialects that have an encoder.
+        pace: the factor of all pauses; 0 for none.
     """
     async with AsyncExitStack() as stack:
         yield {dialect.name: await stack.enter_async_context(_served(dialect, pace)) for dialect in dialects}
@@ -89,7 +89,7 @@ def _script(scenario: Scenario) -> Iterator[Beat]:
 
 
 class _ScriptWriter:
-    """The beats of a script as bytes in one dialect: what it has no word for, its own server never says."""
+    """Encodes a script in one dialect. Events that the dialect cannot express are left out."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -97,7 +97,7 @@ class _ScriptWriter:
         self._sequence = 0
 
     def write(self, script: Iterable[Beat]) -> Iterator[tuple[float, bytes]]:
-        """Yield the bytes of each beat that the dialect has a word for, with the pause before them."""
+        """Yield the bytes of each beat that the dialect can express, with the pause before it."""
         waited = 0.0
         for pause, event in script:
             waited += pause
@@ -108,11 +108,11 @@ class _ScriptWriter:
                 waited = 0.0
 
     def end(self) -> bytes:
-        """Return what follows the last event."""
+        """Return the bytes behind the last event."""
         return self._joined(self._encoder.close())
 
     def half_an_event(self) -> bytes:
-        """Return the beginning of the bytes that would come next."""
+        """Return the first half of the next event's bytes."""
         _, data = next(self.write(the_rest()))
         return data[: len(data) // 2]
 

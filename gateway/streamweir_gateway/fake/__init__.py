@@ -1,12 +1,12 @@
-"""A backend that is broken on purpose: an agent run in any dialect, with faults laid over it.
+"""The fake backend: an agent run in any dialect, with faults on purpose.
 
-It is served over raw sockets, because faults are about bytes and connections:
+It uses raw sockets, because faults concern bytes and connections:
 
     the run's events -> body.py (faults between and in events) -> coding.py (gzip ...) -> transfer.py (chunks,
     lengths) -> segmentation.py (how the bytes are cut) -> server.py (the socket)
 
-`script.py` is the run, `faults.py` the table of all faults; `fault_syntax.py` reads `cut@40` and the like,
-`backend.py` is the whole. The demo backends play the same script without faults.
+`script.py` is the run, `faults.py` is the table of all faults, `fault_syntax.py` parses faults such as
+`cut@40`, and `backend.py` puts all of them together. The demo backends play the same script without faults.
 """
 
 from streamweir_gateway.fake.backend import serve_fake

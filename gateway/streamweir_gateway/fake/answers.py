@@ -1,4 +1,4 @@
-"""The responses that are no stream, and the headers of those that are."""
+"""Responses without a stream, and the headers of responses with one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INFORMATIONAL: Final = ("100 Continue", "102 Processing", "103 Early Hints")
 
 
 def connection_steps(fault: Fault) -> Steps:
-    """Yield what happens in place of a response."""
+    """Yield the steps of a connection without a response."""
     match fault.name:
         case "no-headers":
             yield Pause(FOR_EVER)
@@ -35,7 +35,7 @@ def connection_steps(fault: Fault) -> Steps:
 
 
 def answer_steps(fault: Fault, faults: tuple[Fault, ...], media_type: str) -> Steps:
-    """Yield a whole response that is no stream."""
+    """Yield the steps of a whole response without a stream."""
     status, headers, body = _ANSWERS[fault.name](fault, media_type)
     for other in faults_named(faults, "retry-after"):
         headers = [*headers, f"Retry-After: {round(other.argument or 0)}"]
@@ -45,7 +45,7 @@ def answer_steps(fault: Fault, faults: tuple[Fault, ...], media_type: str) -> St
 
 
 def refusal_steps(problem: str) -> Steps:
-    """Yield the response to a request for a fault that there is not."""
+    """Yield the steps of the response to a request for an unknown fault."""
     body = json.dumps({"error": problem}).encode() + b"\n"
     head = (
         f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -54,7 +54,7 @@ def refusal_steps(problem: str) -> Steps:
 
 
 def head_steps(status: str, headers: list[str], faults: tuple[Fault, ...]) -> Steps:
-    """Yield a status line and headers, with what the faults do to them."""
+    """Yield the steps of a status line and headers, with the faults that change them."""
     for fault in faults_named(faults, "informational"):
         yield from _informational(fault.amount)
     lines = [f"HTTP/1.1 {status}", *HEADERS, *headers, *_swollen(faults)]

@@ -1,4 +1,4 @@
-"""The body: a run's events with faults between and in them, as steps."""
+"""The steps of a body: the events of a run, with faults between and in them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["body_steps"]
 
 _BLOCK: Final = 64 << 10
 _BOMB_LINES: Final = 64
-"""So many blocks are coded at once: a few kilobytes of the network hold megabytes."""
+"""The number of blocks that are coded at once: a few kilobytes on the wire unpack to megabytes."""
 
 _COMMENT_PAUSE: Final = 0.1
 _DELIVERY: Final = 0.02
-"""Seconds for what was sent to arrive: a reset overtakes it."""
+"""Seconds before a reset, so that the bytes sent before it arrive: a reset overtakes them."""
 
 
 class _Place:
-    """Where a fault happens: the run, and the event that comes next."""
+    """The position of a fault: the run and its next event."""
 
     def __init__(self, run: Run, event: WireEvent, seed: int) -> None:
         self.run = run
@@ -41,10 +41,10 @@ def body_steps(run: Run, faults: tuple[Fault, ...], *, pace: float, seed: int) -
     """Yield the body of `run` with `faults` in it.
 
     Args:
-        run: a fresh one.
-        faults: those that take hold of the body; others are left out.
+        run: a new run.
+        faults: all faults; those that do not concern the body are ignored.
         pace: seconds before each event.
-        seed: of what is random.
+        seed: the seed of random choices.
     """
     steps = _with_faults(run, faults, pace=pace, seed=seed)
     cuts = faults_named(faults, "cut-byte")
@@ -78,7 +78,7 @@ def _with_faults(run: Run, faults: tuple[Fault, ...], *, pace: float, seed: int)
 
 
 def _due(waiting: list[Fault], number: int, event: WireEvent) -> Iterator[Fault]:
-    """Take the faults that happen here; one that damages waits for an event that it can damage."""
+    """Remove and return the faults due here. A fault that damages waits for an event that it can damage."""
     for fault in tuple(waiting):
         is_due = fault.position != END and (fault.position or 0) <= number
         needs_event = fault.name in DAMAGES or fault.name in ("wrong-types", "badjson")
@@ -88,7 +88,7 @@ def _due(waiting: list[Fault], number: int, event: WireEvent) -> Iterator[Fault]
 
 
 def _ended(run: Run, faults: tuple[Fault, ...]) -> Iterator[WireEvent]:
-    """Yield the run's events with its end as the faults have it."""
+    """Yield the events of the run, with the end that the faults demand."""
     names = {fault.name for fault in faults}
     end: list[WireEvent] = []
     for event in run.events():
@@ -123,7 +123,7 @@ def _dripping(data: bytes, seconds: float) -> Steps:
 
 
 def _cut_behind(steps: Steps, size: int) -> Steps:
-    """Let so many bytes of the body through."""
+    """Cut the body behind so many bytes."""
     for step in steps:
         if isinstance(step, Send):
             if len(step.data) >= size:
@@ -183,7 +183,7 @@ def _open_tools(place: _Place, fault: Fault) -> Steps:
 
 
 def _in_blocks(events: Iterator[WireEvent]) -> Steps:
-    """Send `events` at once, as far as they fit into the memory of whoever sends them."""
+    """Send `events` in large blocks, whose size bounds the memory."""
     block, size = [], 0
     for event in events:
         block.append(event.data)
@@ -246,4 +246,4 @@ _BEFORE: Final[Mapping[str, _Before]] = {
     "garbage": _garbage,
     "wrong-types": _wrong_types,
 }
-"""By the name of the fault: what comes before the event."""
+"""By the name of the fault: the steps before the event."""

@@ -1,4 +1,4 @@
-"""The content coding of a body: every `Send` is coded and flushed, so that events still leave at once."""
+"""Content codings of a body. Every `Send` is coded and flushed, so that events are not delayed."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def check_codings(faults: Iterable[Fault]) -> None:
 
 
 def content_encoding(fault: Fault | None) -> str | None:
-    """Return what the response says of its body's coding."""
+    """Return the `Content-Encoding` of the response."""
     if fault is None:
         return None
     return "fake" if fault.name == "unknown-coding" else fault.name.partition("-")[0]
 
 
 def coded(steps: Steps, fault: Fault | None) -> Steps:
-    """Return `steps` with the body in the coding of `fault`."""
+    """Return `steps` with the body coded as `fault` says."""
     if fault is None or fault.name == "unknown-coding":
         return steps
     return _coded(steps, _packer(content_encoding(fault)), is_cut=fault.name.endswith("-cut"))

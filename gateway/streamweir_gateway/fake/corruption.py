@@ -1,6 +1,6 @@
-"""What is done to one event: bytes of a framed event in, bytes out.
+"""Damages one event: bytes of a framed event in, bytes out.
 
-An event without a JSON object in it is left as it is.
+An event without a JSON object stays unchanged.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Final
 __all__ = ["DAMAGES", "Damage", "badjson", "can_be_damaged", "halved", "wrong_types"]
 
 Damage = Callable[[bytes, int], bytes]
-"""The event and the fault's argument -> the damaged event."""
+"""Takes the event and the argument of the fault; returns the damaged event."""
 
 _PAYLOAD: Final = re.compile(rb"^(data: ?)?(\{.*\})\r?$", re.MULTILINE)
 _HOLE: Final = "\ue000hole"
-"""Stands in a text until bytes that no JSON writer would write take its place."""
+"""A placeholder in a text for bytes that no JSON writer would write."""
 
 _TEXT_KEYS: Final = ("content", "delta", "text", "answer", "message", "thought", "reasoning_content")
 _HUGE: Final = b"9" * 400
@@ -30,12 +30,12 @@ def halved(event: bytes) -> bytes:
 
 
 def badjson(event: bytes) -> bytes:
-    """Return the event with the end of its JSON missing, framed properly."""
+    """Return the event, properly framed, without the end of its JSON."""
     return _with_payload(event, lambda payload: payload[: len(payload) * 2 // 3].rstrip() or b"{")
 
 
 def wrong_types(event: bytes) -> Iterator[bytes]:
-    """Yield copies of the event with each field, and with all of them at once, of every wrong type."""
+    """Yield copies of the event with values of wrong types: in each field, and in all fields at once."""
     value = _value_of(event)
     if value is None:
         return
@@ -49,7 +49,7 @@ def wrong_types(event: bytes) -> Iterator[bytes]:
 
 
 def can_be_damaged(event: bytes) -> bool:
-    """Is there a JSON object in the event?"""
+    """Does the event have a JSON object?"""
     return _value_of(event) is not None
 
 
@@ -104,11 +104,11 @@ DAMAGES: Final[Mapping[str, Damage]] = {
     "nested": _nested,
     "long-line": _long_line,
 }
-"""By the name of the fault."""
+"""The damage by the name of the fault."""
 
 
 def _value_of(event: bytes) -> dict[str, Any] | None:
-    """The JSON object in the event, None if there is none."""
+    """Return the JSON object of the event; None if there is none."""
     found = _PAYLOAD.search(event)
     try:
         value = json.loads(found[2]) if found else None
@@ -129,7 +129,7 @@ def _with_value(event: bytes, value: Any, holes: Mapping[str, bytes] | None = No
 
 
 def _with_text(event: bytes, change: Callable[[str], str], filling: bytes) -> bytes:
-    """Change the text that the event is about, and put `filling` where the hole is."""
+    """Change the main text of the event, and put `filling` in the place of the placeholder."""
     value = _value_of(event)
     if value is None:
         return event
@@ -141,7 +141,7 @@ def _with_text(event: bytes, change: Callable[[str], str], filling: bytes) -> by
 
 
 def _with_numbers(event: bytes, number: bytes, fields: Mapping[str, bytes]) -> bytes:
-    """Put `number` in the place of every number, and add `fields`."""
+    """Replace every number by `number`, and add `fields`."""
     value = _value_of(event)
     if value is None:
         return event
@@ -155,7 +155,7 @@ def _with_numbers(event: bytes, number: bytes, fields: Mapping[str, bytes]) -> b
 
 
 def _with_field(event: bytes, field: bytes) -> bytes:
-    """Add a field that nobody knows."""
+    """Add an unknown field."""
     if _value_of(event) is None:
         return event
     return _with_payload(event, lambda payload: b'{"fault": ' + field + b", " + payload.lstrip()[1:])
@@ -165,7 +165,7 @@ Path = tuple[str | int, ...]
 
 
 def _paths(value: Any, here: Path = ()) -> Iterator[Path]:
-    """Yield the place of every field, however deep."""
+    """Yield the path of every field, at any depth."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield (*here, key)
@@ -188,7 +188,7 @@ def _replaced(value: Any, path: Path, new: Any) -> Any:
 
 
 def _text_path(value: Any) -> Path | None:
-    """Return where the event's text is: under a name for texts, else the longest there is."""
+    """Return the path of the main text: a field with a usual name, or else the longest text."""
     texts = [path for path in _paths(value) if isinstance(_at(value, path), str)]
     named = [path for path in texts if path[-1] in _TEXT_KEYS]
     return max(named or texts, key=lambda path: len(_at(value, path)), default=None)

@@ -1,4 +1,4 @@
-"""Faults as people write them: `name[@position][:argument]`, such as `stall@20:30s`."""
+"""Parses faults: `name[@position][:argument]`, such as `stall@20:30s`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STATUSES: Final = {"status": range(200, 600), "redirect": range(300, 400)}
 
 
 class FaultError(ConfigurationError):
-    """A fault that there is not, or that cannot happen."""
+    """The fault is unknown, or cannot happen."""
 
 
 def parse_faults(texts: Iterable[str]) -> tuple[Fault, ...]:
-    """Return the faults that `texts` name.
+    """Parse a list of faults.
 
     Raises:
-        FaultError: one cannot be read, or they contradict each other.
+        FaultError: a fault is faulty, or two exclude each other.
     """
     faults = tuple(parse_fault(text) for text in texts)
     _refuse_contradictions(faults)
@@ -39,10 +39,10 @@ def parse_faults(texts: Iterable[str]) -> tuple[Fault, ...]:
 
 
 def parse_fault(text: str) -> Fault:
-    """Return the fault that `text` names.
+    """Parse one fault.
 
     Raises:
-        FaultError: there is none such; the message says what is wrong.
+        FaultError: it is unknown or faulty; the message says why.
     """
     match = _FAULT.fullmatch(text.strip())
     name = match[1] if match else text.strip()
@@ -102,7 +102,7 @@ def _read(argument: Argument, text: str) -> float:
 
 
 def _refuse_contradictions(faults: tuple[Fault, ...]) -> None:
-    """Raise for what cannot happen together: it would silently not happen."""
+    """Raise if two faults cannot happen together: one would silently not happen."""
     for index, fault in enumerate(faults):
         for other in faults[:index]:
             if problem := _contradiction(other, fault) or _contradiction(fault, other):
@@ -138,7 +138,7 @@ def _has_no_length(fault: Fault) -> bool:
 
 
 def _never_happens(ending: Fault, other: Fault) -> str | None:
-    """What stands behind the end of the body does not happen."""
+    """Return why `other` cannot happen if `ending` ends the body before it; None if it can."""
     is_ending = ending.kind.place == "ending" or ending.name in (*CUT_CODINGS, "error")
     if not is_ending or ending.kind.counts == "bytes" or ending.position in (None, END):
         return None

@@ -1,4 +1,4 @@
-"""The table of faults: what each is called, what it takes, and what happens."""
+"""The table of faults: names, arguments and effects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 __all__ = ["AT", "CUT_CODINGS", "END", "FAULTS", "Argument", "Fault", "FaultKind", "Place", "faults_named"]
 
 Place: TypeAlias = Literal["connection", "answer", "head", "transfer", "coding", "writes", "ending", "body"]
-"""What a fault takes hold of; two faults of one place exclude each other, but for `head` and `body`.
+"""The part of a response that a fault changes. Two faults of one part exclude each other, except
+in `head` and `body`.
 
 connection: there is no response. answer: the response is no stream. head: the response's headers.
 transfer: how the body's length is given. coding: how the body is coded. writes: how the bytes are cut.
@@ -18,14 +19,14 @@ ending: where the body ends too early. body: the events.
 Argument: TypeAlias = Literal["duration", "size", "status", "count"]
 
 AT: Final = 30
-"""The event before which a fault happens where nothing else is said: in the middle of the answer's text."""
+"""The default position of a fault: the event in the middle of the answer's text."""
 
 END: Final = -1
-"""The position `@end`: behind the last event."""
+"""The position `@end`, behind the last event."""
 
 
 CUT_CODINGS: Final = ("gzip-cut", "deflate-cut", "br-cut")
-"""They end the body too early besides."""
+"""Faults that also end the body too early."""
 
 
 class FaultKind(NamedTuple):
@@ -37,25 +38,25 @@ class FaultKind(NamedTuple):
     explanation: str
     example: str
     has_position: bool = False
-    """It happens before an event, by default before number `AT`; `in bytes` where `counts` says so."""
+    """It has a position: an event, by default number `AT`, or a number of bytes if `counts` says so."""
     counts: Literal["events", "bytes"] = "events"
     argument: Argument | None = None
     default: float | None = None
-    """The argument where none is given: seconds, bytes or a number; None is for ever."""
+    """The default argument: seconds, bytes or a number; None means for ever."""
 
 
 class Fault(NamedTuple):
-    """A fault that is to happen."""
+    """One fault with its position and argument."""
 
     kind: FaultKind
     position: int | None = None
-    """The number of the event before which it happens (from 0), or `END`; None where it has no place."""
+    """The event before which it happens (from 0), or `END`; None if it has no position."""
     argument: float | None = None
     """Seconds, bytes, a status or a count."""
 
     @property
     def name(self) -> str:
-        """Its name in the table."""
+        """The name in the table."""
         return self.kind.name
 
     @property
@@ -69,7 +70,7 @@ class Fault(NamedTuple):
 
 
 def faults_named(faults: tuple[Fault, ...], *names: str) -> tuple[Fault, ...]:
-    """Return those of `faults` that have one of `names`."""
+    """Return the faults with one of these names."""
     return tuple(fault for fault in faults if fault.name in names)
 
 
@@ -234,4 +235,4 @@ _TABLE: Final = (
 )  # fmt: skip
 
 FAULTS: Final[dict[str, FaultKind]] = {kind.name: kind for kind in _TABLE}
-"""All faults by name, grouped."""
+"""All faults by name, in groups."""

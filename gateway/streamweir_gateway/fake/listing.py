@@ -1,4 +1,4 @@
-"""The table of faults as text: for the terminal, and for the documentation."""
+"""Writes the table of faults for the terminal and for the documentation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["fault_lines", "fault_tables"]
 
 
 def fault_lines() -> Iterator[str]:
-    """Yield every fault with an example and what it does, grouped."""
+    """Yield a line for each fault, in groups: an example and the effect."""
     width = max(len(kind.example) for kind in FAULTS.values())
     for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
         yield f"{group}:"
@@ -20,7 +20,7 @@ def fault_lines() -> Iterator[str]:
 
 
 def fault_tables() -> Iterator[str]:
-    """Yield the same as Markdown."""
+    """Yield the table as Markdown."""
     for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
         yield f"### {group}"
         yield ""

@@ -1,4 +1,4 @@
-"""The request, as far as a backend of ours reads it: to its end, and what it wishes."""
+"""Reads a request to its end, and the settings that it asks for."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from urllib.parse import parse_qs, urlsplit
 __all__ = ["WISHES", "BadRequest", "Request", "read_request"]
 
 WISHES: Final = ("dialect", "events", "fault", "framing", "option", "pace", "seed")
-"""The query's names that mean something here."""
+"""Names of query parameters that are settings."""
 
 _HEADER_BYTES: Final = 256 << 10
-"""Also the buffer of a connection; longer headers are refused."""
+"""The size of the buffer of a connection; longer headers are refused."""
 
 _MOST_KEPT: Final = 16 << 20
-"""So many bytes of a body are looked at; the rest is read and dropped."""
+"""The most bytes of a body that are kept; the rest is read and dropped."""
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class BadRequest(Exception):
-    """What came is no HTTP request."""
+    """The bytes are not an HTTP request."""
 
 
 class Request(NamedTuple):
@@ -31,7 +31,7 @@ class Request(NamedTuple):
     target: str
     version: str
     headers: tuple[tuple[str, str], ...]
-    """Names in small letters."""
+    """Names in lower case."""
     body: bytes = b""
 
     def values_of(self, name: str) -> list[str]:
@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
     @property
     def wishes(self) -> dict[str, list[str]]:
-        """What the query and `X-Fault` ask for."""
+        """The settings in the query and in `X-Fault`."""
         query = parse_qs(urlsplit(self.target).query, keep_blank_values=True)
         wishes: dict[str, list[str]] = {name: query[name] for name in WISHES if name in query}
         faults = [*wishes.get("fault", ()), *self.values_of("x-fault")]
@@ -54,10 +54,10 @@ class Request(NamedTuple):
 
 
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
-    """Return the next request; None where the connection ends before one.
+    """Return the next request; None if the connection ends first.
 
     Raises:
-        BadRequest: what comes is none.
+        BadRequest: the bytes are not a request.
     """
     try:
         head = await reader.readuntil(b"\r\n\r\n")

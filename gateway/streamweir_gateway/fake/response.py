@@ -1,4 +1,4 @@
-"""The whole response to one request, as steps on its connection."""
+"""The steps of the whole response to one request."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["fault_at", "response_steps"]
 
 
 def response_steps(settings: Settings) -> Steps:
-    """Yield what is done on the connection in answer to a request."""
+    """Yield the steps of the response to a request."""
     return cut_into_writes(_whole(settings), fault_at(settings.faults, "writes"), settings.seed)
 
 
 def fault_at(faults: tuple[Fault, ...], place: Place) -> Fault | None:
-    """Return the fault that takes hold of `place`, None if there is none."""
+    """Return the fault of one part of the response; None if there is none."""
     return next((fault for fault in faults if fault.kind.place == place), None)
 
 

@@ -1,4 +1,4 @@
-"""The run that is played, event by event as it stands on the wire: the script, or a recorded body."""
+"""The run that is played, as events on the wire: the script, or a recorded body."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ __all__ = ["Framing", "Run", "WireEvent", "recorded_events"]
 Framing: TypeAlias = Literal["sse", "ndjson"]
 
 _BEGAN: Final = 1_790_000_000_000
-"""Unix milliseconds: every run is the same to the byte."""
+"""The time of every event, in Unix milliseconds, so that all runs have the same bytes."""
 
 _TICK: Final = 30
 _LINE_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
 
 
 class WireEvent(NamedTuple):
-    """One event as it is written."""
+    """The bytes of one event."""
 
     data: bytes
     is_end: bool = False
-    """It belongs to what ends the run."""
+    """It is part of the end of the run."""
 
 
 class Run:
     """One run.
 
     Args:
-        dialect: in which it is written.
-        framing: in which it is written, whether or not the dialect's own backends do so.
-        options: of the dialect.
-        events: about so many events, by more or less of the answer's text; None: as the script has it.
-        replay: a recorded body to play in place of the script.
+        dialect: the dialect that is written.
+        framing: the framing, which the real backends of the dialect need not use.
+        options: the options of the dialect.
+        events: the approximate number of events, reached by more or less text; None for the script's.
+        replay: a recorded body to play instead of the script.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Run:
         yield from self.play(tail)
 
     def play(self, events: Iterable[Event]) -> Iterator[WireEvent]:
-        """Yield more of this run."""
+        """Yield the bytes of `events`, which continue this run."""
         for event in events:
             stamp = Stamp("fake-request", self._sequence, _BEGAN + _TICK * self._sequence)
             for frame in self._encoder.encode(event, stamp):
@@ -97,11 +97,11 @@ class Run:
                     yield WireEvent(self._bytes_of(frame), is_end=True)
 
     def text(self) -> Iterator[WireEvent]:
-        """Yield a piece of the answer that is not in the script."""
+        """Yield a piece of text that is not in the script."""
         return self.play([Content("+", meta={"message_id": "demo-msg-1"})])
 
     def open_tool(self, number: int) -> Iterator[WireEvent]:
-        """Yield the start of a tool call that nobody ends."""
+        """Yield the start of a tool call that has no end."""
         meta: Meta = {"run_id": f"fake-call-{number}"}
         arguments = {"city": "杭州", "number": number}
         call = ToolCallStart(
@@ -110,7 +110,7 @@ class Run:
         return self.play([call])
 
     def error(self, *, ends: bool) -> Iterator[WireEvent]:
-        """Yield an error that says too much, and the run's end after it."""
+        """Yield an error with internal details, and the end of the run."""
         error = Error(
             error_type="execution",
             code="UPSTREAM_ERROR",
@@ -122,7 +122,7 @@ class Run:
         return self.play([error, SessionEnd("error", "upstream_error")] if ends else [error])
 
     def failures(self) -> Iterator[WireEvent]:
-        """Yield a failed tool, a failed step and a warning, all of which say too much."""
+        """Yield a failed tool, a failed step and a warning, all with internal details."""
         meta: Meta = {"run_id": "fake-call", "node_id": "fake-node", "node_name": "fake"}
         return self.play(
             [
@@ -149,7 +149,7 @@ class Run:
 
 
 def recorded_events(body: bytes, framing: Framing) -> Iterator[WireEvent]:
-    """Yield the events of a recorded body as they stand in it; the last is taken for the run's end."""
+    """Yield the events of a recorded body unchanged. The last one counts as the end of the run."""
     if framing == "sse":
         blocks = [block for block in _LINE_ENDS.split(body) if block]
     else:

@@ -1,4 +1,4 @@
-"""The one run that demo and fake backends play: events of a valid stream, with the pause before each."""
+"""The run that demo and fake backends play: the events of a valid stream, with the pause before each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANSWER: Final = (
 THOUGHT: Final = "The user asks about orders. 先查订单，再换算金额 🤔"
 
 SECRET: Final = "sk-demo-4f9c2b7e1a"
-"""Made up: to see that it does not leave the gateway."""
+"""A made-up secret, to test that it does not leave the gateway."""
 
 RAW_FAILURE: Final = (
     "Traceback (most recent call last):\n"
@@ -47,10 +47,10 @@ RAW_FAILURE: Final = (
     "psycopg2.OperationalError: connection to server at db-internal (10.1.2.3), port 5432 failed: "
     f"password=hunter2 api_key={SECRET}"
 )
-"""What a backend says that sends its users `str(exception)`."""
+"""The message of a backend that sends `str(exception)` to its users."""
 
 _PIECE: Final = 5
-"""Characters in one piece of text: about what a model's token is."""
+"""Characters in one piece of text: about the length of a token."""
 _TOKEN: Final = 0.03
 _THINK: Final = 0.3
 _TOOL: Final = 0.35
@@ -70,7 +70,7 @@ _USAGE: Final = {
 
 
 class Beat(NamedTuple):
-    """An event, and how many seconds pass before it."""
+    """An event, and the seconds before it."""
 
     pause: float
     event: Event
@@ -107,7 +107,7 @@ def the_rest() -> Iterator[Beat]:
 
 
 def failure() -> Iterator[Beat]:
-    """Yield what follows the first half where the run fails: the raw text that such backends send."""
+    """Yield the events behind the first half if the run fails: the raw text that such backends send."""
     error = Error(
         error_type="execution",
         code="UPSTREAM_ERROR",
@@ -122,7 +122,7 @@ def failure() -> Iterator[Beat]:
 
 
 def _tools() -> Iterator[Beat]:
-    """Two calls side by side; the second ends first."""
+    """Yield two parallel calls, of which the second ends first."""
     orders = {"city": "杭州", "days": 7}
     rates = {"from": "CNY", "to": "EUR"}
     yield Beat(
@@ -144,7 +144,7 @@ def _tools() -> Iterator[Beat]:
 
 
 def _call(number: int, duration_ms: int | None = None) -> Meta:
-    """Each call is a run of its own, below the model's."""
+    """Return the metadata of a call: each call is a run below that of the model."""
     meta = Meta(**{**_RUN, "run_id": f"demo-call-{number}", "parent_run_id": "demo-run-1"})
     if duration_ms is not None:
         meta["duration_ms"] = duration_ms

@@ -1,4 +1,4 @@
-"""What a careless backend says: made-up credentials, addresses and traces, to see that they get nowhere."""
+"""Made-up credentials, addresses and stack traces of a careless backend, to test that they do not leak."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CREDENTIALS: Final = (
     "AKIAFAKE7EXAMPLE4KEY",
     "ghp_FakeFakeFakeFakeFakeFakeFakeFake1234",
 )
-"""May be nowhere, not even in a log."""
+"""Texts that must appear nowhere, not even in a log."""
 
 PRIVATE: Final = (
     "/srv/fake/agent/tools/orders.py",
@@ -22,7 +22,7 @@ PRIVATE: Final = (
     "10.98.76.54",
     "ops@fake-backend.example",
 )
-"""May not reach a client."""
+"""Texts that must not reach a client."""
 
 _KEY, _JWT, _PASSWORD, _AWS, _GITHUB = CREDENTIALS
 
@@ -34,7 +34,7 @@ TEXT: Final = (
     f"api_key={_KEY} Authorization: Bearer {_JWT} postgres://agent:{_PASSWORD}@db-fake.internal:5432/orders "
     f"aws_access_key_id={_AWS} token={_GITHUB}; ask ops@fake-backend.example"
 )
-"""What a backend says that shows `str(exception)`."""
+"""The message of a backend that shows `str(exception)`."""
 
 LOCATION: Final = f"http://agent:{_PASSWORD}@db-fake.internal/login?api_key={_KEY}"
 REASON: Final = f"Failed at /srv/fake/agent/tools/orders.py with api_key={_KEY}"
@@ -47,4 +47,4 @@ HEADERS: Final = (
     f"Set-Cookie: session={_JWT}; Path=/",
     f"WWW-Authenticate: Bearer realm=db-fake.internal, token={_GITHUB}",
 )
-"""In every response."""
+"""A header of every response."""

@@ -1,4 +1,4 @@
-"""How the bytes of a connection are cut into writes."""
+"""Cuts the bytes of a connection into writes."""
 
 from __future__ import annotations
 

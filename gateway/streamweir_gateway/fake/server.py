@@ -1,4 +1,4 @@
-"""The sockets of a backend: they read requests, and carry out the steps of the responses."""
+"""The sockets of a backend: reads requests, and executes the steps of responses."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Answer: TypeAlias = Callable[[Request], Steps]
 
 _BUFFER: Final = 256 << 10
 _RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER for no time: closing sends RST."""
+"""SO_LINGER with a time of 0: closing sends RST."""
 
 
 class FakeBackend:
     """A running backend.
 
     Attributes:
-        address: where it listens, or would.
-        requests: how many have come.
-        connections: how many are open.
-        playing: how many responses are under way.
+        address: the address that it listens on, or refuses at.
+        requests: the number of requests so far.
+        connections: the number of open connections.
+        playing: the number of unfinished responses.
         last: the last request.
     """
 
@@ -44,12 +44,12 @@ class FakeBackend:
 
     @property
     def url(self) -> str:
-        """Its base URL."""
+        """The base URL."""
         host, port = self.address
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection, one after the other, until it ends."""
+        """Answer the requests of one connection in order, until it ends."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -58,14 +58,14 @@ class FakeBackend:
             if self._answer is not None:
                 await self._serve(self._answer, reader, writer)
         except (ConnectionError, BadRequest, asyncio.CancelledError):
-            pass  # a client that leaves is what a fault is for
+            pass  # faults are meant to make clients leave
         finally:
             self.connections -= 1
             self._tasks.discard(task)
             writer.close()
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close all connections."""
         running = tuple(self._tasks)
         for task in running:
             task.cancel()
@@ -87,7 +87,7 @@ class FakeBackend:
 
 
 async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.StreamReader) -> bool:
-    """Carry out all steps; False if the client left before, or the connection is not to be used any more."""
+    """Execute all steps; return False if the client left, or the connection cannot be used again."""
     play, watch = asyncio.ensure_future(playing), asyncio.ensure_future(_left(reader))
     try:
         await asyncio.wait((play, watch), return_when=asyncio.FIRST_COMPLETED)
@@ -99,19 +99,19 @@ async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.Stream
 
 
 async def _left(reader: asyncio.StreamReader) -> None:
-    """Wait until the client closes the connection; one that sends more before its answer is not served."""
+    """Wait until the client closes the connection. Pipelined requests are not served."""
     with suppress(ConnectionError):
         await reader.read(1)
 
 
 async def _play(steps: Steps, writer: asyncio.StreamWriter) -> bool:
-    """Carry out `steps`; False if the connection ends with them."""
+    """Execute `steps`; return False if the connection ends with them."""
     for step in steps:
         match step:
             case Raw(data) | Send(data):
                 writer.write(data)
                 await writer.drain()
-                await asyncio.sleep(0)  # a client in this process wants to read, and to leave
+                await asyncio.sleep(0)  # give a client in this process the time to read, and to leave
             case Pause(seconds):
                 await asyncio.sleep(seconds) if seconds < math.inf else await asyncio.Event().wait()
             case Break("reset"):
@@ -135,14 +135,14 @@ async def serve_steps(
     """Run a backend at `host` and `port` (0: any free one).
 
     Args:
-        answer: called with each request; None: connections are closed as soon as they are accepted.
-        listens: False: the port is taken but not listened on, so that it refuses.
+        answer: called with each request; if None, connections are closed once accepted.
+        listens: if False, the port is bound but not listened on, so that connections are refused.
 
     Raises:
         OSError: the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named so that asyncio turns Nagle's algorithm off: each write leaves at once.
+    # asyncio turns Nagle's algorithm off only if the protocol is given; then each write leaves at once.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((host, port))

@@ -1,4 +1,4 @@
-"""What a fake backend plays: settled for the server, and again for a request that asks for more."""
+"""The settings of a fake backend, and of a request that asks for others."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _MOST_EVENTS: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settled options; `settled` reads them from text."""
+    """The settings of one response. `settled` reads them from texts."""
 
     dialect: str = "standard"
     framing: Framing = "sse"
     faults: tuple[Fault, ...] = ()
     events: int | None = None
-    """About so many events; None: the run as it is."""
+    """The approximate number of events; None for that of the script."""
     pace: float = 0.03
     """Seconds before each event."""
     seed: int = 0
-    """Of what is random."""
+    """The seed of random choices."""
     options: Options = field(default_factory=dict)
-    """What the dialect lets one choose when it is written."""
+    """The options of the dialect's encoder."""
     replay: bytes | None = None
-    """A recorded body in place of the run."""
+    """A recorded body to play instead of the script."""
 
     def settled(self, wishes: Mapping[str, Sequence[str]]) -> Settings:
-        """Return these settings with `wishes` (name -> texts, the last counts) in the place of what is here.
+        """Return these settings with changes: the texts of each name in `wishes`, of which the last counts.
 
         Raises:
-            ConfigurationError: a wish that cannot be fulfilled.
+            ConfigurationError: a name or value is not possible.
         """
         last = {name: texts[-1] for name, texts in wishes.items() if texts}
         changed: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What is done on a connection, one step after the other; a body and a response are iterators of steps."""
+"""The steps on a connection. Bodies and responses are iterators of steps."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ FOR_EVER: Final = math.inf
 
 
 class Send(NamedTuple):
-    """Bytes of the body, which are coded and chunked."""
+    """Send bytes of the body, which are coded and chunked."""
 
     data: bytes
 
 
 class Raw(NamedTuple):
-    """Bytes of the connection, written as they are."""
+    """Send bytes on the connection, unchanged."""
 
     data: bytes
 
 
 class Pause(NamedTuple):
-    """Silence."""
+    """Send nothing for a while."""
 
     seconds: float
-    """`FOR_EVER`: until the client leaves."""
+    """Seconds; `FOR_EVER` means until the client leaves."""
 
 
 class Break(NamedTuple):
-    """Nothing follows.
+    """End the response.
 
-    stop: the body ends, properly. cut: the connection is closed within the body. close: it is closed here.
-    reset: it is reset.
+    stop: the body ends properly. cut: the connection is closed within the body. close: the connection is
+    closed. reset: the connection is reset.
     """
 
     how: Literal["stop", "cut", "close", "reset"]

@@ -1,4 +1,4 @@
-"""How the end of a body is told: chunks, a length that is true or not, or the end of the connection."""
+"""Delimits a body: by chunks, by a length that may be wrong, or by the end of the connection."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from streamweir_gateway.fake.steps import Break, Raw, Send, Steps
 __all__ = ["LENGTH_ERROR", "chunked", "ends_with_connection", "framing_headers", "has_length", "plain"]
 
 LENGTH_ERROR: Final = 64
-"""So many bytes too few or too many are promised."""
+"""By how many bytes a wrong length is wrong."""
 
 
 def ends_with_connection(fault: Fault | None) -> bool:
-    """Does nothing but the end of the connection tell where the body ends?"""
+    """Is the body delimited by the end of the connection alone?"""
     return fault is not None and fault.name != "no-last-chunk"
 
 
 def has_length(fault: Fault | None) -> bool:
-    """Do the headers hold the body's length, so that it has to be known?"""
+    """Do the headers contain the length of the body?"""
     return fault is not None and fault.name in ("length-short", "length-long", "two-lengths")
 
 
 def framing_headers(fault: Fault | None, size: int) -> list[str]:
-    """Return the headers that tell the length of a body of `size` bytes."""
+    """Return the headers that delimit a body of `size` bytes."""
     match fault.name if fault else "":
         case "close-delimited":
             return ["Connection: close"]

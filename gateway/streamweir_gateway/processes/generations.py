@@ -1,6 +1,6 @@
-"""One application taking over from another while it serves: new requests go to the new one.
+"""Replaces the application of a running server: new requests go to the new one.
 
-What the old one has begun it finishes; then it is stopped.
+The old application finishes the requests that it has begun, and is then stopped.
 
 Source: the configuration contract, rules (`serve`).
 """
@@ -21,11 +21,11 @@ __all__ = ["Application", "Generations"]
 
 
 class Application(Protocol):
-    """An ASGI application that brings the block within which it can serve.
+    """An ASGI application with a context manager, within which it can serve.
 
     Attributes:
-        admin: serves what an address of its own is for.
-        shortcut: takes requests that need no task.
+        admin: the application for the admin address.
+        shortcut: serves requests that need no task.
     """
 
     admin: ASGIApp
@@ -35,18 +35,18 @@ class Application(Protocol):
         """Serve a request."""
 
     async def settle(self) -> None:
-        """Let no more requests go without a task, and return once each has one."""
+        """Stop serving requests without a task; return once every open request has one."""
 
     def lifespan(self) -> AbstractAsyncContextManager[object]:
-        """Return the block within which it can serve."""
+        """Return the context manager within which it can serve."""
 
 
 class Generations:
-    """The ASGI application that a server runs; `take_over` exchanges what is behind it.
+    """The ASGI application that a server runs. `take_over` replaces the application behind it.
 
     Args:
-        first: what serves at the beginning.
-        on_stop: called when all have stopped.
+        first: the first application.
+        on_stop: awaited when all applications have stopped.
     """
 
     def __init__(self, first: Application, on_stop: Callable[[], Awaitable[object]] | None = None) -> None:
@@ -57,25 +57,25 @@ class Generations:
         self._others = Router(lifespan=self._lifespan)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve a request; no coroutine of its own, which every stream would have to keep."""
+        """Serve a request. This is no coroutine, because every stream would have to keep one more."""
         if self._current is None or scope["type"] == "lifespan":
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
 
     def shortcut(self, exchange: DirectExchange) -> bool:
-        """Take a request that needs no task; False: it is to be served as any other."""
+        """Serve a request that needs no task; return False if it has to be served in a task."""
         return self._current is not None and self._current.app.shortcut(exchange)
 
     def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve a request at the address of its own that there may be."""
+        """Serve a request at the admin address."""
         assert self._current is not None, "it is listened on afterwards"
         return self._current.app.admin(scope, receive, send)
 
     async def take_over(self, app: Application) -> None:
-        """Start `app` and send it every request from here on.
+        """Start `app`, and send it every new request.
 
         Raises:
-            OSError, ValueError: it could not start; nothing has changed.
+            OSError, ValueError: it could not start; the old application goes on.
         """
         new = _Generation(app)
         await new.start()
@@ -89,7 +89,7 @@ class Generations:
 
     @asynccontextmanager
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
-        """Begin with the first application, and stop all at the end."""
+        """Start the first application; at the end stop all."""
         await self.take_over(self._first)
         yield
         for task in tuple(self._old):
@@ -102,7 +102,7 @@ class Generations:
 
 
 class _Generation:
-    """An application, and what it is doing."""
+    """An application and its open requests."""
 
     def __init__(self, app: Application) -> None:
         self.app = app
@@ -125,7 +125,7 @@ class _Generation:
         return self.app(scope, receive, send)
 
     async def finish(self) -> None:
-        """Stop once nothing is under way any longer, or at once where that is cancelled."""
+        """Stop the application once it has no open requests, or at once if this is cancelled."""
         self._is_old = True
         try:
             if self._tasks:

@@ -1,4 +1,4 @@
-"""One process that serves: the application, its server, and a changed configuration taking over."""
+"""One serving process: the application, its server, and reloads of the configuration."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class ServingProcess:
     """Everything that one process needs to serve a configuration.
 
     Attributes:
-        server: what runs it.
-        metrics: of all that it serves.
+        server: runs the application.
+        metrics: the metrics of this process.
 
     Args:
-        board: names the streams under way for the parent process; None: there is no parent.
+        board: shows the open streams to the parent process; None if there is none.
     """
 
     def __init__(
@@ -80,19 +80,19 @@ class ServingProcess:
         )
 
     def run(self, listeners: Listeners) -> int:
-        """Serve until a stop is asked for; return an exit code."""
+        """Serve until `stop` is called; return an exit code."""
         _collect_less_garbage()
         with listeners:
             if listeners.admin is not None:
                 self.server.add_admin(self._generations.admin, listeners.admin)
             try:
                 self.server.run(sockets=[listeners.clients])
-            except SystemExit:  # how uvicorn reports that the application did not start; it is in the log
+            except SystemExit:  # uvicorn raises this if the application did not start, which it has logged
                 return START_FAILED
         return 0 if self.server.started or self.server.should_exit else START_FAILED
 
     async def take_over(self, config: GatewayConfig) -> None:
-        """Serve new requests by another configuration; where that is impossible, log it and go on."""
+        """Serve new requests with another configuration; if that fails, log it and keep the current one."""
         async with self._turn:
             log = LogSettings.of(config.server)
             configure_logging((*secrets_of(self._config), *secrets_of(config)), settings=log)
@@ -135,14 +135,16 @@ def serve_alone(
             on_ready(address)
 
     if sys.platform != "win32":
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it would end a process that is not ready yet
+        signal.signal(
+            signal.SIGHUP, signal.SIG_IGN
+        )  # its default action would end a process that is not ready yet
     process = ServingProcess(config, on_ready=ready)
     remark_on(config)
     return process.run(listeners)
 
 
 def _on_hangup(process: ServingProcess, load: Load | None) -> None:
-    """Take a changed file over on SIGHUP."""
+    """Reload the configuration on SIGHUP."""
     if sys.platform == "win32":
         return
     loop = asyncio.get_running_loop()
@@ -165,10 +167,10 @@ async def _reload(process: ServingProcess, load: Load | None) -> None:
 
 
 def _collect_less_garbage() -> None:
-    """Let the collector skip what stays for good, and look for cycles once per many requests.
+    """Exclude permanent objects from garbage collection, and collect less often.
 
-    Streams make hardly any cycles: with Python's own settings a tenth of a short request's time goes into
-    looking for them.
+    Streams make hardly any cycles. With Python's defaults a tenth of the time of a short request goes into
+    the search for them.
     """
     gc.collect()
     gc.freeze()

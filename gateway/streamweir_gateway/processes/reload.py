@@ -1,4 +1,4 @@
-"""Reading a configuration again while it is served: when asked to, or as soon as the file changes.
+"""Reloads a configuration while it is served: on request, or when the file changes.
 
 Source: the configuration contract, rules (`serve`).
 """
@@ -22,17 +22,17 @@ __all__ = ["NEEDS_RESTART", "Load", "OnReady", "differences_kept", "loaded", "re
 logger = logging.getLogger("streamweir.server")
 
 OnReady: TypeAlias = Callable[[tuple[str, int]], object]
-"""Called with the address listened on, as soon as requests are taken."""
+"""Called with the listening address once requests are accepted."""
 
 Load: TypeAlias = Callable[[], GatewayConfig]
-"""Reads the configuration once more; raises `ConfigErrors` where it is bad."""
+"""Reads the configuration again; raises `ConfigErrors` if it is faulty."""
 
 NEEDS_RESTART: Final = ("listen", "server.admin", "server.runs", "server.workers", "store")
-"""Keys whose change only a restart takes over."""
+"""Keys whose change needs a restart."""
 
 
 def loaded(load: Load | None) -> GatewayConfig | None:
-    """Return the configuration, read once more; None, which has been logged, where that is not possible."""
+    """Read the configuration again; return None, and log why, if that is not possible."""
     if load is None:
         logger.warning("configuration not taken over: there is no file to read again")
         return None
@@ -45,19 +45,19 @@ def loaded(load: Load | None) -> GatewayConfig | None:
 
 
 def differences_kept(old: GatewayConfig, new: GatewayConfig) -> list[str]:
-    """Return the keys that differ and that only a restart can change."""
+    """Return the changed keys that need a restart."""
     values = {key: attrgetter(key) for key in NEEDS_RESTART}
     return [key for key, value in values.items() if value(old) != value(new)]
 
 
 @contextmanager
 def reloading(files: Callable[[], Iterable[Path]]) -> Iterator[None]:
-    """Within this block, send this process SIGHUP whenever the content of one of the files has changed.
+    """Within this block, send SIGHUP to this process whenever the content of one of the files changes.
 
-    Their directories are watched and not the files: editors put a new file in place, Kubernetes a new link.
+    The directories are watched, not the files: editors replace the file, and Kubernetes replaces a link.
 
     Args:
-        files: says which files matter; asked anew after each change.
+        files: returns the files to watch; called again after each change.
     """
     over = threading.Event()
     watcher = threading.Thread(target=_watch, args=(files, over), name="configuration watcher", daemon=True)
@@ -89,7 +89,7 @@ def _watch(files: Callable[[], Iterable[Path]], over: threading.Event) -> None:
 
 
 def _contents(files: Iterable[Path]) -> dict[Path, bytes]:
-    """The files by name, without those that are just being replaced."""
+    """Return the content of each file, without files that are being replaced right now."""
     found = {}
     for path in files:
         with suppress(OSError):

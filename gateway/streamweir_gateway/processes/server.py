@@ -1,8 +1,8 @@
-"""uvicorn's server as the gateway runs it: with a protocol of our own, and how it stops.
+"""The gateway's server: uvicorn's `Server` with the gateway's own protocol class and its own stop.
 
-Of uvicorn come the loop, the sockets and the signals, by `Server` and `Config`.
+uvicorn provides the event loop, the sockets and the signal handlers, through `Server` and `Config`.
 
-Source of what a stop does: the configuration contract (`server.drain`, `timeouts.write`); the standard
+Source for the stop: the configuration contract (`server.drain`, `timeouts.write`); the standard
 protocol 1.1, section 5 (`GATEWAY_DRAINING`).
 """
 
@@ -34,28 +34,27 @@ from streamweir_gateway.runs.live_streams import LiveStreams
 __all__ = ["GatewayServer"]
 
 HURRIED_GOODBYE_SECONDS: Final = 1.0
-"""How long clients may take for what is left after a second signal."""
+"""Seconds for clients to take the remaining bytes after a second signal."""
 
 CLOSING_SECONDS: Final = 2
-"""How long what is under way then may take, none of it a stream, before its tasks are cancelled."""
+"""Seconds for the remaining requests, none of them streams, before their tasks are cancelled."""
 
 _LOOK_SECONDS: Final = 0.02
-"""How often a stop looks whether it still has to wait."""
+"""Seconds between checks of whether a stop still has to wait."""
 
 
 class GatewayServer(uvicorn.Server):
     """uvicorn's server, with the limits and the stop of the gateway.
 
     Args:
-        app: what serves the requests, some of them by its `shortcut`, if it has one.
-        streams: those under way, which a stop lets run for a while and then ends.
-        observer: gets what is refused before the application sees it.
+        app: serves the requests; its `shortcut`, if it has one, serves some of them without a task.
+        streams: the open streams, which a stop lets run for a while and then ends.
+        observer: gets a record of requests that are refused before the application.
         settings: limits and times.
-        goodbye: seconds that clients may take for what is left once a stop has ended their streams.
-        max_connections: of clients, at the same time; None: as many as come.
-        is_worker: a parent process stops it; Ctrl-C, which reaches all of a terminal's processes, is
-            its business.
-        on_ready: called in the loop, with the address, as soon as requests are taken.
+        goodbye: seconds for clients to take the remaining bytes after a stop has ended their streams.
+        max_connections: the most connections at a time; None for no limit.
+        is_worker: the process has a parent, which handles Ctrl-C and stops it.
+        on_ready: called in the event loop, with the address, once requests are accepted.
     """
 
     def __init__(  # noqa: PLR0913 - what a server is made of
@@ -72,7 +71,7 @@ class GatewayServer(uvicorn.Server):
     ) -> None:
         settings = settings or ServerConfig()
         super().__init__(_uvicorn_config(app, self._protocol))
-        state: Any = self.server_state  # typed for uvicorn's protocols only
+        state: Any = self.server_state  # uvicorn declares the type for its own protocols only
         self._connections = ServerContext(
             app=app,
             limits=RequestLimits(settings.header_bytes, settings.header_time),
@@ -92,7 +91,7 @@ class GatewayServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def apply(self, settings: ServerConfig, *, goodbye: float) -> None:
-        """Take over other limits and times, as far as a running server can."""
+        """Apply changed limits and times, as far as a running server can."""
         limits = self._connections.limits
         limits.header_bytes, limits.header_time = settings.header_bytes, settings.header_time
         self._drain = settings.drain
@@ -100,7 +99,7 @@ class GatewayServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take the signals that stop; afterwards ignore them: the process is about to end, and not by one."""
+        """Handle the signals that stop; afterwards ignore them, so that the exit code is our own."""
         with super().capture_signals():
             yield
         if self.should_exit and threading.current_thread() is threading.main_thread():
@@ -108,9 +107,9 @@ class GatewayServer(uvicorn.Server):
                 signal.signal(number, signal.SIG_IGN)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and report it."""
+        """Begin to listen, and call `on_ready`."""
         self._loop = asyncio.get_running_loop()
-        if self.should_exit:  # asked before there was anything to stop
+        if self.should_exit:  # a stop was requested before the server started
             return
         await super().startup(sockets)
         await self._listen_for_admin()
@@ -119,7 +118,7 @@ class GatewayServer(uvicorn.Server):
             self._on_ready((host, port))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no new streams, let those under way run for a while, end them, stop."""
+        """Refuse new streams, let open ones run for a while, end them, and stop."""
         self._streams.refuse()
         began = time.monotonic()
         drain_began(len(self._streams))
@@ -135,9 +134,9 @@ class GatewayServer(uvicorn.Server):
             late.cancel()
 
     def add_admin(self, app: ASGIApp, listener: socket.socket) -> None:
-        """Serve another application on another socket. To be called before `run`.
+        """Serve another application on another socket. Call this before `run`.
 
-        However many clients there are, it can be reached.
+        It is reachable however many client connections there are.
         """
         self._admin = replace(self._connections, app=app, max_connections=None, shortcut=None), listener
 
@@ -151,16 +150,16 @@ class GatewayServer(uvicorn.Server):
             self.servers.append(listening)
 
     def stop_listening(self) -> None:
-        """Take no new connections."""
+        """Accept no new connections."""
         for listening in self.servers:
             listening.close()
 
     def _protocol(self, **_options: Any) -> HttpProtocol:
-        """Make a connection; uvicorn's options for its own are of no use to ours."""
+        """Make the protocol object of a connection; uvicorn's options for its own protocols are ignored."""
         return HttpProtocol(self._connections)
 
     def _abort_connections(self) -> None:
-        """Leave clients that do not take what they are sent."""
+        """Close the connections of clients that do not read."""
         for connection in tuple(self.server_state.connections):
             connection.transport.abort()
 
@@ -168,13 +167,13 @@ class GatewayServer(uvicorn.Server):
         return len(self._streams) > 0
 
     def _is_anything_left(self) -> bool:
-        """A stream has not ended, or a client has not taken what it was sent."""
+        """Is a stream open, or has a client not taken all bytes?"""
         return self._is_streaming() or any(
             connection.transport.get_write_buffer_size() for connection in self.server_state.connections
         )
 
     async def _wait_while(self, is_busy: Callable[[], bool], seconds: float, *, hurried: float) -> None:
-        """Wait for `seconds` at most, in a hurry for `hurried` at most."""
+        """Wait for at most `seconds`, or `hurried` seconds after a second stop."""
         began = asyncio.get_running_loop().time()
         while is_busy() and not self.force_exit:
             waited = asyncio.get_running_loop().time() - began
@@ -183,28 +182,28 @@ class GatewayServer(uvicorn.Server):
             await asyncio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
-        """Stop; asked a second time, in a hurry; a third time, at once. To be called in the main thread."""
+        """Stop the server; a second call hurries, a third one stops at once. Call this in the main thread."""
         if self._is_hurried:
             self.force_exit = True
         elif self.should_exit:
             self._is_hurried = True
         self.should_exit = True
         if self._loop is not None:
-            # Readiness goes at once, not when uvicorn's main loop looks up next.
+            # Readiness ends now, not at the next turn of uvicorn's main loop.
             self._loop.call_soon_threadsafe(self._streams.refuse)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a stop that was asked for is a success, so the signal is not raised again afterwards."""
+        """Stop. A requested stop is a success, so the signal is not raised again afterwards."""
         del frame
         if not self._is_worker or (sig != signal.SIGINT and not self.should_exit):
             self.stop()
 
 
 def _uvicorn_config(app: ASGIApp, protocol: Any) -> uvicorn.Config:
-    """Return a configuration of uvicorn in which nothing is left to it that we do.
+    """Return a uvicorn configuration that turns off everything that the gateway does itself.
 
     Args:
-        protocol: makes a connection; uvicorn asks for a class, and calls it.
+        protocol: makes the protocol object of a connection; uvicorn expects a class, and calls it.
     """
     return uvicorn.Config(
         app,

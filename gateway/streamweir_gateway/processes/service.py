@@ -1,4 +1,4 @@
-"""Serving a configuration: listens, and runs as many processes as it asks for."""
+"""Serves a configuration: listens, and runs the configured number of processes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["serve"]
 def serve(config: GatewayConfig, *, on_ready: OnReady | None = None, load: Load | None = None) -> int:
     """Serve `config` until SIGINT or SIGTERM; return an exit code.
 
-    A first signal takes readiness away and lets streams run for `server.drain` seconds, after which they end
-    with `GATEWAY_DRAINING`; a second one ends them at once. SIGHUP takes a changed configuration over.
+    The first signal ends readiness and lets streams run for `server.drain` seconds; then they end with
+    `GATEWAY_DRAINING`. A second signal ends them at once. SIGHUP reloads the configuration.
 
     Args:
         config: the settled configuration.
-        on_ready: called with the address listened on, as soon as requests are taken, by all workers.
-        load: reads the configuration once more; absent: SIGHUP changes nothing.
+        on_ready: called with the listening address once all workers accept requests.
+        load: reads the configuration again; if None, SIGHUP changes nothing.
 
     Raises:
         OSError: an address cannot be listened on.

@@ -1,4 +1,4 @@
-"""Signals in the parent of workers, which waits for its workers meanwhile."""
+"""Signal handling in the parent of workers, which mostly waits for its workers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Final
 __all__ = ["PARENT_SIGNALS", "woken_by_signals"]
 
 PARENT_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Stop, stop, take a changed configuration over."""
+"""SIGINT and SIGTERM stop; SIGHUP reloads the configuration."""
 
 
 @contextmanager
 def woken_by_signals(note: Callable[[int], object]) -> Iterator[socket.socket]:
-    """Note signals, and make the socket readable at each: `wait` would else go on waiting.
+    """Call `note` with each signal, and make the yielded socket readable, which wakes a waiting selector.
 
-    Afterwards those that stop are ignored: the process is about to end, and not by one of them.
+    After the block the signals that stop are ignored, so that the process ends with its own exit code.
     """
 
     def handle(number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The sockets that are listened on, and the limits of the process that go with them."""
+"""The listening sockets, and the process limits that depend on them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from streamweir_gateway.config import GatewayConfig
 __all__ = ["BACKLOG", "Listeners", "connection_limit", "listen_on", "listeners_of", "raise_file_limit"]
 
 BACKLOG: Final = 4096
-"""Connections that may wait to be accepted; the system may allow fewer."""
+"""The most connections that wait to be accepted; the system may allow fewer."""
 
 _OWN_FILES: Final = 64
-"""Descriptors of a process that are no connections: listeners, pipes, the loop, files of metrics and logs."""
+"""Descriptors for anything but connections: listeners, pipes, the loop, files of metrics and logs."""
 _SHARES_FAIRLY = sys.platform == "linux"
-"""Only here does the system spread connections over several sockets of one address."""
+"""Linux alone spreads connections over several sockets of one address."""
 
 
 class Listeners(NamedTuple):
-    """What one process listens on; a block closes it at its end."""
+    """The listening sockets of one process. As a context manager it closes them at the end."""
 
     clients: socket.socket
     admin: socket.socket | None = None
-    """For the gateway's own paths, where they have an address of their own."""
+    """The socket of the admin address; None if there is none."""
 
     def __enter__(self) -> Listeners:
         return self
@@ -34,14 +34,14 @@ class Listeners(NamedTuple):
         self.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Close the sockets."""
         self.clients.close()
         if self.admin is not None:
             self.admin.close()
 
 
 def listeners_of(config: GatewayConfig) -> list[Listeners]:
-    """Return what each worker of a configuration listens on.
+    """Return the listening sockets of each worker.
 
     Raises:
         OSError: an address cannot be listened on.
@@ -62,9 +62,9 @@ def listeners_of(config: GatewayConfig) -> list[Listeners]:
 def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` sockets that listen on one address, one for each worker.
 
-    On Linux each worker has a queue of its own, over which the system spreads new connections evenly: one
-    queue for all would give a burst to whoever wakes up first. Elsewhere they are one and the same socket.
-    Whoever holds them keeps the queues alive while a worker is started again.
+    On Linux each worker has its own queue, and the system spreads new connections evenly. With one queue, the
+    first worker to wake up would get a whole burst. On other systems all sockets are the same one. While a
+    worker is started again, the process that holds the sockets keeps the queues open.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -76,7 +76,7 @@ def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
     if not _SHARES_FAIRLY:
         alone.listen(BACKLOG)
         return [alone, *(alone.dup() for _ in range(count - 1))]
-    # The socket above shows that nobody else has the address: another gateway's sockets would else share it.
+    # The socket above proves that the address is free. Sockets of another gateway would share it otherwise.
     port = alone.getsockname()[1]
     alone.listen(1)
     alone.close()
@@ -88,7 +88,7 @@ def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
 
 def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named so that asyncio turns Nagle's algorithm off, as uvloop does in any case.
+    # asyncio turns Nagle's algorithm off only if the protocol is given; uvloop always does.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -104,13 +104,13 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Let this process, and those it starts, have as many connections open as the system allows it."""
+    """Raise the limit of open files, for this process and its children, as far as the system allows."""
     try:
         import resource  # noqa: PLC0415 - there is none on Windows
     except ImportError:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for limit in (hard, 65536, 10240):  # macOS reports unlimited and means less
+    for limit in (hard, 65536, 10240):  # macOS reports unlimited, but allows less
         if soft == limit:
             return
         with suppress(OSError, ValueError):
@@ -119,9 +119,9 @@ def raise_file_limit() -> None:
 
 
 def connection_limit() -> int | None:
-    """Return how many clients may be connected, so that there is a descriptor for the upstream of each.
+    """Return the most client connections for which there are descriptors, those of upstreams included.
 
-    None where the system has no limit, or none that it reports.
+    None if the system reports no limit.
     """
     try:
         import resource  # noqa: PLC0415 - there is none on Windows

@@ -26,10 +26,10 @@ __all__ = ["ReplacementReason", "run_worker"]
 logger = logging.getLogger("streamweir.server")
 
 ReplacementReason: TypeAlias = Literal["hung", "exited"]
-"""Why a worker is gone in whose place another one is started."""
+"""Why the previous worker is gone."""
 
 BEAT_SECONDS: Final = 1.0
-"""How often a worker shows its parent that its event loop turns."""
+"""Seconds between the signs of life that a worker gives its parent."""
 
 
 def run_worker(
@@ -47,7 +47,7 @@ def run_worker(
         listeners: the sockets to listen on.
         parent: the worker's end of the command channel.
         board: shared with the parent, which reads it.
-        replaces: why the worker is gone in whose place this one runs; None: there was none.
+        replaces: why the previous worker is gone; None if there was none.
     """
     from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
 
@@ -78,7 +78,7 @@ def _beat(board: WorkerBoard) -> None:
 
 
 def _obey(process: ServingProcess, receiver: CommandReceiver) -> None:
-    """Obey each command as it comes, those first that have come before this call."""
+    """Execute commands as they come, beginning with those that have come before this call."""
     loop = asyncio.get_running_loop()
     running: set[asyncio.Task[None]] = set()
 
@@ -97,7 +97,7 @@ def _obey(process: ServingProcess, receiver: CommandReceiver) -> None:
             commands = receiver.commands()
         except EOFError:
             loop.remove_reader(receiver)
-            process.server.stop_listening()  # the next gateway on this address would not get it
+            process.server.stop_listening()  # the next gateway could not listen on this address
             process.server.stop()
             return
         for command in commands:

@@ -1,7 +1,7 @@
-"""What a worker leaves in memory that it shares with its parent, who can read it when the worker hangs.
+"""Memory shared by a worker and its parent, which the parent can read when the worker hangs.
 
-A message would not do: who hangs sends none, and the streams that a message of a second ago named are perhaps
-not those under which it hangs.
+Messages are not enough: a worker that hangs sends none, and a message of a second ago may not name the
+streams that it hangs with.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["WorkerBoard"]
 
 MAX_NAMES: Final = 128
-"""So many streams are named; all are counted."""
+"""The most streams that are named. All streams are counted."""
 
 _NAME: Final = struct.Struct("256s")
-"""Longer ones are cut; zeros at the end are none of it."""
+"""A name of fixed length: longer names are cut, shorter ones are padded with zeros."""
 
 
 class WorkerBoard:
-    """One worker's. It is made by the parent and goes to the worker as it starts.
+    """The board of one worker. The parent makes it and passes it to the worker at its start.
 
     Args:
-        context: that the worker is started with.
+        context: the context with which the worker is started.
     """
 
     def __init__(self, context: SpawnContext) -> None:
@@ -41,7 +41,7 @@ class WorkerBoard:
     # --- the worker -----------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """The event loop turns."""
+        """Note that the event loop runs."""
         self._beats.value += 1
 
     def follow(self, stream: LiveStream) -> None:
@@ -70,15 +70,15 @@ class WorkerBoard:
 
     @property
     def beats(self) -> int:
-        """How often the event loop has turned; each second once, while it does."""
+        """The number of signs of life so far."""
         return int(self._beats.value)
 
     @property
     def open_streams(self) -> int:
-        """How many streams are under way."""
+        """The number of open streams."""
         return int(self._count.value)
 
     def names(self) -> list[str]:
-        """Return request id and endpoint of each, as far as they are named."""
+        """Return request id and endpoint of each named stream."""
         names = (data.rstrip(b"\0") for (data,) in _NAME.iter_unpack(self._names))
         return [name.decode("utf-8", "replace") for name in names if name]

@@ -19,22 +19,22 @@ from streamweir_gateway.processes.worker_board import WorkerBoard
 __all__ = ["LOOK_SECONDS", "WorkerPlace"]
 
 LOOK_SECONDS: Final = 1.0
-"""How often the parent looks whether its workers beat."""
+"""Seconds between the parent's checks for signs of life."""
 
 
 class WorkerPlace:
-    """One worker at a time.
+    """The place of one worker: the running one, and the next one after its end.
 
     Attributes:
-        listeners: what it listens on.
+        listeners: the sockets that it listens on.
         process: the worker; None between the end of one and the start of the next.
-        commands: the channel to the worker; None where there is no worker.
-        board: what the worker leaves for its parent.
-        is_ready: it takes requests.
-        starts_at: when the next one is to be started, by `time.monotonic`.
-        replaces: why the one before it is gone; None: there was none.
-        silent_seconds: how long its event loop has not turned.
-        hangs: it has been killed for that.
+        commands: the channel to the worker; None without a worker.
+        board: the memory that the worker shares with the parent.
+        is_ready: the worker accepts requests.
+        starts_at: when the next worker is to be started, by `time.monotonic`.
+        replaces: why the previous worker is gone; None if there was none.
+        silent_seconds: how long the worker has given no sign of life.
+        hangs: the worker has been killed because it hung.
     """
 
     def __init__(self, listeners: Listeners) -> None:
@@ -60,7 +60,7 @@ class WorkerPlace:
             args=(self.listeners, theirs, self.board, self.replaces),
             name="streamweir worker",
         )
-        # A worker that is not ready yet is stopped by a command, not by dying of the signal.
+        # A worker that is not ready yet is stopped by a command; the signal would kill it.
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENT_SIGNALS)
         try:
             self.process.start()
@@ -72,12 +72,12 @@ class WorkerPlace:
         self._started_at, self.starts_at = time.monotonic(), float("inf")
 
     def send(self, command: Command) -> None:
-        """Send the worker a command, if there is a worker; never wait for it."""
+        """Send the worker a command, if there is a worker. Never waits."""
         if self.commands is not None:
             self.commands.send(command)
 
     def flush(self) -> None:
-        """Send the worker the commands that wait for it, as far as it takes them now."""
+        """Send as many of the waiting commands as the worker takes now."""
         if self.commands is not None:
             self.commands.flush()
 
@@ -90,15 +90,15 @@ class WorkerPlace:
 
     @property
     def hung_seconds(self) -> float:
-        """How long a worker that was ready has shown no sign of life, or has taken no command."""
+        """Seconds for which a worker that was ready has given no sign of life, or has taken no command."""
         if not self.is_ready or self.commands is None:
             return 0.0
         return max(self.silent_seconds, self.commands.stalled_seconds)
 
     def look(self) -> None:
-        """Note how long the worker has been silent.
+        """Update `silent_seconds`.
 
-        The parent's own pauses do not count: who stops all processes for a while does not stop workers only.
+        Pauses of the parent do not count, since a machine that stops all processes stops the workers too.
         """
         now = time.monotonic()
         if self.board is not None and self.is_ready:
@@ -114,11 +114,11 @@ class WorkerPlace:
             self.process.kill()
 
     def has_ended(self) -> bool:
-        """Is the worker gone?"""
+        """Has the worker ended?"""
         return self.process is not None and self.process.exitcode is not None
 
     def clear(self) -> tuple[int | None, float]:
-        """Forget a worker that is gone; return its exit code, and how many seconds it has lived."""
+        """Drop an ended worker; return its exit code and its lifetime in seconds."""
         process, commands = self.process, self.commands
         assert process is not None
         assert commands is not None

@@ -1,4 +1,4 @@
-"""The parent of several worker processes: starts them, starts them again, passes a stop on, waits for them.
+"""The parent of several workers: starts and restarts them, passes signals on, and waits for their end.
 
 It serves nothing itself and imports little, so that it stays small and cannot break. It never waits for one
 worker alone: commands that a worker does not take are kept or dropped (`command_channel`), and a worker that
@@ -32,19 +32,19 @@ __all__ = ["serve_with_workers"]
 logger = logging.getLogger("streamweir.server")
 
 SETTLED_SECONDS: Final = 30.0
-"""A worker that has lived so long counts as one that works."""
+"""Seconds after which a worker counts as one that works."""
 
 MAX_EARLY_ENDS: Final = 5
-"""So many workers in a row that did not live so long, and the parent gives up."""
+"""After so many workers in a row that ended sooner, the parent gives up."""
 
 FIRST_PAUSE: Final = 0.1
-"""Seconds before a worker is started again; twice as long each time it ends early."""
+"""Seconds before a worker is started again; doubled each time a worker ends early."""
 
 KILL_MARGIN: Final = 10.0
-"""Seconds that a stopping worker has beyond all that its streams and clients may take before it is killed."""
+"""Seconds before a stopping worker is killed, beyond the time that its streams and clients may take."""
 
 HURRIED_SECONDS: Final = 4.0
-"""The same after a second signal, in all."""
+"""Seconds before a stopping worker is killed after a second signal."""
 
 
 def serve_with_workers(
@@ -54,7 +54,7 @@ def serve_with_workers(
     on_ready: OnReady | None,
     load: Load | None,
 ) -> int:
-    """Serve `config` in a process for each of `listeners` until a signal ends it; return an exit code."""
+    """Serve `config` with one worker for each of `listeners` until a signal; return an exit code."""
     log = LogSettings.of(config.server)
     configure_logging(secrets_of(config), settings=log)
     logger.setLevel(log.number)
@@ -85,9 +85,11 @@ class _Workers:
         self._is_up = False
 
     def run(self) -> int:
-        """Run until all have ended."""
+        """Run until all workers have ended; return an exit code."""
         with woken_by_signals(self._signals.append) as wakes:
-            self._places[0].start(self._config)  # a fault that all would share is logged once
+            self._places[0].start(
+                self._config
+            )  # start one worker first: a fault that all would share is logged once
             while self._is_anyone_left():
                 self._wait(wakes)
                 self._obey_signals()
@@ -194,7 +196,7 @@ class _Workers:
                 self._stop()
 
     def _stop(self) -> None:
-        """Stop all; asked once more, in a hurry."""
+        """Stop all workers; a second call hurries."""
         self._stops += 1
         seconds = HURRIED_SECONDS
         if self._stops == 1:
@@ -202,7 +204,7 @@ class _Workers:
         self._kill_at = min(self._kill_at, time.monotonic() + seconds)
         self._send(STOP)
         for place in self._places:
-            place.listeners.close()  # clients would wait in the queue of a worker that has ended
+            place.listeners.close()  # otherwise clients would wait in the queue of an ended worker
 
     def _give_up(self) -> None:
         self._exit_code = 1
@@ -234,7 +236,7 @@ _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 def _events_awaited(place: WorkerPlace) -> int:
-    """Return the events of the channel to a worker that are waited for; 0 if there are none."""
+    """Return the selector events to wait for on the channel to a worker; 0 for none."""
     assert place.commands is not None
     is_written = place.commands.is_waiting
     return (0 if place.is_ready else selectors.EVENT_READ) | (selectors.EVENT_WRITE if is_written else 0)
