@@ -284,7 +284,8 @@ class Encoder:
         """Return the protocol's answer to a client that wants no stream; None for the folded result.
 
         Args:
-            folded: the folded result of all events; its `error` is not what the stream ended with.
+            folded: the folded result of all events; its `error` is not what the stream ended with. Its
+                `order` lists the parts as the stream had them; see `AnswerOrder`.
             stamp: of the last of them.
         """
         del folded, stamp

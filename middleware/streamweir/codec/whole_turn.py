@@ -2,15 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.standard_events import read_standard
 from streamweir.codec.suspension import SUSPENSION
 from streamweir.events import Interaction
 
-__all__ = ["citations", "client_calls", "finish_reason", "suspension_of", "text_of_turn"]
+__all__ = [
+    "Part",
+    "citations",
+    "client_calls",
+    "finish_reason",
+    "parts_of_turn",
+    "suspension_of",
+    "text_of_turn",
+]
+
+_EMPTY_LINE: Final = "\n\n"
+
+
+class Part(NamedTuple):
+    """One part of a whole answer.
+
+    Attributes:
+        kind: `text` and `thinking` have a text; `ran` (a call that has been run) and `client` (one that the
+            client is to run) have a folded call.
+    """
+
+    kind: str
+    text: str = ""
+    call: Mapping[str, Any] = {}
+
+
+def parts_of_turn(folded: Mapping[str, Any], *, with_tools: bool = True) -> list[Part]:
+    """Return the parts of a whole answer in the order of the stream.
+
+    Texts that follow each other are one part. A further message begins with an empty line, because clients
+    join the texts. If the order is not known, thinking comes first, then calls that have been run, text, and
+    calls for the client.
+
+    Args:
+        folded: the folded result, with its `order`.
+        with_tools: if False, calls that have been run are left out.
+    """
+    order = folded.get("order")
+    found = _fixed_order(folded) if order is None else _stream_order(folded, order)
+    parts: list[Part] = []
+    for part in found:
+        if part.kind == "ran" and not with_tools:
+            continue
+        if parts and parts[-1].kind == part.kind and part.text:
+            parts[-1] = Part(part.kind, parts[-1].text + part.text)
+        else:
+            parts.append(part)
+    return parts
+
+
+def _fixed_order(folded: Mapping[str, Any]) -> Iterator[Part]:
+    message = folded["message"]
+    if message["thinking"]:
+        yield Part("thinking", message["thinking"])
+    yield from (Part("ran", call=call) for call in message["tool_calls"] if call["status"] != "running")
+    if text := text_of_turn(folded):
+        yield Part("text", text)
+    yield from (Part("client", call=call) for call in client_calls(folded))
+
+
+def _stream_order(folded: Mapping[str, Any], order: list[Mapping[str, Any]]) -> Iterator[Part]:
+    calls, interactions = folded["message"]["tool_calls"], folded["message"]["interactions"]
+    for_client = [call["tool_id"] for call in client_calls(folded)]
+    last: dict[str, Any] = {}
+    for entry in order:
+        match entry["kind"]:
+            case "text" | "thinking" as kind:
+                gap = _EMPTY_LINE if last.get(kind, entry["message"]) != entry["message"] else ""
+                last[kind] = entry["message"]
+                yield Part(kind, gap + entry["text"])
+            case "question" if question := _question(interactions[entry["number"]]):
+                yield Part("text", _EMPTY_LINE + question if "text" in last else question)
+                last["text"] = "question"
+            case "ended" if (call := calls[entry["number"]])["status"] != "running":
+                yield Part("ran", call=call)
+            case "started" if (call := calls[entry["number"]])["tool_id"] in for_client:
+                if call["status"] == "running":
+                    yield Part("client", call=call)
+
+
+def _question(data: Mapping[str, Any]) -> str:
+    event = read_standard({"type": "interaction", "data": data, "metadata": {}})
+    return question_text(event) if isinstance(event, Interaction) and asks_person(event) else ""
 
 
 def client_calls(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -49,10 +131,7 @@ def text_of_turn(folded: Mapping[str, Any]) -> str:
     """Return all texts, one channel after the other, and what a person is asked."""
     message = folded["message"]
     texts = [message["content"], *message.get("channels", {}).values()]
-    for data in message["interactions"]:
-        event = read_standard({"type": "interaction", "data": data, "metadata": {}})
-        if isinstance(event, Interaction) and asks_person(event):
-            texts.append(question_text(event))
+    texts += map(_question, message["interactions"])
     return "\n\n".join(text for text in texts if text)
 
 

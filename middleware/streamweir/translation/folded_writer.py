@@ -14,6 +14,7 @@ from streamweir.errors import LimitExceeded
 from streamweir.events import Content, Error, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
+from streamweir.translation.answer_order import AnswerOrder
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.fold import LIMIT, Fold, KeptJson, plain
 from streamweir.translation.report import not_understood_error
@@ -45,6 +46,7 @@ class FoldedWriter:
         self._has_own_answer = type(encoder).whole_answer is not Encoder.whole_answer
         keep = KeptJson if self._has_own_answer else orjson.Fragment
         self._fold = Fold(request_id, limit=limit, keep=keep)
+        self._order = AnswerOrder(self._fold, limit=limit) if self._has_own_answer else None
         self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
 
@@ -87,6 +89,8 @@ class FoldedWriter:
         """
         self._stamp = stamp
         self._fold.add(event)
+        if self._order is not None:
+            self._order.add(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Keep pieces of text: all at once, or one by one where they may be too many: a limit is exact.
@@ -117,7 +121,8 @@ class FoldedWriter:
         if not self._has_own_answer:
             return self._fold.result()
         folded: dict[str, Any] = plain(self._fold.result())
-        return self._encoder.whole_answer(folded, self._stamp) or folded
+        order = self._order and self._order.entries()
+        return self._encoder.whole_answer({**folded, "order": order}, self._stamp) or folded
 
     def heartbeat(self) -> bytes:
         """Return nothing: the answer's status is not known before its end."""

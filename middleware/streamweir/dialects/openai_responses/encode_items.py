@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from streamweir.codec.coerce import text_of
-from streamweir.codec.whole_turn import citations, client_calls, text_of_turn
+from streamweir.codec.whole_turn import citations, parts_of_turn
 from streamweir.events import ToolCallEnd, ToolCallStart
 from streamweir.jsontext import write_json_text
 
@@ -81,18 +82,37 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def items_of(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the items that a folded result stands for."""
-    message, request_id = folded["message"], folded["request_id"]
-    if thinking := message["thinking"]:
-        yield reasoning_item(f"rs_{request_id}", thinking)
-    for number, call in enumerate(message["tool_calls"]):
-        if call["status"] != "running":
-            error = (call.get("error") or {}).get("message")
-            failed = call["status"] == "failed"
-            asked, result = call["arguments"], call.get("result")
-            yield _ran(f"mcp_{request_id}_{number}", call["tool_name"], asked, result, error, failed=failed)
-    if text := text_of_turn(folded):
-        annotations = [found for citation in citations(folded) if (found := citation_of(citation))]
-        yield message_item(f"msg_{request_id}", text, annotations)
-    for number, call in enumerate(client_calls(folded)):
-        arguments = write_json_text(call["arguments"])
-        yield function_call(f"fc_{request_id}_{number}", call["tool_id"], call["tool_name"], arguments)
+    parts = parts_of_turn(folded)
+    last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
+    numbers: Counter[str] = Counter()
+    for place, (kind, text, call) in enumerate(parts):
+        number, numbers[kind] = numbers[kind], numbers[kind] + 1
+        item_id = _item_id(kind, folded["request_id"], number)
+        match kind:
+            case "thinking":
+                yield reasoning_item(item_id, text)
+            case "text":
+                yield message_item(item_id, text, _annotations(folded) if place == last_text else ())
+            case "ran":
+                yield _ran_item(item_id, call)
+            case "client":
+                asked = write_json_text(call["arguments"])
+                yield function_call(item_id, call["tool_id"], call["tool_name"], asked)
+
+
+_PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc"}
+
+
+def _item_id(kind: str, request_id: str, number: int) -> str:
+    """Return the id of an item; the first message and the first reasoning have no number."""
+    name = f"{_PREFIXES[kind]}_{request_id}"
+    return name if number == 0 and kind in ("thinking", "text") else f"{name}_{number}"
+
+
+def _ran_item(item_id: str, call: Mapping[str, Any]) -> dict[str, Any]:
+    error, failed = (call.get("error") or {}).get("message"), call["status"] == "failed"
+    return _ran(item_id, call["tool_name"], call["arguments"], call.get("result"), error, failed=failed)
+
+
+def _annotations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [found for citation in citations(folded) if (found := citation_of(citation))]

@@ -1,0 +1,137 @@
+"""The order of texts, calls and questions in a whole answer, for protocols whose answer is a list.
+
+Source: the standard protocol 1.1, section 4 (Anthropic blocks, Responses items).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.events import Content, Event, Interaction, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.translation.fold import Fold
+
+__all__ = ["AnswerOrder"]
+
+_ENTRY_BYTES: Final = 256
+"""The memory of one entry besides its text."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One run of text, or the place of a call or a question.
+
+    Attributes:
+        kind: `text`, `thinking`, `started`, `ended` (of calls) or `question`.
+        message: the channel and the message that a text belongs to.
+        number: the index of the call or of the interaction in the folded result.
+    """
+
+    kind: str
+    message: tuple[str | None, str | int] | None = None
+    number: int = 0
+    pieces: TextPieces | None = None
+
+
+class AnswerOrder:
+    """Records where the parts of a folded answer come in the stream.
+
+    Texts are kept a second time, so the memory is at most twice that of the folded result. If the stream
+    changes between texts, thinking and calls too often for its limit, the order is forgotten: `entries` then
+    returns None, and the answer is written in the fixed order of its protocol.
+
+    Args:
+        fold: the folded result, which has taken each event before this one does.
+        limit: the most bytes of the folded result.
+    """
+
+    def __init__(self, fold: Fold, *, limit: int) -> None:
+        self._fold = fold
+        self._entries: list[_Entry] | None = []
+        self._most = max(limit // _ENTRY_BYTES, 16)
+        self._unnamed = 0
+        """Counts messages without an id: it is raised when one of them is complete."""
+        self._numbers: dict[str, int] = {}
+        """The index of each call in the folded result, by its id."""
+
+    def add(self, event: Event) -> None:
+        """Record the place of `event`, which the fold has just taken."""
+        if self._entries is None:
+            return
+        match event:
+            case Content():
+                self._add_content(event)
+            case Thinking(content=text) if text:
+                self._extend("thinking", (None, self._name_of(event)), text)
+            case ToolCallStart(tool_id=tool_id) | ToolCallEnd(tool_id=tool_id):
+                self._add_call(tool_id, ended=isinstance(event, ToolCallEnd))
+            case Interaction():
+                self._append(_Entry("question", number=len(self._fold.interactions) - 1))
+
+    def entries(self) -> list[dict[str, Any]] | None:
+        """Return the order as JSON values: `kind`, with `text` and `message` or with `number`.
+
+        Returns:
+            None if the stream changed between its parts too often.
+        """
+        if self._entries is None:
+            return None
+        return [_as_json(entry) for entry in self._entries if entry.pieces is None or entry.pieces.size]
+
+    def _add_content(self, event: Content) -> None:
+        name = self._name_of(event)
+        message = (event.channel, name)
+        if event.op == "replace":
+            self._replace(message, event.content)
+        elif event.content:
+            self._extend("text", message, event.content)
+        if event.is_complete and name == self._unnamed:
+            self._unnamed += 1
+
+    def _name_of(self, event: Content | Thinking) -> str | int:
+        name = event.meta.get("message_id") if event.meta else None
+        return self._unnamed if name is None else str(name)
+
+    def _replace(self, message: tuple[str | None, str | int], text: str) -> None:
+        """Put `text` where the message began; its other places become empty."""
+        places = [entry for entry in self._entries or () if entry.kind == "text" and entry.message == message]
+        if not places:
+            self._extend("text", message, text)
+            return
+        for entry in places:
+            entry.pieces = TextPieces()
+        if (first := places[0].pieces) is not None:
+            first.append(text)
+
+    def _extend(self, kind: str, message: tuple[str | None, str | int] | None, text: str) -> None:
+        last = self._entries[-1] if self._entries else None
+        if last is None or last.kind != kind or last.message != message or last.pieces is None:
+            last = _Entry(kind, message, pieces=(pieces := TextPieces()))
+            self._append(last)
+        else:
+            pieces = last.pieces
+        pieces.append(text)
+
+    def _add_call(self, tool_id: str, *, ended: bool) -> None:
+        if not ended or tool_id not in self._numbers:
+            self._numbers[tool_id] = self._number_of(tool_id)
+        self._append(_Entry("ended" if ended else "started", number=self._numbers[tool_id]))
+
+    def _number_of(self, tool_id: str) -> int:
+        """Return the index of the last call with this id; a call that begins is among the last ones."""
+        calls = self._fold.calls
+        return next(place for place in reversed(range(len(calls))) if calls[place].tool_id == tool_id)
+
+    def _append(self, entry: _Entry) -> None:
+        if self._entries is None:
+            return
+        self._entries.append(entry)
+        if len(self._entries) > self._most:
+            self._entries = None
+
+
+def _as_json(entry: _Entry) -> dict[str, Any]:
+    if entry.pieces is None:
+        return {"kind": entry.kind, "number": entry.number}
+    return {"kind": entry.kind, "text": entry.pieces.text, "message": entry.message}
