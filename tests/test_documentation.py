@@ -209,7 +209,7 @@ def test_the_architecture_page_has_every_room(package: Path) -> None:
 def test_the_folders_of_the_architecture_page_exist() -> None:
     named = {*re.findall(r"`([a-z0-9_/]+/)`", ARCHITECTURE)}
     assert "tests/support/" in named
-    folders = [*PACKAGES.values(), ROOT / "tests"]
+    folders = [*PACKAGES.values(), ROOT / "tests", ROOT / "clients"]
     missing = [name for name in sorted(named) if not (ROOT / name).exists()]
     assert [name for name in missing if not any([*folder.rglob(name)] for folder in folders)] == []
 
