@@ -20,7 +20,7 @@ export class GrowingList<T> {
 
   /** A list that never changes. */
   snapshot(): T[] {
-    this.#copy ??= [...this.#items];
+    this.#copy ??= this.#items.slice();
     return this.#copy;
   }
 }

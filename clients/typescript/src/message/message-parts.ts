@@ -5,6 +5,8 @@ import type { DataBlock, MessagePart, TextPart, ThinkingPart, ToolCall } from ".
 /** The place of one part in the list; `part` is replaced when it changes, `text` grows and is put in when asked for. */
 interface Place {
   part: MessagePart;
+  /** Its number in the list. */
+  at: number;
   text: string;
   /** When the last piece of text came. */
   touched: number | null;
@@ -49,6 +51,8 @@ const originOf = (metadata: EventMetadata, time: number | null) => ({
  */
 export class MessageParts {
   #places: Place[] = [];
+  /** The parts of the places: copied as a whole for a snapshot, which costs least. */
+  #parts: MessagePart[] = [];
   #open = new Map<string, OpenPart>();
   #messages = new Map<string, TextMessage>();
   #statuses = new Map<string, Place>();
@@ -66,7 +70,7 @@ export class MessageParts {
   snapshot(): MessagePart[] {
     for (const place of this.#stale) this.#refresh(place);
     this.#stale.clear();
-    this.#list ??= this.#places.map(({ part }) => part);
+    this.#list ??= this.#parts.slice();
     return this.#list;
   }
 
@@ -176,6 +180,9 @@ export class MessageParts {
       const gone = new Set(others);
       message.places = [first];
       this.#places = this.#places.filter((place) => !gone.has(place));
+      this.#parts = this.#places.map(({ part }) => part);
+      for (const [at, place] of this.#places.entries()) place.at = at;
+      for (const place of gone) this.#stale.delete(place);
       for (const [key, { place }] of this.#open) if (gone.has(place)) this.#open.delete(key);
       this.#list = null;
     }
@@ -199,8 +206,9 @@ export class MessageParts {
 
   #begin(part: Without<MessagePart>): Place {
     const whole = { id: `${this.prefix}-${this.#count++}`, ...part } as MessagePart;
-    const place: Place = { part: whole, text: "", touched: part.startTime };
+    const place: Place = { part: whole, at: this.#places.length, text: "", touched: part.startTime };
     this.#places.push(place);
+    this.#parts.push(whole);
     this.#list = null;
     return place;
   }
@@ -220,6 +228,7 @@ export class MessageParts {
 
   #change(place: Place, changes: Partial<MessagePart>): void {
     place.part = { ...place.part, ...changes } as MessagePart;
+    this.#parts[place.at] = place.part;
     this.#list = null;
   }
 
