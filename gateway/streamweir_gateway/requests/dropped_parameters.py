@@ -1,6 +1,6 @@
-"""What an operator reads of parameters for a model that an agent cannot be sent: once, not with each request.
+"""Logs the model parameters that requests to an upstream cannot hold, once for each pair of dialects.
 
-Clients set them without being asked; nothing of it stands in a stream.
+Clients send such parameters by default, so they are not warned about them in streams.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ logger = logging.getLogger("streamweir.gateway")
 
 
 class DroppedParameters:
-    """Which were logged: those of each protocol for each dialect of an upstream, by names that are ours."""
+    """The parameters that were logged, by the client's protocol and the upstream's dialect."""
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, str], set[str]] = {}
@@ -25,7 +25,7 @@ class DroppedParameters:
         Args:
             protocol: of the client.
             dialect: of the upstream.
-            names: of parameters, each out of a list that no client extends.
+            names: of parameters, all from a fixed list, so that the memory is bounded.
         """
         logged = self._logged.setdefault((protocol, dialect), set())
         new = [name for name in names if name not in logged]
@@ -41,4 +41,4 @@ class DroppedParameters:
 
 
 DROPPED_PARAMETERS = DroppedParameters()
-"""Of the process: a configuration that is read again repeats nothing."""
+"""The instance of the process: a reload of the configuration logs nothing again."""

@@ -1,4 +1,4 @@
-"""The requests of one attempt: first ones whose answers are looked into, and the one that gives the stream.
+"""The requests of one attempt: first requests, whose answers are read, and the one that gives the stream.
 
 Source: the request contract, section 4 (first requests).
 """
@@ -18,20 +18,20 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
 MAX_ANSWER_BYTES: Final = 1 << 20
-"""So much is read of the answer to a first request."""
+"""The most bytes that are read of the answer to a first request."""
 
 _JSON: Final = "application/json"
 
 
 class RequestSequence:
-    """What one attempt sends, one after the other.
+    """The requests of one attempt, in their order.
 
     Attributes:
-        target: of the upstream's own path and query.
+        target: the path and query of the upstream's URL.
 
     Args:
-        base: the upstream's own request, without a body.
-        written: what is sent, the last for the stream.
+        base: the request with the upstream's URL and headers, without a body.
+        written: the requests, the last one for the stream.
     """
 
     __slots__ = ("_base", "_taken", "_written", "target")
@@ -44,27 +44,27 @@ class RequestSequence:
 
     @property
     def has_first(self) -> bool:
-        """The next one is not the last."""
+        """Whether another request comes before the one for the stream."""
         return len(self._written) > 1
 
     @property
     def next(self) -> UpstreamRequest:
-        """The one to be sent."""
+        """The next request to send."""
         return whole_request(self._base, self._written[0], self._taken)
 
     @property
     def given(self) -> Mapping[str, str]:
-        """What the decoder of the next one's answer has to know."""
+        """The values that the decoder needs for the answer to the next request."""
         found: Mapping[str, str] = _filled(self._written[0].given, self._taken)
         return found
 
     def goes_on_after(self, status: int, answer: bytes) -> bool:
-        """Does the status of the answer to a first request, if it is an error, not matter?"""
+        """Return whether the next request is made although the answer to a first request is an error."""
         expected = self._written[0].goes_on.get(status)
         return expected is not None and expected.lower().encode() in answer.lower()
 
     def take(self, answer: bytes) -> bool:
-        """Take what later requests need of the answer to a first one; False where it is not there."""
+        """Take values for later requests from the answer to a first one; return False if one is missing."""
         takes = self._written.pop(0).takes
         if not takes:
             return True
@@ -80,12 +80,12 @@ class RequestSequence:
 def whole_request(
     base: UpstreamRequest, written: Written, taken: Mapping[str, str] | None = None
 ) -> UpstreamRequest:
-    """Return a request as it is sent.
+    """Return a request for the wire.
 
     Args:
-        base: the upstream's own, with the configured headers and those of the client that go on.
-        written: what is to be sent.
-        taken: what answers to earlier requests gave, by name.
+        base: the request with the upstream's URL, configured headers, and headers of the client that go on.
+        written: the request as the writer returned it.
+        taken: values from answers to earlier requests, by name.
     """
     known = taken or {}
     body, media_type = b"", None
@@ -117,12 +117,12 @@ def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
 def whole_headers(
     headers: Sequence[tuple[str, str]], written: Written, media_type: str | None = None
 ) -> list[tuple[str, str]]:
-    """Return the headers of a request: the writer's give way to the configured ones, but for the type.
+    """Return the headers of a request. Configured headers replace the writer's, except for `Content-Type`.
 
     Args:
-        headers: the configured ones, and those of the client that go on.
-        written: what is to be sent.
-        media_type: of what is sent; that of JSON, where it is, if not given.
+        headers: the configured headers, and those of the client that go on.
+        written: the request as the writer returned it.
+        media_type: of the body; None: that of JSON if there is a JSON body.
     """
     if media_type is None and written.body is not None:
         media_type = _JSON
@@ -133,7 +133,7 @@ def whole_headers(
 
 
 def _filled(value: Any, taken: Mapping[str, str]) -> Any:
-    """The value, with what was taken where it has a place."""
+    """Return a value with the taken values in place of its `Taken` placeholders."""
     if isinstance(value, Taken):
         return taken.get(value.name, "")
     if not taken:
@@ -144,7 +144,7 @@ def _filled(value: Any, taken: Mapping[str, str]) -> Any:
 
 
 def _at(value: Any, path: str) -> str | None:
-    """The text, or the number as one, at `data.id`."""
+    """Return the text or the integer at a path such as `data.id`, as text; None if there is neither."""
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, int) and not isinstance(value, bool):

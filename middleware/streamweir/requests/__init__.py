@@ -1,4 +1,4 @@
-"""Requests: what clients send, read to one canonical form, and written as upstreams expect it.
+"""Requests: bodies of clients are read to one canonical form, which is written for upstreams.
 
 Source: the request contract.
 """

@@ -1,4 +1,4 @@
-"""What old clients call the canonical fields.
+"""The names that old clients use for canonical fields.
 
 Source: the request contract, section 3.
 """
@@ -13,13 +13,13 @@ MESSAGES: Final = (
     *("query", "question", "input", "prompt", "text"),
     *("content", "user_question", "user_prompt"),
 )
-"""`message`, the likeliest first."""
+"""Names of `message`, the likeliest first."""
 
 THREADS: Final = (
     *("conversation_id", "session_id", "chat_id"),
     *("threadId", "conversationId", "sessionId", "chatId"),
 )
-"""`thread_id`."""
+"""Names of `thread_id`."""
 
 INPUTS: Final = ("variables",)
-"""`inputs`."""
+"""Names of `inputs`."""
