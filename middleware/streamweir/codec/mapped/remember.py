@@ -1,6 +1,7 @@
-"""`remember`: one value per name, kept for what follows in the same stream.
+"""Compiles `remember`: values by name that are kept for the rest of the stream.
 
-Source: the dialect-file contract, section 3. Bounded: short texts, numbers, true and false.
+Only short texts, numbers and booleans are kept, so the memory is bounded. Source: the dialect-file contract,
+section 3.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _NAME: Final = re.compile(r"[a-z0-9_]+")
 
 
 class Memory:
-    """What one rule remembers.
+    """The compiled `remember` of one rule.
 
     Attributes:
-        names: of the values.
-        keep: takes note of what the current value, and the scope, hold; whether that was anything new.
-        reads: the places of the message that the values come from.
-        expression_names: the scope's names that the values come from.
+        names: the names of the values.
+        keep: evaluates and stores the values; returns whether one of them has changed.
+        reads: the places of the message that the values depend on.
+        expression_names: the names of the scope that the values depend on.
     """
 
     __slots__ = ("expression_names", "keep", "names", "reads")
@@ -42,7 +43,7 @@ class Memory:
 
 
 def compile_memory(section: Section, names: Vocabulary) -> Memory | None:
-    """Return what stands under `remember`; None where there is nothing."""
+    """Compile `remember`; return None if there is none."""
     if "remember" not in section:
         return None
     inner = Section.of(section.values["remember"], section.at("remember"), section.report)

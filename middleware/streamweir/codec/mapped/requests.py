@@ -1,4 +1,4 @@
-"""Requests of a home-made dialect: what its clients send, and what its servers expect, as trees.
+"""Compiles `request:` of a home-made dialect to a reader and a writer of requests.
 
 Source: the request contract, section 7.
 """
@@ -34,17 +34,17 @@ HISTORIES: Final = ("all", "new", "last")
 
 _KEY: Final = "request"
 _TAKEN: Final = ("tools", "inputs", "state", "context", "response_format")
-"""What counts as lost where the tree does not name it."""
+"""The fields that count as lost if the tree does not contain them."""
 
 Sides = tuple[RequestReader | None, RequestWriter | None]
 
 
 def compile_requests(section: Section, base: Dialect | None) -> Sides:
-    """Return what reads the requests of a dialect's clients, and what writes them; those of `base` else.
+    """Return the request reader and writer of a dialect; a side that it does not define is that of `base`.
 
     Args:
         section: the dialect.
-        base: what it extends.
+        base: the dialect that it extends; None: it extends none.
     """
     inherited: Sides = (base.request_reader, base.request_writer) if base else (None, None)
     if _KEY not in section:
@@ -100,7 +100,7 @@ def _writer(section: Section, history: History) -> RequestWriter:
 
 
 def _names_in(template: RequestTemplate) -> frozenset[str]:
-    """The fields of the request that the trees name; all, where one has the whole."""
+    """Return the fields of the request that the trees read; all fields if a tree reads the whole request."""
     trees: Iterable[Tree | None] = (
         template.body,
         template.form,
@@ -112,7 +112,7 @@ def _names_in(template: RequestTemplate) -> frozenset[str]:
 
 
 def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[str, Any]:
-    """The canonical request as the tree sees it: with the part of the conversation that it wants."""
+    """Return the canonical request that the tree sees, with the messages that `history` selects."""
     root: dict[str, Any] = {
         **outgoing.request,
         "thread_id": outgoing.thread_id,
@@ -129,7 +129,7 @@ def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[s
 
 
 def _last_message(outgoing: Outgoing) -> list[Message]:
-    """The user's last message, its text as it is sent."""
+    """Return the user's last message with the text that is sent."""
     messages = outgoing.messages
     at = last_user_index(messages)
     files = [] if at is None else files_of(messages[at])

@@ -1,4 +1,4 @@
-"""The JSON Schema of a dialect's file, for editors; from the tables that the file is compiled with."""
+"""Makes the JSON Schema of a dialect's file from the tables with which the file is compiled. For editors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dialect_schema() -> dict[str, Any]:
 
 
 def dialect_definitions() -> dict[str, Any]:
-    """Return the definitions that the schema of a dialect is made of; `Dialect` is the whole."""
+    """Return the definitions of the schema; `Dialect` is the definition of a whole dialect."""
     return {
         "Expression": {
             "type": "string",
@@ -92,7 +92,7 @@ def _example() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    """What its clients send, and what its servers expect."""
+    """Return the schema of `request:`."""
     return _mapping(
         {
             "write": _described(
@@ -136,7 +136,7 @@ def _event(name: str) -> dict[str, Any]:
 
 
 def _value(kind: FieldKind) -> dict[str, Any]:
-    """A literal that fits, an expression, or null."""
+    """Return the schema of a literal that fits another schema, an expression, or null."""
     return {"anyOf": [dict(kind.schema), _TEMPLATE, {"type": "null"}]} if kind.schema else {}
 
 

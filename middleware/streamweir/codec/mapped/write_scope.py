@@ -21,14 +21,14 @@ from streamweir.events import (
 __all__ = ["WRITE_NAMES", "Answer", "OpenCalls", "flat_event"]
 
 WRITE_NAMES: Final = frozenset({"_message", "_state", "_options", "_count", "_answer"})
-"""The names of expressions that write, outside of `each`."""
+"""The names that writing expressions may use outside of `each`."""
 
 MAX_ANSWER: Final = 1 << 20
-"""Bytes of the longest answer that is kept; a longer one is null."""
+"""The most bytes of the answer that are kept; a longer answer is null."""
 
 
 class Answer:
-    """All text of the answer so far."""
+    """The text of the answer so far."""
 
     def __init__(self, room: int) -> None:
         self._most = min(MAX_ANSWER, room // 2)
@@ -36,7 +36,7 @@ class Answer:
         self._is_too_long = False
 
     def note(self, event: Event) -> None:
-        """Take note of `event`, if it is text of the answer."""
+        """Add the text of `event` if it belongs to the answer."""
         if isinstance(event, Content) and event.channel is None:
             if event.op == "replace":
                 self._pieces = TextPieces()
@@ -44,7 +44,7 @@ class Answer:
             self.add(event.content)
 
     def add(self, text: str) -> None:
-        """The answer goes on with `text`."""
+        """Add `text` to the answer."""
         if not self._is_too_long:
             self._pieces.append(text)
             self._is_too_long = self._pieces.size > self._most
@@ -52,18 +52,18 @@ class Answer:
             self._pieces = TextPieces()
 
     def text(self) -> str | None:
-        """Return it; None if it is too long to be kept."""
+        """Return the text of the answer; None if it is too long to be kept."""
         return None if self._is_too_long else self._pieces.text
 
 
 class OpenCalls:
-    """Name and arguments of the calls that have no end yet: their later events do not say them."""
+    """The names and arguments of open calls, which later events of a call do not contain."""
 
     def __init__(self, room: int) -> None:
         self._starts = KeptCalls(room)
 
     def of(self, event: Event) -> Mapping[str, Any]:
-        """Return what the start of the call of `event` says that the event itself does not."""
+        """Return the fields of a call's start that `event`, a later event of the call, lacks."""
         match event:
             case ToolCallStart():
                 self._starts.add(event)
@@ -79,12 +79,12 @@ def _named(start: ToolCallStart | None) -> Mapping[str, Any]:
 
 
 def flat_event(event: Event, stamp: Stamp, beside: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of expressions that write: the event, flat.
+    """Return an event in flat form, as the message for writing expressions.
 
     Args:
-        event: what is written.
-        stamp: its place.
-        beside: what the event itself does not say.
+        event: the event.
+        stamp: its stamp.
+        beside: further fields that the event does not contain.
     """
     message: dict[str, Any] = {"type": event.type, **wire_metadata(event), **beside}
     message |= wire_data(event)
