@@ -127,7 +127,7 @@ class _Mapping:
 
 
 class _Mapped(_Mapping):
-    """Reads with the reader of the client's protocol, and writes with the writer of the upstream's dialect."""
+    """Reads by the rules of the client's protocol, and writes by those of the upstream's dialect."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class _Writing:
 
     @property
     def thread(self) -> str | None:
-        """The client's id of the conversation; None: it will use the upstream's; empty: its protocol has none."""
+        """The client's id of the conversation; None: it uses the upstream's; empty: the protocol has none."""
         named = self.request.get("thread_id") if self.reader.has_own_threads else None
         return "" if named is None and self.reader.answers_by_message else named
 

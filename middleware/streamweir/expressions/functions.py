@@ -1,6 +1,6 @@
 """The functions of expressions: those of the JMESPath specification, and seven more.
 
-A function raises `TypeError` or `ValueError` for an argument that it does not take, and the expression is null.
+A function raises `TypeError` or `ValueError` for a wrong argument, which makes the expression null.
 
 Source: JMESPath specification 2016-09-05, built-in functions; the dialect-file contract, section 4.
 """

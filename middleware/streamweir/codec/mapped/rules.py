@@ -104,7 +104,7 @@ class RuleTable:
         return self._by_word.get(word, self._others) if isinstance(word, str) else self._others
 
     def _possible(self, word: str | None) -> tuple[Rule, ...]:
-        """Return the rules that may take a message with a word; None stands for words that no rule requires."""
+        """Return the rules that may take a message with a word; None: a word that no rule requires."""
         wanted = [(rule, _words(rule, self._field)) for rule in self._all]
         return tuple(rule for rule, words in wanted if words is None or word in words)
 
