@@ -1,4 +1,4 @@
-"""Notes the upstream's id of the conversation in a stream, and the questions that the stream asks."""
+"""Takes note of the conversation that a stream belongs to, and of what is asked in it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Asking", "ConversationTap"]
 
 
 class Asking(NamedTuple):
-    """The facts of a client's request under which the questions in its answer are kept.
+    """A client's request, as far as what is asked in its answer is kept for it.
 
     Attributes:
         key: the name of the client's key.
-        thread: the client's id of the conversation. None: the client will use the upstream's id. Empty: the
-            protocol has no conversations.
-        secret: makes the answer ids of this request; None if the client answers under the upstream's ids.
-        asked_behind: the digest of the user's last message; None if there is none.
-        call_id: returns the id under which the client sends the result of a call, for the upstream's id.
+        thread: the conversation as the client names it; None: it will name it as the upstream does; empty:
+            its protocol has no conversations.
+        secret: tells this request from others, where its protocol has no conversations; else None.
+        asked_behind: the digest of the user's last message; None without one.
+        call_id: makes of a call's id the one under which the client sends the result.
     """
 
     key: str | None
@@ -36,15 +36,15 @@ class Asking(NamedTuple):
 
 
 class ConversationTap(EventTap):
-    """A sink for the events of one attempt.
+    """A sink of one attempt.
 
     Args:
-        conversations: the conversations of the endpoint.
+        conversations: of the endpoint.
         asking: the client's request.
-        upstream: the identity of the upstream.
-        sent: the id of the conversation that the upstream was sent; None if it was sent none.
-        made: the session id that the gateway makes if the upstream gives none. It is no id of the upstream.
-        answers: the upstream can take answers. If it cannot, questions are not kept.
+        upstream: that is asked.
+        sent: the conversation as the upstream was sent it; None: none was sent.
+        answers: the upstream can take answers: what it asks is kept for them.
+        made: the session's id where the upstream gives none: it is ours.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ConversationTap(EventTap):
             self._note()
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Note the ids in an event, and its question if it asks one."""
+        """Take the ids of an event, and what it asks."""
         del stamp
         if (found := self._thread_of(event)) is not None and found != self._known:
             self._known = found
@@ -76,7 +76,7 @@ class ConversationTap(EventTap):
             self._take_interaction(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Note the ids in the first piece; all pieces have the same."""
+        """Take the ids of the first piece: the others have the same."""
         del texts
         self.write(event, stamp)
 
@@ -89,7 +89,7 @@ class ConversationTap(EventTap):
 
     @property
     def _named(self) -> str:
-        """The id that the client uses for the conversation; empty if it uses none."""
+        """The conversation as the client will name it; empty if it will not."""
         thread = self._known if self._asking.thread is None else self._asking.thread
         return thread or ""
 
@@ -98,7 +98,7 @@ class ConversationTap(EventTap):
             self._conversations.note(self._asking.key, thread, Conversation(self._upstream, self._known))
 
     def _take_interaction(self, event: Interaction) -> None:
-        """Keep a question that belongs to a thread or has an answer id; forget a resolved one."""
+        """Keep a question, unless it can be answered under nothing but an id that others may know."""
         place, given = QuestionPlace(self._asking.key, self._named), event.interaction_id
         if event.kind == "tool":
             given = self._asking.call_id(given)

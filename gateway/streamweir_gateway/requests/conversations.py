@@ -1,4 +1,4 @@
-"""Maps clients' ids of conversations to the upstreams', and keeps open questions. In memory, per worker.
+"""Which conversation of an upstream goes with a client's, and what was asked in it: in memory, per worker.
 
 Source: the request contract, sections 4 (threads) and 5 (answering an interaction).
 """
@@ -15,18 +15,18 @@ from streamweir_gateway.requests.open_questions import OpenQuestions
 __all__ = ["Conversation", "Conversations", "ConversationsOfWorker"]
 
 MAX_THREAD_CHARACTERS: Final = 1000
-"""The most characters of an upstream's id of a conversation; a conversation with a longer id is not kept."""
+"""The length of an upstream's name for a conversation, up to which it is kept."""
 
 Key = tuple[str | None, str]
-"""The name of a client's key, and the client's id of the conversation."""
+"""The name of a client's key, and the conversation as the client names it."""
 
 
 class Conversation(NamedTuple):
     """One conversation of a client.
 
     Attributes:
-        upstream: the identity of the upstream that began it.
-        thread_id: the upstream's id of it; None if that is unknown.
+        upstream: that began it.
+        thread_id: as the upstream calls it; None where that is not known.
     """
 
     upstream: str
@@ -37,7 +37,7 @@ class Conversations:
     """The conversations of one endpoint.
 
     Attributes:
-        questions: the questions that were asked in them.
+        questions: that were asked in them.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
@@ -47,19 +47,19 @@ class Conversations:
         self._known: OrderedDict[Key, tuple[float, Conversation]] = OrderedDict()
 
     def set_limits(self, keep: float, max_kept: int) -> None:
-        """Set how many seconds a conversation is kept after its last request, and how many are kept."""
+        """Set for how many seconds without a request a conversation is kept, and how many are."""
         self._keep, self._max = keep, max_kept
         self.questions.keep, self.questions.max = keep, max_kept
 
     def find(self, key: str | None, thread: str) -> Conversation | None:
-        """Return the conversation with a client's id; None if it is unknown."""
+        """Return the conversation that a client names."""
         found = self._known.get((key, short_id(thread)))
         if found is None or found[0] < time.monotonic():
             return None
         return found[1]
 
     def note(self, key: str | None, thread: str, conversation: Conversation) -> None:
-        """Keep a conversation, or keep it longer, unless the upstream's id is too long."""
+        """Keep a conversation, or keep it longer, unless its upstream calls it by a very long name."""
         if len(conversation.thread_id or "") > MAX_THREAD_CHARACTERS:
             return
         place = key, short_id(thread)
@@ -70,13 +70,13 @@ class Conversations:
 
 
 class ConversationsOfWorker:
-    """The conversations of all endpoints. They survive a reload of the configuration."""
+    """Those of all endpoints: where a configuration replaces another one, they stay."""
 
     def __init__(self) -> None:
         self._endpoints: dict[str, Conversations] = {}
 
     def of(self, template: str, keep: float, max_kept: int) -> Conversations:
-        """Return the conversations of an endpoint, with these limits from now on."""
+        """Return those of an endpoint, to be kept so long and so many."""
         found = self._endpoints.setdefault(template, Conversations(keep, max_kept))
         found.set_limits(keep, max_kept)
         return found

@@ -1,6 +1,6 @@
-"""Logs the model parameters that requests to an upstream cannot hold, once for each pair of dialects.
+"""What an operator reads of parameters for a model that an agent cannot be sent: once, not with each request.
 
-Clients send such parameters by default, so they are not warned about them in streams.
+Clients set them without being asked; nothing of it stands in a stream.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ logger = logging.getLogger("streamweir.gateway")
 
 
 class DroppedParameters:
-    """The parameters that were logged, by the client's protocol and the upstream's dialect."""
+    """Which were logged: those of each protocol for each dialect of an upstream, by names that are ours."""
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, str], set[str]] = {}
@@ -25,7 +25,7 @@ class DroppedParameters:
         Args:
             protocol: of the client.
             dialect: of the upstream.
-            names: of parameters, all from a fixed list, so that the memory is bounded.
+            names: of parameters, each out of a list that no client extends.
         """
         logged = self._logged.setdefault((protocol, dialect), set())
         new = [name for name in names if name not in logged]
@@ -41,4 +41,4 @@ class DroppedParameters:
 
 
 DROPPED_PARAMETERS = DroppedParameters()
-"""The instance of the process: a reload of the configuration logs nothing again."""
+"""Of the process: a configuration that is read again repeats nothing."""

@@ -1,4 +1,4 @@
-"""Turns the text with which a person answers a form into values of its fields.
+"""What a person writes in answer to a form, as the values of its fields: in a chat there is only text.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -18,16 +18,14 @@ _MOST_LINES: Final = 1000
 
 
 def form_values(text: str, schema: Any) -> Any:
-    """Return the values of a form's fields in `text`; the text itself if none of these rules applies:
+    """Return what `text` fills into a form; the text itself where that cannot be told.
 
-    1. A JSON object holds the values.
-    2. Lines of the form `name: value` hold them.
-    3. If there are as many lines as fields, each line is the value of one field.
-    4. If there is one field, or one that is required, the whole text is its value.
+    A JSON object is the values. Else lines as `name: value` are, or as many lines as there are fields; the
+    only field, or the only one that is required, takes all of the text.
 
     Args:
-        text: the person's answer.
-        schema: the JSON Schema of the form.
+        text: of the person.
+        schema: of the form, as JSON Schema.
     """
     fields = _fields_of(schema)
     if not fields:
@@ -60,7 +58,7 @@ def _object_in(text: str) -> dict[str, Any] | None:
 
 
 def _named(lines: list[str], fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the values by field if each line begins with a field's name or title; else None."""
+    """The values by their fields' names or titles, if every line has one."""
     names = {str(field.get("title", name)).strip().casefold(): name for name, field in fields.items()}
     names |= {name.casefold(): name for name in fields}
     found: dict[str, Any] = {}
@@ -83,7 +81,7 @@ def _only_field(schema: Mapping[str, Any], fields: Mapping[str, Any]) -> str | N
 
 
 def _value(text: str, field: Mapping[str, Any]) -> Any:
-    """Return a text as an option or a value of the field's type; the text itself if it is neither."""
+    """The text as its field's type, or as the option that it names; the text where it is neither."""
     text = text.strip()
     options = field.get("enum")
     for option in options if isinstance(options, list) else ():

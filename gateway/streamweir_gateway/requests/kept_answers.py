@@ -1,4 +1,4 @@
-"""Completes clients' answers with what was kept of the questions, for protocols that cannot send it back.
+"""Answers of clients to what was kept of the questions: for protocols that cannot send it back.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -21,14 +21,14 @@ __all__ = ["KeptAnswers", "message_digest", "user_digests", "with_kept_answers"]
 
 
 class KeptAnswers(NamedTuple):
-    """A request whose answers are completed.
+    """A request, completed with what is known of the questions that it answers.
 
     Attributes:
         request: the canonical request.
-        question: the first question that it answers; None if it answers no known one.
-        unknown: the ids of answers that have no open question in this conversation and no `resume`. In a
-            protocol without conversations, the ids of answers to questions of several runs are among them,
-            because a request goes to one run only.
+        question: that is answered, the first of several; None if none is known.
+        unknown: the ids of answers to questions that are not open in this conversation, and that hold
+            nothing by which an upstream could know them. Without conversations, the results of calls of
+            several runs are such: they cannot go to one of them.
     """
 
     request: Request
@@ -39,13 +39,13 @@ class KeptAnswers(NamedTuple):
 def with_kept_answers(
     request: Request, reader: RequestReader, key: str | None, questions: OpenQuestions
 ) -> KeptAnswers:
-    """Return the request with completed answers.
+    """Return the request with what its answers need.
 
     Args:
         request: the canonical request.
-        reader: the reader of the client's protocol.
+        reader: of the client's protocol.
         key: the name of the client's key.
-        questions: the open questions of the endpoint.
+        questions: of the endpoint.
     """
     place = QuestionPlace(key, request.get("thread_id", ""))
     if answers := request.get("resume"):
@@ -63,7 +63,7 @@ def user_digests(messages: Sequence[Message]) -> list[bytes]:
 
 
 def message_digest(message: Mapping[str, Any]) -> bytes:
-    """Return a digest of a message's id and text."""
+    """Return what tells a message from another one: a digest of its id and its text."""
     text = f"{message.get('id', '')}:{text_of_message(cast('Message', message))}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -76,7 +76,7 @@ def _completed(
     *,
     fills: bool,
 ) -> KeptAnswers:
-    """Complete the answers in `resume`. With `fills`, a text is turned into the values of a form."""
+    """The answers with what was kept of their questions; `fills`: a text may stand for a form's values."""
     found: list[Answer] = []
     first: OpenQuestion | None = None
     unknown: list[str] = []
@@ -95,7 +95,7 @@ def _completed(
 
 
 def _with_held(answer: Answer, asked: OpenQuestion) -> Answer:
-    """Return the answer with the question's `resume`; fields that the client sent win."""
+    """The answer with what the question held; what the client sent itself wins."""
     kept = asked.resume if isinstance(asked.resume, dict) else {}
     sent: Any = answer.get("resume", {})
     held = {**kept, **sent} if isinstance(sent, dict) else sent
@@ -110,9 +110,9 @@ def _asked_id(answer: Answer, asked: OpenQuestion) -> str:
 def _answered_by_results(
     request: Request, reader: RequestReader, place: QuestionPlace, questions: OpenQuestions
 ) -> KeptAnswers | None:
-    """Turn tool results into answers if an agent waits for them; return None if there are no such results.
+    """The results of calls that an agent waits for; None if there are none.
 
-    A chat client names the calls by answer ids. A client with conversations uses the upstream's ids.
+    A chat client has ids of ours for these calls, a client with conversations has the upstream's.
     """
     messages = request.get("messages", [])
     digests = user_digests(messages) if place.thread else []
@@ -137,7 +137,7 @@ def _answered_by_results(
 
 
 def _answered_by_message(request: Request, place: QuestionPlace, questions: OpenQuestions) -> KeptAnswers:
-    """Turn the last message into the answer to the only open question of its conversation."""
+    """The next message of a conversation answers its one open question."""
     messages = request.get("messages", [])
     if place.thread and messages and messages[-1]["role"] == "user":
         asked = questions.take_only(place)
@@ -148,7 +148,7 @@ def _answered_by_message(request: Request, place: QuestionPlace, questions: Open
 
 
 def _with_upstream_ids(messages: Sequence[Message], found: Mapping[str, OpenQuestion]) -> list[Message]:
-    """Return the messages with the upstream's call ids in place of answer ids."""
+    """The messages with the upstream's ids for calls in place of those that the client was given."""
     ids = {own: question.interaction_id for own, question in found.items()}
     changed: list[Message] = []
     for message in messages:
@@ -173,7 +173,7 @@ def _answer(asked: OpenQuestion, text: str) -> Answer:
 
 
 def _filled(answer: Answer, asked: OpenQuestion) -> Answer:
-    """Return the answer with its text turned into values of the form that was asked."""
+    """The answer with the values of the form that was asked, where it is text."""
     text = answer.get("value")
     if asked.kind == "approval":
         return answer

@@ -1,4 +1,4 @@
-"""Encodes multipart forms. Source: RFC 7578."""
+"""Forms as they go on the wire. Source: RFC 7578."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def multipart_form(fields: Mapping[str, Any]) -> tuple[str, bytes]:
     """Return the media type and the bytes of a form.
 
     Args:
-        fields: by name, texts, `Upload`s, or lists of them; other values are written as JSON.
+        fields: by name: texts, `Upload`s, lists of either; anything else is JSON.
 
     Raises:
-        RequestError: the content of a file is not valid base64.
+        RequestError: a file is no base64.
     """
     boundary = secrets.token_hex(16)
     pieces = [piece for name, value in fields.items() for piece in _pieces(name, value)]

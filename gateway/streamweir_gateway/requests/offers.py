@@ -1,4 +1,4 @@
-"""The requests to each upstream of an endpoint for one request of a client.
+"""What each upstream of an endpoint is sent for one request of a client.
 
 Source: the request contract, sections 1 and 4.
 """
@@ -17,12 +17,12 @@ __all__ = ["NO_OFFER", "Offer"]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The requests to one upstream.
+    """What one upstream is sent.
 
     Attributes:
-        written: the requests in their order, the last one for the stream; None: the client's body unchanged.
-        lost: the names of fields that the upstream cannot take.
-        tap: a sink for the events of the upstream's answer; None: no further sink.
+        written: one request after the other, the last for the stream; None: the client's body as it came.
+        lost: the names of what the upstream cannot take of the request.
+        tap: is shown what the upstream answers.
         answers: the request answers a question of a run, which may go on in the connection that asked.
     """
 
@@ -41,4 +41,4 @@ class Offer:
 
 
 NO_OFFER: Final = Offer()
-"""The offer that sends the client's body unchanged."""
+"""The client's body goes on as it came."""

@@ -1,14 +1,11 @@
-"""The questions of upstreams that wait for an answer. In memory, per worker.
+"""Questions of upstreams that wait for an answer: in memory, per worker.
 
 A question is kept under the name of the client's key, the conversation, and the id under which the client
 answers. It is found under exactly these three. A look-up costs the same however many questions are open.
 
-    state     entered by                                     can be answered by
-    open      `add`                                          its id (`answer`), or the client's next message
-                                                             (`take_only`)
-    answered  `answer`, or `take_only` with several open     its id, if the client repeats its request
-    gone      `keep` seconds, `forget`, `take_only`, too     nothing: its id is unknown
-              many questions, `add` of the same question
+    open      since it was asked; a client's next message may answer it (`take_only`)
+    answered  by id: it can be answered by its id again, as a client does whose request broke off
+    gone      after `keep` seconds, when too many are kept, or when the same conversation asks it again
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -32,17 +29,17 @@ MAX_HELD_BYTES: Final = 64 << 20
 
 _MAX_QUESTIONS: Final = 100_000
 _MAX_NAMESAKES: Final = 8
-"""The most questions that are kept under the same id in one conversation."""
+"""How many questions of one conversation are kept under the same id."""
 
 _SEVERAL: Final = 2
 
 
 class QuestionPlace(NamedTuple):
-    """The conversation that a question belongs to.
+    """Where a question is kept.
 
     Attributes:
         key: the name of the client's key; None without keys.
-        thread: the client's id of the conversation; empty in a protocol without conversations.
+        thread: the conversation as the client names it; empty in a protocol without conversations.
     """
 
     key: str | None
@@ -53,14 +50,14 @@ class OpenQuestion(NamedTuple):
     """A question that waits for an answer.
 
     Attributes:
-        upstream: the identity of the upstream that asked.
-        interaction_id: the upstream's id of the question.
-        kind: the kind of the interaction.
-        held: a JSON list of its `resume` and the schema of its form.
-        thread_id: the upstream's id of the conversation; None if that is unknown.
-        asked_behind: the digest of the user's message before the question (`message_digest`); None if there
-            was none.
-        run: the same for all questions of one request; None if the protocol has conversations.
+        upstream: that asked.
+        interaction_id: of the question, as the upstream calls it.
+        kind: of the question.
+        held: its `resume` and the schema of its form, as JSON.
+        thread_id: the conversation, as the upstream calls it; None if that is not known.
+        asked_behind: the digest of the user's message that the question followed (`message_digest`); None
+            without one.
+        run: tells the questions of one request from those of another; None where their conversation does.
     """
 
     upstream: str
@@ -73,16 +70,16 @@ class OpenQuestion(NamedTuple):
 
     @property
     def resume(self) -> Any:
-        """The `resume` of the interaction."""
+        """What its `resume` held."""
         return self._held()[0]
 
     @property
     def schema(self) -> Any:
-        """The schema of its form; None if it has no form."""
+        """The schema of its form; None where it has none."""
         return self._held()[1]
 
     def is_same(self, other: OpenQuestion) -> bool:
-        """Return whether both are the same question; the run and the message before it are not compared."""
+        """Return whether both ask the same, in whichever run and behind whichever message."""
         return self[:5] == other[:5]
 
     def _held(self) -> tuple[Any, Any]:
@@ -95,7 +92,7 @@ class OpenQuestion(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    """A question with its keys in the tables of `OpenQuestions`."""
+    """A question and what is needed to find and to drop it."""
 
     question: OpenQuestion
     place: QuestionPlace
@@ -108,8 +105,8 @@ class OpenQuestions:
     """The questions of one endpoint.
 
     Attributes:
-        keep: the seconds for which a question is kept.
-        max: the most questions that are kept.
+        keep: seconds for which a question waits.
+        max: how many are kept.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
@@ -127,12 +124,14 @@ class OpenQuestions:
         return len(self._kept)
 
     def add(self, place: QuestionPlace, answer_id: str, question: OpenQuestion) -> None:
-        """Keep a question. Drop the same question, and answered ones, that are kept under the same id.
+        """Keep a question.
+
+        One that it repeats goes, and so do answered ones of the same id.
 
         Args:
-            place: the conversation.
+            place: where it is asked.
             answer_id: the id under which the client answers.
-            question: the question.
+            question: what is asked.
         """
         place, answer_id = _short(place), short_id(answer_id)
         for number in [*self._by_id.get((place, answer_id), ())]:
@@ -148,13 +147,13 @@ class OpenQuestions:
     def find(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
     ) -> OpenQuestion | None:
-        """Return the question that an answer is for; None if there is none, or if it could be for several.
+        """Return the question that an answer is to; None if there is none, or if two could be meant.
 
         Args:
-            place: the conversation of the answer.
-            answer_id: the id in the answer.
-            digests: of the user's messages in the request, oldest first. If several questions have the
-                same id, the one that followed the latest of these messages is returned.
+            place: where the answer comes from.
+            answer_id: that it names.
+            digests: those of the user's messages in the request, oldest first. Of several questions
+                under the same id, the one that followed the latest of these messages is meant.
         """
         found = self._find(place, answer_id, digests)
         return None if found is None else self._kept[found].question
@@ -162,7 +161,7 @@ class OpenQuestions:
     def answer(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
     ) -> OpenQuestion | None:
-        """Return the question as `find` does, and set it to answered."""
+        """Return the question as `find` does; it is no longer open."""
         found = self._find(place, answer_id, digests)
         if found is None:
             return None
@@ -170,10 +169,10 @@ class OpenQuestions:
         return self._kept[found].question
 
     def take_only(self, place: QuestionPlace) -> OpenQuestion | None:
-        """Return the only open question of a conversation, and drop it; None if none or several are open.
+        """Return the open question of a conversation and forget it; None if there are none or several.
 
-        The client's next message answers the question. If several are open, the message is for none of them,
-        and from then on they can be answered by their ids only.
+        The client's next message answers the question. If several are open, none of them is meant, and they
+        can only be answered by their ids from then on.
         """
         place = _short(place)
         numbers = self._first_open(place)
@@ -186,12 +185,12 @@ class OpenQuestions:
         return None
 
     def forget(self, place: QuestionPlace, answer_id: str) -> None:
-        """Drop the questions under an id, because the upstream no longer waits for an answer."""
+        """Forget what is asked under an id: the upstream has its answer, or waits no longer."""
         for number in [*self._by_id.get((_short(place), short_id(answer_id)), ())]:
             self._drop(number)
 
     def _first_open(self, place: QuestionPlace) -> list[int]:
-        """Return the first two open questions of a conversation; drop those before them that are too old."""
+        """The first two open questions of a conversation; those before them that are too old are dropped."""
         now = time.monotonic()
         found: list[int] = []
         for number in [*self._open.get(place, ())]:

@@ -1,4 +1,4 @@
-"""Turns requests of an endpoint's clients into requests to its upstreams: read once, written for each.
+"""An endpoint's clients' requests to what its upstreams expect: read once, written for each of them.
 
 Source: the request contract, sections 1 and 3 to 6.
 """
@@ -39,28 +39,28 @@ _Upstream = TypeVar("_Upstream", bound=AskedUpstream)
 
 
 class RequestMapping(Protocol):
-    """Turns the requests of an endpoint's clients into requests to its upstreams."""
+    """What an endpoint does with the requests of its clients."""
 
     def check(self, incoming: Incoming) -> None:
-        """Check the headers of a request.
+        """Judge a request by its headers.
 
         Raises:
-            RequestError: the media type or the content coding of the body is not read.
+            RequestError: its body is of a type that is not read.
         """
         ...
 
     def offers(
         self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
-        """Return the requests to each upstream, in the order in which the upstreams are asked.
+        """Return what upstreams are sent, those first that are to be asked first.
 
         Args:
             incoming: the client's request.
             data: its body.
-            destinations: the upstreams of the endpoint.
+            destinations: to the endpoint's upstreams.
 
         Raises:
-            RequestError: the request cannot be read, or no upstream can take it.
+            RequestError: the request cannot be understood, or none of the upstreams can take it.
         """
         ...
 
@@ -68,7 +68,7 @@ class RequestMapping(Protocol):
         """Return the secret of the ids under which the client of a request answers (`answer_ids`).
 
         Returns:
-            None if the client answers under the upstream's ids.
+            None where the client answers under the ids of the upstream, or is not asked anything.
         """
         ...
 
@@ -81,14 +81,14 @@ def request_mapping(
     new_id: Callable[[], Callable[[], str]] = lambda: lambda: str(uuid.uuid4()),
     dropped: DroppedParameters | None = None,
 ) -> RequestMapping | None:
-    """Return the mapping of an endpoint; None if it sends bodies on unchanged.
+    """Return what makes the requests of an endpoint; None where bodies go through as they came.
 
     Args:
-        config: the checked configuration of the endpoint.
-        dialects: the dialects that the configuration may name.
-        conversations: the conversations of the endpoint; None: none are kept.
-        new_id: is called for each request, and returns a function that returns new ids.
-        dropped: logs the parameters that an upstream cannot take; None: they are not logged.
+        config: of the endpoint, which was checked.
+        dialects: in which names are looked up.
+        conversations: of the endpoint; None: none are kept.
+        new_id: makes, for each request, what makes its ids.
+        dropped: where parameters without a place are logged; None: nowhere.
     """
     match config.request.kind:
         case "mapped":
@@ -99,7 +99,7 @@ def request_mapping(
 
 
 class _Mapping:
-    """The base of both mappings: the check of headers, the reader, and the names for expressions."""
+    """What both have in common: the client's body, and the names around it."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         self._dialects = dialects
@@ -127,7 +127,7 @@ class _Mapping:
 
 
 class _Mapped(_Mapping):
-    """Reads by the rules of the client's protocol, and writes by those of the upstream's dialect."""
+    """Reads by the rules of the client's protocol, writes by those of the upstream's dialect."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Mapped(_Mapping):
         return self._written(writing, chosen)
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        """Return a new secret if the client's protocol has no answers and every upstream takes some."""
+        """Return what makes the ids under which the client answers; None: it answers under the upstream's."""
         reader = self._reader(incoming)
         if self._conversations is None or reader is None or not reader.answers_by_message:
             return None
@@ -183,10 +183,10 @@ class _Mapped(_Mapping):
         return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
 
     def _written(self, writing: _Writing, destinations: Iterable[_Upstream]) -> dict[_Upstream, Offer]:
-        """Return the requests to each upstream that can take the client's request.
+        """What each upstream is sent that can take the request.
 
         Raises:
-            RequestError: no upstream can take it; the error is that of the first one.
+            RequestError: none can; it is the first one's.
         """
         found: dict[_Upstream, Offer] = {}
         problem: RequestError | None = None
@@ -202,7 +202,7 @@ class _Mapped(_Mapping):
     def _offer(self, writing: _Writing, destination: AskedUpstream) -> Offer:
         dialect, path = destination.dialect, destination.path(writing.incoming)
         if writing.unknown_answer is not None and dialect.name != writing.incoming.answers:
-            raise writing.unknown_answer  # an upstream that speaks the client's protocol may know the id
+            raise writing.unknown_answer  # an upstream of the client's own protocol may know it
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
         request = writing.for_upstream(destination, writer)
@@ -241,7 +241,7 @@ class _Mapped(_Mapping):
 
 
 class _Writing:
-    """One request of a client while it is written for upstreams."""
+    """One request of a client, about to be written for one upstream or several."""
 
     def __init__(
         self,
@@ -262,17 +262,17 @@ class _Writing:
         self._conversation = conversation
         self._ids: list[str] = []
         self.unknown_answer: RequestError | None = None
-        """The error for upstreams that cannot know the answered question; None if it is known."""
+        """What is raised for an upstream that cannot know what the client answers."""
 
     @property
     def thread(self) -> str | None:
-        """The client's id of the conversation; None: it uses the upstream's; empty: the protocol has none."""
+        """The conversation as the client names it; None: as it learns it; empty: it never will."""
         named = self.request.get("thread_id") if self.reader.has_own_threads else None
         return "" if named is None and self.reader.answers_by_message else named
 
     @property
     def asking(self) -> Asking:
-        """The facts under which the questions of the answer are kept."""
+        """What the questions of the answer are kept for."""
         digests = user_digests(self.request.get("messages", [])[-1:])
         incoming, secret = self.incoming, self.incoming.names.secret
         make = self._call_id if secret is None else partial(answer_id, secret)
@@ -282,11 +282,10 @@ class _Writing:
         return self._protocol.client_call_id(tool_id, self.incoming.request_id)
 
     def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Request:
-        """Return the request with the upstream's id of the conversation.
+        """The request with the conversation as the upstream calls it.
 
-        If client and upstream both make ids, the client's id is replaced by the upstream's, or removed if the
-        upstream does not know the conversation. If the client names no conversation but answers a question,
-        the conversation of the question is used.
+        A client that makes ids of its own names none that an upstream would know which makes its own too. One
+        whose protocol has no conversations may answer a question that was asked in one.
         """
         named = self.request.get("thread_id")
         if named and not (self.reader.has_own_threads and writer.threads == "server"):
@@ -299,7 +298,7 @@ class _Writing:
         return cast("Request", found)
 
     def ids(self) -> Callable[[], str]:
-        """Return a function that returns new ids. Each upstream gets the same ids in the same order."""
+        """What makes ids: the same ones for each upstream."""
         given = itertools.count()
 
         def new_id() -> str:
@@ -312,7 +311,7 @@ class _Writing:
 
 
 class _Templated(_Mapping):
-    """Builds requests from the configuration's template tree."""
+    """Builds the upstream's request by the configuration's tree."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         super().__init__(config, dialects)
@@ -329,7 +328,7 @@ class _Templated(_Mapping):
         return dict.fromkeys(destinations, offer)
 
     def _canonical(self, body: Mapping[str, Any] | None, incoming: Incoming) -> Request | None:
-        """Return the canonical request; None if the body cannot be read."""
+        """The canonical request, where it can be made."""
         reader = self._reader(incoming)
         if reader is None:
             return None
@@ -342,5 +341,5 @@ class _Templated(_Mapping):
 
 
 def _found_sound(place: tuple[str | int, ...], message: str) -> None:
-    """Fail: the tree was checked when the configuration was loaded."""
+    """The tree was checked when the configuration was loaded."""
     raise AssertionError(f"{place}: {message}")

@@ -1,4 +1,4 @@
-"""The requests of one attempt: first requests, whose answers are read, and the one that gives the stream.
+"""The requests of one attempt: first ones whose answers are looked into, and the one that gives the stream.
 
 Source: the request contract, section 4 (first requests).
 """
@@ -18,20 +18,20 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
 MAX_ANSWER_BYTES: Final = 1 << 20
-"""The most bytes that are read of the answer to a first request."""
+"""So much is read of the answer to a first request."""
 
 _JSON: Final = "application/json"
 
 
 class RequestSequence:
-    """The requests of one attempt, in their order.
+    """What one attempt sends, one after the other.
 
     Attributes:
-        target: the path and query of the upstream's URL.
+        target: of the upstream's own path and query.
 
     Args:
-        base: the request with the upstream's URL and headers, without a body.
-        written: the requests, the last one for the stream.
+        base: the upstream's own request, without a body.
+        written: what is sent, the last for the stream.
     """
 
     __slots__ = ("_base", "_taken", "_written", "target")
@@ -44,27 +44,27 @@ class RequestSequence:
 
     @property
     def has_first(self) -> bool:
-        """Whether another request comes before the one for the stream."""
+        """The next one is not the last."""
         return len(self._written) > 1
 
     @property
     def next(self) -> UpstreamRequest:
-        """The next request to send."""
+        """The one to be sent."""
         return whole_request(self._base, self._written[0], self._taken)
 
     @property
     def given(self) -> Mapping[str, str]:
-        """The values that the decoder needs for the answer to the next request."""
+        """What the decoder of the next one's answer has to know."""
         found: Mapping[str, str] = _filled(self._written[0].given, self._taken)
         return found
 
     def goes_on_after(self, status: int, answer: bytes) -> bool:
-        """Return whether the next request is made although the answer to a first request is an error."""
+        """Does the status of the answer to a first request, if it is an error, not matter?"""
         expected = self._written[0].goes_on.get(status)
         return expected is not None and expected.lower().encode() in answer.lower()
 
     def take(self, answer: bytes) -> bool:
-        """Take values for later requests from the answer to a first one; return False if one is missing."""
+        """Take what later requests need of the answer to a first one; False where it is not there."""
         takes = self._written.pop(0).takes
         if not takes:
             return True
@@ -80,12 +80,12 @@ class RequestSequence:
 def whole_request(
     base: UpstreamRequest, written: Written, taken: Mapping[str, str] | None = None
 ) -> UpstreamRequest:
-    """Return a request for the wire.
+    """Return a request as it is sent.
 
     Args:
-        base: the request with the upstream's URL, configured headers, and headers of the client that go on.
-        written: the request as the writer returned it.
-        taken: values from answers to earlier requests, by name.
+        base: the upstream's own, with the configured headers and those of the client that go on.
+        written: what is to be sent.
+        taken: what answers to earlier requests gave, by name.
     """
     known = taken or {}
     body, media_type = b"", None
@@ -117,12 +117,12 @@ def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
 def whole_headers(
     headers: Sequence[tuple[str, str]], written: Written, media_type: str | None = None
 ) -> list[tuple[str, str]]:
-    """Return the headers of a request. Configured headers replace the writer's, except for `Content-Type`.
+    """Return the headers of a request: the writer's give way to the configured ones, but for the type.
 
     Args:
-        headers: the configured headers, and those of the client that go on.
-        written: the request as the writer returned it.
-        media_type: of the body; None: that of JSON if there is a JSON body.
+        headers: the configured ones, and those of the client that go on.
+        written: what is to be sent.
+        media_type: of what is sent; that of JSON, where it is, if not given.
     """
     if media_type is None and written.body is not None:
         media_type = _JSON
@@ -133,7 +133,7 @@ def whole_headers(
 
 
 def _filled(value: Any, taken: Mapping[str, str]) -> Any:
-    """Return a value with the taken values in place of its `Taken` placeholders."""
+    """The value, with what was taken where it has a place."""
     if isinstance(value, Taken):
         return taken.get(value.name, "")
     if not taken:
@@ -144,7 +144,7 @@ def _filled(value: Any, taken: Mapping[str, str]) -> Any:
 
 
 def _at(value: Any, path: str) -> str | None:
-    """Return the text or the integer at a path such as `data.id`, as text; None if there is neither."""
+    """The text, or the number as one, at `data.id`."""
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, int) and not isinstance(value, bool):

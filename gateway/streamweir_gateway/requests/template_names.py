@@ -1,4 +1,4 @@
-"""The names that expressions of a template tree see in addition to the fields of the client's body.
+"""The names that a template tree has beside the fields of the client's body.
 
 Source: the request contract, section 6.
 """
@@ -23,14 +23,14 @@ def names_around(
     headers: HeaderList,
     forwarded: HeaderSelection,
 ) -> dict[str, Any]:
-    """Return the names `body`, `path`, `query` and `headers` with their values.
+    """Return the names that templates have beside the fields of the body.
 
     Args:
-        body: the client's body; None if there is none.
-        path_params: the values of the names in the endpoint's path.
-        query: the query of the request.
-        headers: the headers of the request.
-        forwarded: selects the headers that go on to upstreams; others cannot be read.
+        body: of the client's request; None where there is none.
+        path_params: the names of the endpoint's path.
+        query: of the request.
+        headers: of the request.
+        forwarded: those that go on to upstreams.
     """
     passed: dict[str, list[str]] = {}
     for name, value in forwarded.of(headers):

@@ -11,11 +11,11 @@ __all__ = ["unknown_answer"]
 
 
 def unknown_answer(body: Mapping[str, Any], answer_id: str) -> RequestError:
-    """Return the error for an answer. Its field is the path of the answer's id in the client's body.
+    """Return what is raised for an answer; its field is where the id stands in the client's body.
 
     Args:
-        body: the body of the client's request.
-        answer_id: the id in the answer.
+        body: of the client's request.
+        answer_id: that the answer names.
     """
     place = next(_places(body, answer_id), "resume") if answer_id else "resume"
     resume = "" if place.startswith("resume") else " (`resume`)"
@@ -23,7 +23,7 @@ def unknown_answer(body: Mapping[str, Any], answer_id: str) -> RequestError:
 
 
 def _places(body: Mapping[str, Any], text: str) -> Iterator[str]:
-    """Yield the paths of a text in a body, the last one first, because answers are at the end."""
+    """Yield where a text stands in a body, the last place first: an answer stands at its end."""
     waiting: list[tuple[str, Any]] = [("", body)]
     while waiting:
         place, value = waiting.pop()
@@ -36,7 +36,7 @@ def _places(body: Mapping[str, Any], text: str) -> Iterator[str]:
 
 
 def _is_plain(place: str) -> bool:
-    """Return whether a path consists of plain names; it goes into an error, and clients may use any keys."""
+    """Return whether a place is made of names of a protocol: a client's own could be anything."""
     return (
         len(place) <= 200
         and place.replace("_", "").replace(".", "").replace("[", "").replace("]", "").isalnum()

@@ -1,4 +1,4 @@
-"""What a dialect is made of: a Decoder (frames -> events), an Encoder (events -> frames), or both."""
+"""The base classes of dialects: `Decoder` (frames to events) and `Encoder` (events to frames)."""
 
 from __future__ import annotations
 
@@ -37,44 +37,42 @@ NO_OPTIONS: Options = MappingProxyType({})
 NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 
 MAX_EVENTS_OF_A_FRAME: Final = 10_000
-"""No message says more; one that seems to would cost a thousand times what it took to send."""
+"""The most events of one message. A message that seems to have more costs far more time than to send it."""
 
 
 class Decoder:
     """Turns the frames of one stream into events. One instance per stream; state lives in it.
 
     Class attributes:
-        framing: what the dialect is usually framed as. SSE and NDJSON are told apart on the wire; `lines` is
-            plain text with a frame per line, `text` a body that is the answer itself.
-        in_a_row: servers may write its JSON objects one behind the other, without line ends between them.
-        media_types: of its streams, beside those of SSE and NDJSON.
-        errors_for_users: the texts of its errors and warnings are written for users and may go out
-            (redacted); a single event's `for_users` wins.
-        option_values: the options that the dialect takes when it is read, and their allowed values; the
-            first is the default.
-        hints: what its messages look like, so that it is not asked about others; None: it is always asked. A
-            dialect with a folder declares them in its `DIALECT`.
-        text_fields: where its messages have their text, so that one that differs from the last in its text
-            only need not be read anew; see `TextFields` for what this vouches for. Not inherited by classes
-            that do anything of their own.
+        framing: the usual framing of the dialect. SSE and NDJSON are told apart by the bytes. `lines` is
+            plain text with one frame per line; `text` is a body that is the answer itself.
+        in_a_row: servers may write JSON objects without line ends between them.
+        media_types: the media types of its streams, in addition to those of SSE and NDJSON.
+        errors_for_users: the texts of its errors and warnings are written for users and may be sent to them
+            (redacted). `for_users` of a single event overrides this.
+        option_values: the options for reading the dialect, with their allowed values; the first value is the
+            default.
+        hints: the look of its messages. `auto` does not ask the decoder about other messages. None: it is
+            always asked. A dialect with a folder declares its hints in `DIALECT`.
+        text_fields: the places of the text in its messages. A message that differs from the last one only in
+            its text is then not decoded; see `TextFields` for what a dialect promises by this. A subclass
+            that defines a method does not inherit it.
 
-        given_in: headers of the answer that say what its body does not, by their lower-case names: patterns
-            whose named groups are found in `given`.
+        given_in: by lower-case name of a response header, a pattern whose named groups are added to `given`.
 
     Attributes:
-        complete: *soft* evidence of a proper end has been seen (`[DONE]`, a finish reason): more may follow,
+        complete: *soft* evidence of a proper end has been read (`[DONE]`, a finish reason). More may follow,
             but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
-        pauses: what makes it `complete` is a question to a person, behind which the run may go on in the same
-            connection (True), or is none (False). None: it does so if a question is open and the dialect's
-            own end has not come.
+        pauses: whether the stream is `complete` because a person was asked, so that the run may go on in the
+            same connection. None: it is if a question is open and the dialect's own end has not been read.
         options: the chosen options.
-        given: what the answer belongs to and does not say itself, by the names that the request's writer uses
-            (`Written.given`): the id of a run that was started before its events were asked for. What
-            `given_in` finds is added.
-        room: how many bytes the decoder may keep between two frames, about. What it remembers is shortened or
-            forgotten before (`streamweir.ids`), or ends the stream with `LimitExceeded`.
-        judges_texts: it looks into texts, so that each has to be shown to it; where `accepts_text` is its
-            own, unless it knows better.
+        given: facts about the answer that its body does not hold, such as the id of a run that was started
+            before its events were requested. The names are those of `Written.given`. The groups of `given_in`
+            are added.
+        room: the number of bytes, roughly, that the decoder may keep between two frames. It has to shorten or
+            forget older state (`streamweir.ids`), or raise `LimitExceeded`.
+        judges_texts: every text has to be given to `accepts_text`. True by default in classes that define
+            `accepts_text`.
     """
 
     framing: ClassVar[FramingName] = "sse"
@@ -94,7 +92,7 @@ class Decoder:
     judges_texts: bool = False
 
     def __init_subclass__(cls) -> None:
-        """What a class vouches for does not hold of one that reads in another way."""
+        """Take `text_fields` from subclasses that define a method: they may read texts in another way."""
         super().__init_subclass__()
         if "accepts_text" in vars(cls) and "judges_texts" not in vars(cls):
             cls.judges_texts = True
@@ -103,65 +101,67 @@ class Decoder:
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return how sure one of the first messages of a body makes it that the body is this dialect.
+        """Return how surely a body is of this dialect, judged by one of its first messages.
 
         Args:
             fields: the message, a JSON object.
             event: its SSE event name.
 
         Returns:
-            0 (no) to 1 (nothing else); from 0.5 on it counts as sure, unless another dialect is surer.
+            0 (no) to 1 (it can be no other). The dialect with the highest score of at least 0.5 is read.
         """
         del fields, event
         return 0.0
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return how sure it is, from 0 to 1, that a body that begins with `head` is this dialect.
+        """Return how surely a body that begins with `head` is of this dialect, from 0 to 1.
 
-        The best `score` of its messages. A dialect whose messages are no JSON objects, or say little one by
-        one, may look at the whole head instead; that is asked less often.
+        By default this is the best `score` of its messages. A dialect whose messages are no JSON objects, or
+        can only be judged together, may look at the whole head instead. This method is called less often.
         """
         return best_score(head, cls.score)
 
     @classmethod
     def looks_at_heads(cls) -> bool:
-        """Return whether the class has a `detect` of its own, in the place of `score`."""
+        """Return whether the class overrides `detect`."""
         return getattr(cls.detect, "__func__", None) is not getattr(Decoder.detect, "__func__", None)
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return the options that the path of the upstream's URL settles, by naming one of its endpoints."""
+        """Return the options that follow from the path of the upstream's URL."""
         del path
         return NO_OPTIONS
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means: none for a ping.
+        """Return the events of a frame; none for a ping.
 
-        An unknown message is `data{custom}`, never an exception.
+        An unknown message becomes `data{custom}` and must not raise.
 
         Raises:
             MalformedEvent: this frame cannot be read; the stream goes on.
-            NotTheDialect: the body is not this dialect at all; the stream ends.
+            NotTheDialect: the body is not of this dialect; the stream ends.
         """
         raise NotImplementedError
 
     def accepts_text(self, text: str) -> bool:
-        """Take note of the text of a message that is otherwise like the last one; False: decode it.
+        """Note the text of a message that differs from the last one only in this text.
 
-        Asked only where `text_fields` are declared. A decoder that looks into the text says True only to one
-        that it would pass on as it is.
+        Called only if `text_fields` is declared.
+
+        Returns:
+            False if the message has to be decoded. True only if `decode` would return just this text.
         """
         del text
         return True
 
     @property
     def shown_form(self) -> Options:
-        """The options by which an encoder writes what this stream looks like, also such as nobody chooses."""
+        """The options with which an encoder writes frames that look like those of this stream."""
         return NO_OPTIONS
 
     def close(self) -> Iterable[Event]:
-        """The input has ended: return what is left, with a `SessionEnd` if the dialect may end here."""
+        """Return the last events at the end of the input; with a `SessionEnd` if the dialect may end here."""
         return (SessionEnd(),) if self.complete else ()
 
     def option(self, name: str) -> str:
@@ -173,40 +173,40 @@ class Decoder:
 class Encoder:
     """Turns the events of one valid stream into frames. One instance per stream; state lives in it.
 
-    What arrives keeps section 3 of the protocol: one `SessionStart`, paired tool calls, one `SessionEnd`.
+    The events keep section 3 of the protocol: one `SessionStart`, paired tool calls, one `SessionEnd`.
 
     Class attributes:
-        framings: the framings its clients can read; the first is the default.
+        framings: the framings that its clients can read; the first is the default.
         replaces: its clients understand `op: replace`.
         warns: its clients can be told a warning. If False, a stream that ends without an answer, some events
             of which no rule knew, ends with `UPSTREAM_INVALID_RESPONSE`: an empty answer is all it could say.
         sse_prefix: `data: `, or `data:` where the original server sends no space.
-        media_type: in place of that of the framing.
+        media_type: the media type of its responses; None: that of the framing.
         heartbeats: its clients can skip a comment, or an empty line.
         is_old: its pages never saw a heartbeat, and no form is safe for all of them.
-        response_headers: what else its responses carry.
-        option_values: as for `Decoder`, when the dialect is written.
+        response_headers: further headers of its responses.
+        option_values: the options for writing the dialect; see `Decoder`.
         reports_by_status: its clients expect a failure before the first event as an HTTP status, with
             `failure_body` as the body.
-        asks_by_body: its clients say in their request, by `stream`, whether they want a stream; `Accept` is
-            the same for both.
-        request_names: by the name of an attribute of `ClientNames`, the field of a request that has it.
+        asks_by_body: its clients ask for a stream by the field `stream` of their request; their `Accept` is
+            the same with and without a stream.
+        request_names: by attribute of `ClientNames`, the field of a request that holds it.
         request_headers: likewise, the header of a request that has it; its values are added.
         asks_for_usage: its clients say in their request, by `stream_options.include_usage`, whether they
             want a chunk with the usage.
-        streams_arguments: its clients are given a call's arguments in pieces, as they come.
+        streams_arguments: its clients get the arguments of a call piece by piece.
 
     Attributes:
-        lost: how many events, by a word for each kind, the target could not say.
-        is_shown: what the upstream wrote goes out as it came, in the dialect that is written, and `encode` is
-            only shown it: ids on the wire are the upstream's. What comes after an end that is missing there
-            is written all the same.
-        writes_extra: the stream is read in the dialect that is written, so that what its decoder kept as
-            `extra` may come back. Whoever knows what is read sets it.
-        names: what the client calls what it asks.
-        request_id: of the stream, for what is written before the first event.
-        room: how many bytes the encoder may keep between two events, about. What does not fit is shortened or
-            forgotten, or ends the stream with `LimitExceeded`. Set before the first event.
+        lost: the number of events that the dialect has no place for, by a word for each kind.
+        is_shown: the frames of the upstream are copied to the client, and the frames that `encode` returns
+            are dropped. The ids that the client knows are the upstream's. Events of the gateway itself, such
+            as an end that the upstream did not send, are written all the same.
+        writes_extra: the stream is read in the dialect that is written, so fields that the decoder kept in
+            `extra` may be written. Set by the code that knows the dialect of the upstream.
+        names: the names that the client used in its request.
+        request_id: the request id of the stream, for frames before the first event.
+        room: the number of bytes, roughly, that the encoder may keep between two events. It has to shorten or
+            forget older state, or raise `LimitExceeded`. Set before the first event.
     """
 
     framings: ClassVar[tuple[Literal["sse", "ndjson", "lines"], ...]] = ("sse",)
@@ -233,7 +233,7 @@ class Encoder:
     room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:
-        """What a class says of its frames does not hold of one that writes in another way."""
+        """Take `template_numbers` from subclasses that define a method: they may write texts otherwise."""
         super().__init_subclass__()
         if "template_numbers" not in vars(cls) and _does_anything(cls):
             cls.template_numbers = Encoder.template_numbers  # type: ignore[method-assign]
@@ -242,51 +242,51 @@ class Encoder:
         self.lost: Counter[str] = Counter.__new__(Counter)  # its `__init__` takes longer than all the rest
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames of `event`; count in `lost` what the dialect has no place for."""
+        """Return the frames of `event`; count it in `lost` if the dialect has no place for it."""
         raise NotImplementedError
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return what changes, aside from the text, in the frames of `texts`, pieces like `event`.
+        """Return the numbers that change from frame to frame when a run of texts is written.
 
-        Asked of a piece before it is encoded, which may still become more than one frame, and of those that
-        follow it.
+        Called before the first text of a run is encoded, which may still become several frames, and for the
+        texts that follow.
 
         Args:
-            event: a piece like all of them.
-            texts: what they say; not empty.
-            stamp: of the first of them.
+            event: an event that differs from those of the run only in its text.
+            texts: the texts of the run; not empty.
+            stamp: of the first text.
 
         Returns:
-            By key, the numbers in the first frame and their steps to the next; None where `texts` have to be
-            encoded one by one.
+            By key, the number in the first frame and its step to the next frame. None if every text has to be
+            encoded.
         """
         del event, texts, stamp
         return None
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Take note of pieces like `event` that were written without being encoded."""
+        """Note texts that were written or copied without `encode`; `event` is like them but for the text."""
 
     def heartbeat(self) -> Frame | None:
-        """Return a frame of the protocol's own that says nothing; None for what the framing has for that.
+        """Return a heartbeat frame of the protocol; None for that of the framing.
 
-        Asked in silence only, and only where the class `heartbeats`: of SSE that is a comment, of the other
-        framings an empty line.
+        The framing's heartbeat is a comment in SSE and an empty line otherwise. Called only in silence, and
+        only if the class has `heartbeats`.
         """
         return None
 
     def close(self) -> Iterable[Frame]:
-        """Return what follows the last event (`[DONE]`)."""
+        """Return the frames behind the last event (`[DONE]`)."""
         return ()
 
     def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any] | None:
         """Return the protocol's answer to a client that wants no stream; None for the folded result.
 
         Args:
-            folded: the folded result of all events; its `error` is not what the stream ended with. Its
-                `order` lists the parts as the stream had them; see `AnswerOrder`.
-            stamp: of the last of them.
+            folded: the folded result of all events. Its `error` is not a terminal one. Its `order` lists the
+                parts in the order of the stream; see `AnswerOrder`.
+            stamp: of the last event.
         """
         del folded, stamp
         return None
@@ -317,9 +317,9 @@ class Encoder:
         return None
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
-        """Return the dialect's own fields that came with `event`; none if it was read in another dialect.
+        """Return the upstream's further fields of an event; empty if the stream is read in another dialect.
 
-        Such fields may hold an application's prompt: an encoder reads them here and nowhere else.
+        Such fields may hold an application's prompt, so an encoder must get them from here only.
         """
         if not self.writes_extra or not event.meta:
             return NO_EXTRA
@@ -328,7 +328,7 @@ class Encoder:
 
     @property
     def can_replace(self) -> bool:
-        """This client, with these options, understands `op: replace`."""
+        """The client understands `op: replace`, with these options."""
         return self.replaces
 
     def option(self, name: str) -> str:
@@ -338,21 +338,21 @@ class Encoder:
 
 
 def extra_in(event: Event) -> Mapping[str, Any]:
-    """The fields of the upstream's own that came with `event`; to be written in its own dialect only."""
+    """Return the upstream's further fields of an event, which may be written in its own dialect only."""
     return (event.meta or {}).get("extra", NO_EXTRA)
 
 
 def _does_anything(cls: type) -> bool:
-    """Has the class functions of its own?"""
+    """Does the class itself define a method or a property?"""
     return any(callable(value) or isinstance(value, classmethod | property) for value in vars(cls).values())
 
 
 def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:
-    """The value of an option; the default for one that only the dialect's other side takes."""
+    """Return the value of an option; the default if the value is one of the dialect's other direction."""
     value = options.get(name)
     return option_text(value) if value is not None and option_text(value) in allowed else allowed[0]
 
 
 def option_text(value: Any) -> str:
-    """Return what the value of an option is called: `true` is that, however it was written."""
+    """Return the name of an option's value: `true` and `false` for booleans."""
     return str(value).lower() if isinstance(value, bool) else str(value)

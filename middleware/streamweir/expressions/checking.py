@@ -1,4 +1,4 @@
-"""Checks expressions before they are evaluated. Errors say what to write instead.
+"""What is refused of an expression before it is ever evaluated, and what to write in its place.
 
 Source: the dialect-file contract, section 4.
 """
@@ -35,7 +35,7 @@ Token = Mapping[str, Any]
 
 
 class InvalidExpression(ValueError):
-    """An expression that cannot be parsed, or is surely a mistake; the text says what to write."""
+    """An expression that cannot be parsed, or cannot be meant; the text says what to write."""
 
 
 def parsed(text: str, vocabulary: Vocabulary) -> Node:
@@ -43,10 +43,10 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
     Args:
         text: the expression.
-        vocabulary: the names that the expression may use.
+        vocabulary: the names that there are where it stands.
 
     Raises:
-        InvalidExpression: it cannot be parsed, or is surely a mistake.
+        InvalidExpression: it cannot be used.
     """
     if len(text) > MAX_CHARACTERS:
         raise InvalidExpression(f"an expression may have {MAX_CHARACTERS} characters, not {len(text)}")
@@ -65,7 +65,7 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
 
 def _check_literals(text: str) -> None:
-    """Refuse text in backticks that is no JSON; the package would take it with a warning."""
+    """What stands in backticks is JSON; the package would take anything, with a warning."""
     for match in _QUOTED.finditer(text):
         if match[1] is None:
             continue
@@ -118,11 +118,11 @@ def _bare_number(text: str, position: int) -> str:
     return f"a number is written in backticks: `{number}`"
 
 
-# Expressions that can be parsed and are surely mistakes
+# What parses and cannot be meant
 
 
 def _check_tokens(tokens: Sequence[Token]) -> None:
-    """Refuse comparisons with text in the wrong quotes, or with a literal without quotes."""
+    """A single name on one side of a comparison: text in the wrong quotes, or a literal without its own."""
     for before, token, after in zip(
         [{"type": ""}, *tokens], tokens, [*tokens[1:], {"type": ""}], strict=False
     ):
@@ -183,7 +183,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check_names(tree: Node, vocabulary: Vocabulary) -> None:
-    """Refuse names that are not available here, and fields that a name never has."""
+    """A name that is not there, or a field that it never has, could not be meant."""
     if _is_reference(tree):
         raise InvalidExpression("`&` stands only before an argument of map, sort_by, max_by and min_by")
     for name in ("_item", "_index"):
@@ -197,7 +197,7 @@ def _check_names(tree: Node, vocabulary: Vocabulary) -> None:
 
 
 def _fields_of_names(node: Node, *, is_head: bool) -> Iterator[tuple[str, str]]:
-    """Yield the first step of each path, with the field that follows it."""
+    """Yield what stands at the beginning of paths, and the field that is asked of it."""
     match constant_path(node):
         case (str(name), str(field), *_) if is_head and name in heads(node):
             yield name, field

@@ -1,9 +1,7 @@
-"""Compiles the tree of an expression to closures, which cost a fifth of walking the tree.
+"""The tree of an expression as closures: a fifth of what walking it costs.
 
-A closure is called with the current value and the scope. It raises one of `FAILURES` if the specification
-demands an error.
-
-Source: JMESPath specification 2016-09-05; the tree is that of the package `jmespath`.
+Source: JMESPath specification 2016-09-05; the tree is that of the package `jmespath`. A closure gets the
+current value and the scope; where the specification has an error it raises one of `FAILURES`.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ __all__ = ["FAILURES", "Evaluate", "compile_node"]
 Evaluate = Callable[[Any, Scope], Any]
 
 FAILURES: Final = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
-"""The exceptions of an expression whose values have unexpected types."""
+"""What an expression may fail with on values that it was not written for."""
 
 _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "lt": operator.lt,
@@ -32,18 +30,18 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "gte": operator.ge,
 }
 _LEAST: Final = 4
-"""The fewest bytes of JSON for an item of a container, with its separators."""
+"""Bytes of JSON of a part of a container, at least, with its separators."""
 
 _ORDERED: Final = frozenset({"number", "string"})
 
 
 def compile_node(node: Node, names: Collection[str], *, is_head: bool = True) -> Evaluate:
-    """Return a closure that evaluates `node`.
+    """Return what evaluates `node`.
 
     Args:
         node: a node of the tree.
-        names: those of `NAMES` that are available to the expression.
-        is_head: the node begins a path, so that an identifier may be a name of the scope.
+        names: those of `NAMES` that there are where the expression stands.
+        is_head: nothing stands before it, so that a name is a name and no field of a parent.
     """
     return _Compiler(names).compile(node, is_head=is_head)
 
@@ -60,7 +58,7 @@ class _Compiler:
         return compiled
 
     def _named(self, path: tuple[str | int, ...]) -> Evaluate:
-        """Compile a path that begins with a field of the current value or with a name."""
+        """A path that begins with a field of the current value, or with a name."""
         name, rest = str(path[0]), path[1:]
         if name not in self._names:
             return _walk(path)
@@ -254,7 +252,7 @@ def _chain(steps: Sequence[Evaluate]) -> Evaluate:
 
 
 def _walk(path: tuple[str | int, ...]) -> Evaluate:
-    """Return a closure that follows a path; short paths have closures without a loop."""
+    """What goes through fields and places, written out for the usual lengths."""
     match path:
         case ():
             return lambda value, _: value
@@ -294,7 +292,7 @@ def _equality(first: Evaluate, second: Evaluate, nodes: Sequence[Node]) -> Evalu
 
 
 def _is_same(one: Any, other: Any, scope: Scope) -> bool:
-    """Return whether two values are equal; the comparison is counted by their size."""
+    """Compare two values, which counts by their size."""
     if isinstance(one, str) and isinstance(other, str) and len(one) == len(other):
         scope.visit_text(one)
     elif isinstance(one, dict | list) and type(one) is type(other) and len(one) == len(other):

@@ -1,4 +1,4 @@
-"""A compiled expression, with the facts that rules need to know about it."""
+"""One expression: what evaluates it, and what it reads."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Expression:
     """A compiled expression.
 
     Attributes:
-        evaluate: returns the value for the current value and the scope; None if evaluation fails.
-        path: the path in the current value, if the expression is a plain path; else None.
-        names: the names of the scope that it contains.
-        name: the name of the scope that it consists of; else None.
-        reads: the places of the message that its value depends on.
-        truth_reads: the places of the message that the truth of its value depends on.
-        repeats: its value may contain a part of its input several times.
+        evaluate: given the current value and the scope; null where it fails.
+        path: where in the current value its value stands, if it does nothing but go there.
+        names: the scope's names in it.
+        name: the one that it is, if it is nothing else.
+        reads: the places of the message that make a difference to its value.
+        truth_reads: those that make a difference to whether that is true.
+        repeats: its value may hold a part of what it looks at many times.
     """
 
     __slots__ = ("evaluate", "name", "names", "path", "reads", "repeats", "truth_reads")
@@ -47,20 +47,20 @@ class Expression:
 
 
 def compile_expression(text: str, vocabulary: Vocabulary = NO_NAMES) -> Expression:
-    """Compile `text`.
+    """Return `text` compiled.
 
     Args:
         text: the expression.
-        vocabulary: the names that the expression may use.
+        vocabulary: the names that there are where it stands.
 
     Raises:
-        InvalidExpression: it cannot be parsed, or is surely a mistake.
+        InvalidExpression: it cannot be parsed or cannot be meant.
     """
     return Expression(parsed(text, vocabulary), vocabulary.names)
 
 
 def _repeats(node: Node) -> bool:
-    """Return whether the value of a node may contain a part of its input more than once."""
+    """May the value of this node hold a part of what it looks at more than once?"""
     is_call = node["type"] == "function_expression"
     return node["type"] in _REPEATING or (is_call and node["value"] in _REPEATING_FUNCTIONS)
 

@@ -1,8 +1,7 @@
 """The functions of expressions: those of the JMESPath specification, and seven more.
 
-A function raises `TypeError` or `ValueError` for a wrong argument, which makes the expression null.
-
-Source: JMESPath specification 2016-09-05, built-in functions; the dialect-file contract, section 4.
+Source: JMESPath specification 2016-09-05, built-in functions; the dialect-file contract, section 4. What is
+given what it does not take raises `TypeError` or `ValueError`: the expression is null then.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from streamweir.jsontext import parse_json_text, write_json_text
 __all__ = ["EXPRESSION", "FUNCTIONS", "Function"]
 
 MAX_TEXT: Final = 8 << 20
-"""The most characters of a text that a function returns; short arguments can make a very long text."""
+"""Characters of the longest text that a function makes: a few short ones can stand for a very long one."""
 
 MAX_DIGITS: Final = 400
-"""The most characters of a text that is read as a number; a double has no more digits before its point."""
+"""Characters of the longest text that is read as a number: a double has no more digits before its point."""
 
 ANY: Final = frozenset({"string", "boolean", "number", "array", "object", "null"})
 STRING: Final = frozenset({"string"})
@@ -35,12 +34,12 @@ Evaluate = Callable[[Any, Scope], Any]
 
 
 class Function(NamedTuple):
-    """A function of expressions.
+    """A function: what it does with its scope and arguments, and the types of these.
 
     Attributes:
-        call: is called with the scope and the arguments.
-        types: the allowed types of each argument. An `EXPRESSION` (`&expression`) is passed as its closure.
-        optional: the number of last arguments that may be left out.
+        call: given the scope and the arguments.
+        types: allowed types by place; `EXPRESSION` is an `&expression`, given as what evaluates it.
+        optional: how many of the last arguments may be left out.
         is_variadic: the last argument may be repeated.
     """
 
@@ -51,20 +50,20 @@ class Function(NamedTuple):
 
     @property
     def arity(self) -> str:
-        """The number of arguments in words, for messages."""
+        """How many arguments it takes, in words."""
         least, most = len(self.types) - self.optional, len(self.types)
         if self.is_variadic:
             return f"at least {most}"
         return f"{least}" if least == most else f"{least} or {most}"
 
     def takes(self, count: int) -> bool:
-        """Return whether the function takes this number of arguments."""
+        """May it be called with so many arguments?"""
         least = len(self.types) - self.optional
         return count >= least and (self.is_variadic or count <= len(self.types))
 
 
 def _check_items(scope: Scope, items: list[Any], *allowed: str) -> None:
-    """Check that all items have the same allowed type; count the characters of texts."""
+    """Check that all items have one type, which is one of `allowed`; count the characters of texts."""
     kinds = {type_name(item) for item in items}
     if len(kinds) > 1 or not kinds <= {*allowed}:
         raise TypeError("items of a wrong type")
@@ -197,7 +196,7 @@ def _to_string(scope: Scope, value: Any) -> str:
 
 
 def _split(scope: Scope, text: str, separator: str, count: Any = None) -> list[str]:
-    """Return the pieces between separators; after `count` pieces the rest is one piece."""
+    """The pieces between `separator`; the rest is one piece after `count` of them have been split off."""
     if count is not None and (not isinstance(count, int) or count < 0):
         raise ValueError("no number of splits")
     scope.make(len(text))
@@ -251,7 +250,7 @@ def _listed(part: Callable[[dict[str, Any]], Iterable[Any]]) -> Callable[[Scope,
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `Function` for a callable that needs no scope."""
+    """A function that needs no scope."""
 
     def call(_scope: Scope, *arguments: Any) -> Any:
         return function(*arguments)
@@ -286,14 +285,14 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "to_string": Function(_to_string, (ANY,)),
     "type": Function(_plain(type_name), (ANY,)),
     "values": Function(_listed(dict.values), (OBJECT,)),
-    # from the community specification
+    # of the community specification
     "lower": Function(_text(str.lower), (STRING,)),
     "replace": Function(_replace, (STRING, STRING, STRING)),
     "split": Function(_split, (STRING, STRING, NUMBER), optional=1),
     "trim": Function(_text(str.strip), (STRING,)),
     "upper": Function(_text(str.upper), (STRING,)),
-    # additional ones
+    # of our own
     "from_json": Function(_from_json, (STRING,)),
     "ms": Function(_plain(lambda seconds: round(seconds * 1000)), (NUMBER,)),
 }
-"""The functions, by name."""
+"""By name."""

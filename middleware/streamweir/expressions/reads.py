@@ -1,7 +1,7 @@
-"""Finds the places of a message that the value of an expression depends on.
+"""Which places of the message an expression looks at, so that others may change without a difference.
 
-For some places only the kind of value matters: in `type(a)`, in `a == ''`, and if the place itself is a
-condition. All texts that are not empty are equal to such expressions.
+Of some places it only matters what kind of value stands there: `type(a)`, `a == ''`, and a place that is a
+condition itself. A text that is not empty is the same to them as any other.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from streamweir.expressions.syntax_tree import Node, Part, constant_path, heads,
 __all__ = ["Path", "Reads", "all_reads", "reads_of"]
 
 Path = tuple[str | int, ...]
-"""The path of a value in a message: keys of objects and indices of lists."""
+"""Where a value stands in a message: the keys of objects, the places in lists."""
 
 _OF_THE_FRAME: Final = frozenset({"_text", "_answer"})
-"""The names whose value depends on every part of the message."""
+"""The names whose value changes with any part of the message."""
 
 _LOGIC: Final = frozenset({"or_expression", "and_expression", "not_expression"})
 
@@ -26,8 +26,8 @@ class Reads(NamedTuple):
     """Places in the message.
 
     Attributes:
-        values: the places whose values matter, with everything below them.
-        kinds: the places at which only the kind of value matters.
+        values: what stands there, or below, may make any difference.
+        kinds: the kind of value that stands there makes a difference.
     """
 
     values: frozenset[Path] = frozenset()
@@ -38,11 +38,11 @@ class Reads(NamedTuple):
 
 
 def reads_of(tree: Node, names: Collection[str], *, is_condition: bool = False) -> Reads:
-    """Return the places that an expression depends on. Its current value is the message.
+    """Return what an expression looks at, whose current value is the message.
 
     Args:
-        tree: the tree of the expression.
-        names: the names of the scope that the expression may use.
+        tree: of the expression.
+        names: the scope's names that there are.
         is_condition: only the truth of its value matters.
     """
     whole = Part(tree, is_head=True, is_relative=False)
@@ -75,20 +75,20 @@ def _kind(part: Part, names: Collection[str]) -> Reads:
 
 
 def _inner(part: Part) -> list[Part]:
-    """Return the parts of a part. A part below a relative part is relative too."""
+    """The parts of a part; what is relative to something below the message stays so."""
     found = parts(part.node, is_head=part.is_head)
     return [item._replace(is_relative=item.is_relative or part.is_relative) for item in found]
 
 
 def _compares_with_nothing(node: Node) -> bool:
-    """Return whether a node is a comparison with the same result for every text that is not empty."""
+    """Is this `a == ''`, or another comparison that any text but the empty one decides alike?"""
     if node["type"] != "comparator" or node["value"] not in ("eq", "ne"):
         return False
     return any(child["type"] == "literal" and child["value"] in ("", None) for child in node["children"])
 
 
 def _places(part: Part, names: Collection[str]) -> frozenset[Path]:
-    """Return the place of a path in the message; none if it begins at a name or below another place."""
+    """The place of a path in the message; none where it begins at a name, or below another place."""
     path = constant_path(part.node) or ()
     if part.is_head and {*path[:1]} & heads(part.node) & {*names}:
         if path[0] == "_message":
@@ -98,7 +98,7 @@ def _places(part: Part, names: Collection[str]) -> frozenset[Path]:
 
 
 def all_reads(found: Iterable[Reads]) -> Reads:
-    """Return the union of several `Reads`."""
+    """Return all that is looked at by several."""
     joined = Reads()
     for reads in found:
         joined |= reads

@@ -1,4 +1,4 @@
-"""The scope of an expression: names with a fixed meaning, and the counts that bound its cost."""
+"""What an expression sees beside its current value: names that mean the same anywhere in it."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["MAX_VISITED", "NAMES", "Scope", "Vocabulary"]
 
 MAX_VISITED: Final = 100_000
-"""The most list items that are visited for one frame; with more the frame is malformed."""
+"""So many items of lists are visited for one frame; beyond, the frame is malformed."""
 
 TEXT_PER_VISIT: Final = 1 << 12
-"""Searching this number of characters counts as visiting one list item."""
+"""Looking through so many characters counts as looking at one item of a list."""
 
 JSON_PER_VISIT: Final = 1 << 6
-"""Comparing this number of bytes of JSON counts as visiting one list item."""
+"""Comparing so many bytes of JSON counts as looking at one item of a list."""
 
 _GROWTH: Final = 4
-"""The values made for one frame may be this many times as large as one event."""
+"""What expressions make of one frame is at most so many times what one event may have."""
 
 _NO_FRAME: Final = Frame(b"")
 
 
 class Scope:
-    """The values of names in one stream. The evaluator sets them for each frame or event.
+    """The names of one stream: set anew for each frame or event, and kept by whoever evaluates.
 
     Attributes:
-        message: the message that rules see (`_message`).
+        message: what the rules see (`_message`).
         frame: the frame that is read.
-        rest: the text behind the prefix of a rule; None if the rule has no prefix.
+        rest: what follows the prefix that a rule asked for; None where none did.
         item: the item of `each` (`_item`).
-        index: the index of the item (`_index`).
-        state: the values that rules remember (`_state`).
+        index: its place (`_index`).
+        state: what rules remember (`_state`).
         options: the chosen options (`_options`).
-        count: the number of times that the rule has written (`_count`).
-        answer: returns the text of the answer so far (`_answer`).
-        visited: the number of list items visited for the frame.
-        made: the bytes of texts and containers made for the frame, approximately.
-        most: the most bytes that may be made for one frame, and the most bytes of one value as JSON.
+        count: how often the rule has written (`_count`).
+        answer: returns the answer so far (`_answer`).
+        visited: items of lists visited so far.
+        made: bytes of texts and containers made so far, about.
+        most: so many bytes may be made for one frame, and one value may have so many as JSON.
     """
 
     __slots__ = (
@@ -76,47 +76,47 @@ class Scope:
 
     @property
     def text(self) -> str:
-        """The raw text of the frame, or the text behind the prefix of the rule (`_text`)."""
+        """The raw text of the frame, or what follows the prefix that the rule asked for (`_text`)."""
         return self.frame.text if self.rest is None else self.rest
 
     def begin(self) -> None:
-        """Reset the counts for the next frame or event."""
+        """Count anew: another frame is read, or another event written."""
         self.visited = self.made = 0
 
     def forget(self) -> None:
-        """Drop the message and the frame, so that a large frame is not kept until the next one."""
+        """Let go of what was looked at: a large frame is not kept until the next one."""
         self.message, self.item, self.frame, self.rest = None, None, _NO_FRAME, None
 
     def visit(self, items: int) -> None:
-        """Count list items before they are visited.
+        """Count `items` of a list that are going to be looked at.
 
         Raises:
-            MalformedEvent: too many items are visited for one frame.
+            MalformedEvent: they are more than one frame may cost.
         """
         self.visited += items
         if self.visited > MAX_VISITED:
             raise MalformedEvent("more items of lists than may be visited for one frame")
 
     def visit_text(self, text: str) -> None:
-        """Count a text before it is searched; raise as `visit` does."""
+        """Count a text that is going to be looked through. Raises what `visit` does."""
         if len(text) >= TEXT_PER_VISIT:
             self.visit(len(text) // TEXT_PER_VISIT)
 
     def make(self, size: int) -> None:
-        """Count the bytes of a text or container before it is made.
+        """Count a text or container of so many bytes that is going to be made.
 
         Raises:
-            MalformedEvent: too many bytes are made for one frame.
+            MalformedEvent: more is made than one frame may become.
         """
         self.made += size
         if self.made > self.most:
             raise MalformedEvent("what is made of one frame is larger than allowed")
 
     def size_of(self, value: Any) -> int:
-        """Return the bytes of JSON of a value that may contain parts of the message several times.
+        """Return how many bytes of JSON a value is that may hold parts of the message many times.
 
         Raises:
-            MalformedEvent: the value is too large for one frame.
+            MalformedEvent: they are more than one frame may become.
         """
         return JsonSizes(self.most).of(value)
 
@@ -126,18 +126,18 @@ def _no_answer() -> None:
 
 
 class Vocabulary(NamedTuple):
-    """The names that an expression may use.
+    """The names that there are where an expression stands.
 
     Attributes:
-        names: some of `NAMES`.
-        members: by name, the fields that it has; a name without an entry may have any fields.
+        names: of `NAMES`.
+        members: by name, the fields that it may have; of others nothing is known.
     """
 
     names: frozenset[str] = frozenset()
     members: Mapping[str, Collection[str]] = {}
 
     def below_each(self) -> Vocabulary:
-        """Return the vocabulary for the items of `each`, with `_item` and `_index`."""
+        """Return what there is for each item of a list."""
         return self._replace(names=self.names | {"_item", "_index"})
 
 
@@ -152,4 +152,4 @@ NAMES: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "_count": lambda scope: scope.count,
     "_answer": lambda scope: scope.answer(),
 }
-"""All names with their meaning; the place of an expression decides which of them it may use."""
+"""All names, with what each means; which of them there are depends on where an expression stands."""

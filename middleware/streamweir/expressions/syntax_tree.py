@@ -1,4 +1,4 @@
-"""Walks the tree of an expression, as the package `jmespath` parses it."""
+"""The tree of an expression, as the package `jmespath` parses it: what stands where in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Node", "Part", "all_nodes", "constant_path", "heads", "parts"]
 Node = Mapping[str, Any]
 
 _DOTTED: Final = frozenset({"subexpression", "index_expression", "projection", "value_projection"})
-"""In nodes of these types each part is relative to the part before it."""
+"""What follows the first part of these is a field of it."""
 
 
 class Part(NamedTuple):
@@ -18,8 +18,8 @@ class Part(NamedTuple):
 
     Attributes:
         node: the part.
-        is_head: it begins a path, so that an identifier may be a name of the scope.
-        is_relative: its current value comes from another part.
+        is_head: nothing stands before it, so that a name of the scope is that name and no field.
+        is_relative: its current value is a part of, or made from, what another part stands for.
     """
 
     node: Node
@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
 
 def parts(node: Node, *, is_head: bool) -> Iterator[Part]:
-    """Yield the parts of `node`. A slice has none: its children are numbers."""
+    """Yield the parts of `node`, which is a head or not. A slice has numbers in the place of parts."""
     kind = node["type"]
     for place, child in enumerate(node["children"]):
         if not isinstance(child, Mapping):
@@ -51,14 +51,14 @@ def all_nodes(node: Node) -> Iterator[Node]:
 
 
 def heads(node: Node, *, is_head: bool = True) -> set[str]:
-    """Return the identifiers that begin paths: fields of the current value, and names of the scope."""
+    """Return the fields that nothing stands before: those of the current value, and names of the scope."""
     if node["type"] == "field":
         return {node["value"]} if is_head else set()
     return {name for part in parts(node, is_head=is_head) for name in heads(part.node, is_head=part.is_head)}
 
 
 def constant_path(node: Node) -> tuple[str | int, ...] | None:
-    """Return the steps of `node` if it is a path of fields and indices; `()` for `@`; else None."""
+    """Return the fields and places that `node` leads through, if it does nothing else; `@` is none."""
     match node["type"]:
         case "field":
             return (node["value"],)

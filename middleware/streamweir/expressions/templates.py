@@ -1,4 +1,4 @@
-"""Compiles trees of values, whose leaves are literals, expressions, or texts with expressions in them.
+"""Trees of values: literals, expressions that keep their type, text with expressions in it.
 
     {text: "${{ body.text }}", note: "from ${{ who }}", n: 1}
 
@@ -25,18 +25,18 @@ NO_LEAVES: Final[Mapping[Path, Expression]] = MappingProxyType({})
 
 Place = tuple[str | int, ...]
 Report = Callable[[Place, str], None]
-"""Is called with the place of a leaf and the problem there."""
+"""Takes note of what is wrong with the leaf at a place in the tree."""
 
 
 class Template:
     """A compiled tree.
 
     Attributes:
-        evaluate: returns the value for the current value and the scope.
-        literal: the value, if the tree has no expressions; else `EVALUATED`.
-        expression: the expression, if the tree is a single one; else None.
-        expressions: all expressions in the tree.
-        leaves: the expressions that are the whole value of a key, by their place.
+        evaluate: given the current value and the scope, returns the value.
+        literal: its value, if there is no expression in it; else `EVALUATED`.
+        expression: the expression, if the tree is nothing else.
+        expressions: all expressions in it.
+        leaves: those of them that are the whole value of a key, by where that stands.
     """
 
     __slots__ = ("evaluate", "expression", "expressions", "leaves", "literal")
@@ -60,28 +60,28 @@ class Template:
 
     @property
     def is_literal(self) -> bool:
-        """Whether the tree has no expressions."""
+        """There is no expression in it."""
         return self.literal is not Template.EVALUATED
 
     @property
     def path(self) -> Path | None:
-        """The path in the current value, if the tree is one expression that is a plain path; else None."""
+        """Where in the current value its value stands, if it is one expression that does nothing more."""
         return self.expression.path if self.expression else None
 
     @property
     def repeats(self) -> bool:
-        """Whether the value may contain a part of the message several times."""
+        """Its value may hold a part of the message many times."""
         return any(expression.repeats for expression in self.expressions)
 
 
 def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: Place = ()) -> Template:
-    """Compile `tree`. A leaf that cannot be compiled is reported, and its value is null.
+    """Return `tree` compiled; what cannot be compiled is reported and stands for null.
 
     Args:
         tree: scalars, lists and mappings.
-        vocabulary: the names that expressions may use.
-        report: is called for each wrong leaf.
-        place: the place of `tree`, for the report.
+        vocabulary: the names that there are where it stands.
+        report: told of each leaf that is wrong.
+        place: where `tree` stands, for the report.
     """
     if isinstance(tree, str):
         try:
@@ -100,10 +100,10 @@ def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: P
 
 
 def bare_expression(text: str) -> str:
-    """Return the text of an expression without `${{ }}`, which may be left out.
+    """Return an expression without the `${{ }}` around it, if there is one.
 
     Raises:
-        InvalidExpression: there is other text before or behind `${{ }}`.
+        InvalidExpression: there is something beside it.
     """
     stripped = text.strip()
     if _OPENING not in stripped:
@@ -115,7 +115,7 @@ def bare_expression(text: str) -> str:
 
 
 class _Source(str):
-    """The text of an expression within a leaf, in contrast to literal text."""
+    """The text of an expression, apart from literal text."""
 
     __slots__ = ()
 
@@ -157,7 +157,7 @@ def _text(pieces: list[str | Expression]) -> Template:
 
 
 def _counted_text(value: Any, scope: Scope) -> str:
-    """Return a value as text that becomes part of a longer text, and count it."""
+    """Return the text of `value`, which becomes a part of a longer one."""
     if isinstance(value, str):
         scope.make(len(value))
         return value
@@ -200,7 +200,7 @@ def _all(templates: Collection[Template]) -> tuple[Expression, ...]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the literal texts and the expressions (`_Source`) of a leaf in their order."""
+    """Yield the literal text and the expressions (`_Source`) of a leaf, neighbouring literals as one."""
     literal, position = "", 0
     while (begin := text.find(_OPENING, position)) >= 0:
         if begin > position and text[begin - 1] == "$":
@@ -219,7 +219,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _end_of_expression(text: str, begin: int) -> int:
-    """Return the index of the `}}` that closes an expression: outside of quotes and of inner braces."""
+    """Where the `}}` stands that closes the expression: not in quotes, and not of braces opened in it."""
     depth, quote, position = 0, "", begin
     while position < len(text):
         character = text[position]

@@ -1,4 +1,4 @@
-"""The truth and the types of values in JMESPath."""
+"""Truth and types of values as JMESPath has them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TYPE_NAMES: Final[dict[type, str]] = {
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a JSON value's type in JMESPath."""
+    """Return what JMESPath calls the type of a JSON value."""
     return _TYPE_NAMES.get(type(value), "unknown")
 
 
 def is_true(value: Any) -> bool:
-    """Return whether a value is true: all are except null, false, `''`, `[]` and `{}`; 0 is true."""
+    """Not null, false, `''`, `[]` or `{}`; 0 is true."""
     return bool(value) or (value == 0 and value is not False)

@@ -1,4 +1,4 @@
-"""What may stand in front of a body without being any of it."""
+"""Bytes that may precede a body: a byte order mark and white space."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ BOM: Final = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 
 BLANK: Final = BOM + b" \t\r\n"
-"""The bytes of it, and of white space."""
+"""The bytes of the byte order mark and of white space, for `bytes.strip`."""

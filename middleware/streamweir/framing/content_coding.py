@@ -19,23 +19,23 @@ PIECE: Final = 256 << 10
 """The most decoded bytes of one piece: a few bytes can unpack to a thousand times as many."""
 
 INFLATE_INPUT: Final = 16 << 10
-"""So many bytes at once are unpacked: what stands behind the end of a member is copied for the next one."""
+"""The most coded bytes per call of zlib, which copies all bytes behind the end of a gzip member."""
 
 MAX_EMPTY_MEMBERS: Final = 1000
-"""A row of more gzip members without any data is no body: 20 bytes each cost as much as a page of text."""
+"""The most empty gzip members in a row. Each has 20 bytes and costs as much time as a page of text."""
 
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 _RAW_DEFLATE: Final = -zlib.MAX_WBITS
 
 
 class CodedBodyError(ProtocolError):
-    """A body is not in the coding that its headers say, or in one that is not known."""
+    """A body is not in the coding that its headers name, or the coding is unknown."""
 
     code = "UPSTREAM_INVALID_RESPONSE"
 
     @property
     def info(self) -> ErrorInfo:
-        """What a client may be told."""
+        """The failure, for the client."""
         return error_info(self.code)
 
 
@@ -71,7 +71,7 @@ class Inflate:
     def __init__(self, *, raw_fallback: bool) -> None:
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._header: bytes | None = b"" if raw_fallback else None
-        """What has come of a header that may yet turn out to be none: zlib's has two bytes."""
+        """The first byte of what may be a zlib header, which has two."""
         self._begun = False
         self._empty_members = 0
 
@@ -154,10 +154,10 @@ class Brotli:
 
 
 def body_decoder(content_encoding: str) -> BodyDecoder | None:
-    """Return the decoder for a Content-Encoding header; None where nothing is to be done.
+    """Return the decoder for a Content-Encoding header; None if the body is not coded.
 
     Raises:
-        CodedBodyError: a coding that is not known, or several.
+        CodedBodyError: the coding is unknown, or there are several.
     """
     match content_encoding.strip().lower():
         case "" | "identity":
@@ -172,7 +172,7 @@ def body_decoder(content_encoding: str) -> BodyDecoder | None:
 
 
 def unreadable_coding(codings: Iterable[str]) -> str:
-    """Return what to do about a body whose coding is not known, or not the one that its headers name."""
+    """Return a hint for the operator about a body whose coding cannot be undone."""
     named = ", ".join(coding for coding in codings if coding.isalnum())[:40]
     return f"the body's coding cannot be read ({named}): ask the upstream for identity, gzip or deflate"
 

@@ -1,4 +1,4 @@
-"""Bytes that end lines, or that none may hold, as numbers: so they are found in a read ten times as fast."""
+"""Line ends and NUL as numbers: `LF in data` is ten times as fast with a number as with bytes."""
 
 from __future__ import annotations
 

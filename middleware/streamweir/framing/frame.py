@@ -1,4 +1,4 @@
-"""The unit between framing and dialects: one event's bytes, before anybody has understood them."""
+"""The unit between framing and dialects: the bytes of one message, before a decoder reads them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Frame", "FrameParser"]
 
 
 class Frame(msgspec.Struct, eq=False, gc=False):
-    """One event on the wire. Nothing that it holds leads back to it.
+    """One message on the wire. It holds no reference to itself, so it needs no garbage collection.
 
     Attributes:
         data: the payload, without framing; several `data:` lines are joined by LF. Empty for an SSE block
-            that has nothing but an event name. An encoder may give text.
+            that only has an event name. An encoder may set text instead of bytes.
         event: the SSE event name, or None.
         id: the SSE id in force, or None.
         raw: all bytes of the frame as they arrived, with its field names and line ends; None where the parser
@@ -28,7 +28,7 @@ class Frame(msgspec.Struct, eq=False, gc=False):
         is_unreadable: set by the reader: the dialect could not read the frame, or only half of it arrived.
         unterminated: the body ended before the frame did, so it may be half a frame.
         bare: a JSON text of its own (an NDJSON line, a whole document), not an SSE block.
-        invalid_text: `json()` or `text` had to repair bytes that are no UTF-8, or lone surrogates.
+        invalid_text: set by `json()` and `text` if they repaired bytes that are no UTF-8, or lone surrogates.
     """
 
     data: bytes
@@ -43,7 +43,7 @@ class Frame(msgspec.Struct, eq=False, gc=False):
     _value: Any = msgspec.UNSET
 
     def json(self) -> Any:
-        """Return the JSON value of `data`; the same object each time: do not change it.
+        """Return the JSON value of `data`. Every call returns the same object, which must not be changed.
 
         Raises:
             MalformedEvent: `data` is no JSON.
@@ -64,7 +64,7 @@ class Frame(msgspec.Struct, eq=False, gc=False):
         return True
 
     def forget_value(self) -> None:
-        """Let the value go: it takes up to thirty times the memory of `data`. `json()` reads it anew."""
+        """Drop the cached JSON value, which takes up to thirty times the memory of `data`."""
         self._value = msgspec.UNSET
 
     @property
@@ -79,16 +79,16 @@ class Frame(msgspec.Struct, eq=False, gc=False):
 
 
 class FrameParser(Protocol):
-    """Bytes in, frames out; incremental and bounded."""
+    """Cuts the bytes of a body into frames; incremental and bounded."""
 
     @property
     def recognised(self) -> bool:
-        """Something of this framing has been seen, if only a comment."""
+        """The body has begun like this framing, if only with a comment."""
         ...
 
     @property
     def cut_off(self) -> bool:
-        """After `finish`: the body ended within a line that is no frame, as `event: mess`."""
+        """After `finish`: the body ended within a line that makes no frame, such as `event: mess`."""
         ...
 
     def feed(self, data: bytes) -> Iterable[Frame]:
@@ -96,7 +96,7 @@ class FrameParser(Protocol):
 
         Raises:
             LimitExceeded: while they are taken: a frame is larger than allowed, after all before it.
-            NotTheDialect: the body is no such framing at all.
+            NotTheDialect: the body is not in this framing.
         """
         ...
 

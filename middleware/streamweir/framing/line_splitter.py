@@ -1,6 +1,6 @@
-"""Lines of a body, wherever the network has cut it.
+"""The lines of a body that arrives in pieces.
 
-A line ends at LF, CRLF or CR, never at what only Python takes for a line end.
+A line ends at LF, CRLF or CR. Other characters at which `str.splitlines` cuts do not end a line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a server writes the lines of its frames, where the framing leaves it the choice."""
+"""The parts of a frame that a framing leaves to the server: line ends, a space behind the colon."""
 
 from __future__ import annotations
 

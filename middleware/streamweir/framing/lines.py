@@ -1,4 +1,4 @@
-"""Plain text, a frame per line. Blank lines are none; the last line counts without its end."""
+"""Plain text with one frame per line. Blank lines are no frames; the last line needs no line end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LinesParser"]
 
 
 class LinesParser:
-    """Splits bytes into one frame per line, wherever the network has cut them.
+    """Splits the bytes of a body into one frame per line.
 
     Args:
         limit: the most bytes that one line may have.

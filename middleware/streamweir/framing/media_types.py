@@ -1,4 +1,4 @@
-"""The framings in which a stream is written, and their content types."""
+"""The framings in which a stream can be written, and their content types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal
 __all__ = ["MEDIA_TYPES", "FramingChoice"]
 
 FramingChoice = Literal["sse", "ndjson", "lines", "json"]
-"""`json` is one object in place of a stream: the folded result."""
+"""`json` is the folded result: one object instead of a stream."""
 
 MEDIA_TYPES: Final[dict[str, str]] = {
     "sse": "text/event-stream; charset=utf-8",

@@ -1,10 +1,10 @@
-"""Newline-delimited JSON, both ways, and a JSON document in its place.
+"""Newline-delimited JSON, read and written, and a JSON document instead of it.
 
 Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot
 hold inside a string.
-Leniency: `data:` in front of a line is skipped, so are comments and a `data: [DONE]` behind JSON in its
-line; the last line counts without its line end; a body whose first line is nothing but an opening bracket, or
-two, is one pretty-printed document.
+Leniency: a `data:` before a line, comments, and a `data: [DONE]` behind JSON on its line are skipped. The
+last line needs no line end. A body whose first line is only one or two opening brackets is one pretty-printed
+document.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["DOCUMENT_STARTS", "DocumentParser", "NDJSONParser", "write_ndjson"]
 _DONE_BEHIND: Final = re.compile(rb"\}\s{0,8}data: ?\[DONE\]\Z")
 
 DOCUMENT_STARTS: Final = (b"{", b"[", b"[{")
-"""A first line that is nothing but this begins a pretty-printed document."""
+"""First lines that begin a pretty-printed document."""
 
 
 class DocumentParser:
-    """Takes the whole body as one frame: `application/json`, also over several lines.
+    """Takes the whole body as one frame: `application/json`, on one line or several.
 
     Args:
         limit: the most bytes that the document may have.
@@ -64,7 +64,7 @@ class DocumentParser:
 
 
 class NDJSONParser:
-    """Splits bytes into one frame per line, wherever the network has cut them.
+    """Splits the bytes of a body into one frame per line.
 
     Args:
         limit: the most bytes that one line may have.
@@ -139,13 +139,13 @@ class NDJSONParser:
 
 
 def _without_done(line: bytes) -> bytes:
-    """Return JSON without the `data: [DONE]` that some proxies write behind a whole answer, in its line."""
+    """Return JSON without the `data: [DONE]` that some proxies write behind it on the same line."""
     match = _DONE_BEHIND.search(line)
     return line if match is None else line[: match.start() + 1]
 
 
 def write_ndjson(frame: Frame) -> bytes:
-    """Return `frame` as one line, also if its data has several; nothing for one without data."""
+    """Return `frame` as one line, also if its data has several lines; empty if it has no data."""
     data: Any = frame.data
     if isinstance(data, str):  # own encoders may write JSON text
         data = data.encode()

@@ -1,8 +1,8 @@
-"""JSON objects one behind the other, with or without anything between them, pretty-printed or not.
+"""JSON objects that follow each other with or without line ends between them, pretty-printed or not.
 
-Source: how servers write that send `to_json()` of each event and nothing else (agno's playground).
-Leniency: what is no object is a frame per line; a line end within a string, which JSON cannot have, ends the
-value that it breaks.
+Source: servers that send only `to_json()` of each event (agno's playground).
+Leniency: text outside of objects becomes one frame per line. A line end within a string, which is not allowed
+in JSON, ends the object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BEGIN: Final = re.compile(rb"[^ \t\r\n\xef\xbb\xbf]")
 
 
 class ObjectsParser:
-    """Splits bytes into one frame per object, as soon as it is closed, wherever the network has cut them.
+    """Splits the bytes of a body into one frame per object, which is returned as soon as it is closed.
 
     Args:
         limit: the most bytes that one object may have.
@@ -41,18 +41,18 @@ class ObjectsParser:
         """The bytes of `_value` as they arrived; empty unless `keeps_raw`."""
         self._limit = limit
         self._value = bytearray()
-        """What has come of the object that is open."""
+        """The bytes of the object that is open."""
         self._depth = 0
         self._is_text = False
-        """Amid a string of the object."""
+        """The end of `_value` is within a string."""
         self._is_line = False
-        """What has come is no object, but a line."""
+        """`_value` is a line, not an object."""
         self._at = 0
-        """So much of it has been looked at."""
+        """The number of bytes of `_value` that have been scanned."""
 
     @property
     def is_at_boundary(self) -> bool:
-        """Unknown: what is between two frames belongs to neither."""
+        """Always False: blank bytes between two objects are not told from the next object."""
         return False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -74,7 +74,7 @@ class ObjectsParser:
         if not self._depth and not self._is_line:
             if self.keeps_raw and begin < len(self._raw):
                 yield Frame(b"", raw=bytes(self._raw[begin:]), is_gap=True)
-            begin = len(self._value)  # nothing but blanks is left
+            begin = len(self._value)  # only blank bytes are left
         del self._value[:begin]
         del self._raw[:begin]
         self._at -= begin
@@ -82,7 +82,7 @@ class ObjectsParser:
             self._refuse()
 
     def finish(self) -> Iterator[Frame]:
-        """Yield what the end of the body completes, an object that is open included."""
+        """Yield the last frame at the end of the body, also if its object is not closed."""
         frame = self._frame(0, len(self._value))
         self._value.clear()
         self._raw.clear()
@@ -110,13 +110,13 @@ class ObjectsParser:
         raise LimitExceeded("a JSON object is larger than allowed")
 
     def _end(self, begin: int) -> int | None:
-        """Where the value ends that begins behind `begin`; None: that has not come."""
+        """Return where the value behind `begin` ends; None if its end has not arrived."""
         if not self._depth and not self._is_line:
             self._open(max(begin, self._at))
         return self._end_of_line() if self._is_line else self._end_of_object()
 
     def _open(self, begin: int) -> None:
-        """Begin with the next value, if it has come."""
+        """Begin the next value, if its first byte has arrived."""
         found = _BEGIN.search(self._value, begin)
         self._at = len(self._value) if found is None else found.end()
         if found is not None:
@@ -147,5 +147,5 @@ class ObjectsParser:
         found = (_INSIDE if self._is_text else _OUTSIDE).search(self._value, self._at)
         if found is None:
             escapes = self._is_text and self._value.endswith(b"\\", self._at)
-            self._at = len(self._value) - escapes  # what it stands before has not come
+            self._at = len(self._value) - escapes  # the escaped character has not arrived
         return found

@@ -1,4 +1,4 @@
-"""A frame with other data: all else in it (names, ids, comments, line ends) stays as it was."""
+"""Replaces the data of a frame and keeps its names, ids, comments and line ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["with_data"]
 
 _LINE_ENDS: Final = b"\r\n"
 _NOT_DATA: Final = re.compile(rb"[ \t]*+$|:|[A-Za-z_-]++(?::|$)")
-"""A line of SSE, behind one of data, that is not part of it: blank, a comment, a field."""
+"""Matches lines behind a data line that do not continue it: blank lines, comments, fields."""
 
 
 def with_data(raw: bytes, data: bytes, framing: LineFraming) -> bytes:

@@ -1,4 +1,4 @@
-"""Which framing is this? Decided by the first byte that says something, never by holding events back."""
+"""Finds out the framing of a body by its first bytes, without holding events back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _PLAIN: Final = frozenset({"lines", "text"})
 
 _LONGEST_BLANK: Final = 64 << 10
-"""Of a body that begins with more blank bytes than this, the parser keeps no raw bytes."""
+"""If a body begins with more blank bytes than this, the parser does not keep raw bytes."""
 
 _NAMES: Final[Mapping[type, str]] = {
     SSEParser: "sse",
@@ -37,22 +37,22 @@ _Parser = SSEParser | NDJSONParser | ObjectsParser | LinesParser | TextBodyParse
 
 
 class SniffingParser:
-    """Reads SSE and NDJSON alike: many backends speak the other one than they are said to.
+    """Reads a body in SSE or in NDJSON, whichever it is: many backends send the other one than expected.
 
     Args:
         limit: the most bytes that one event may have.
-        expected: what to assume where the first bytes leave it open. For `lines` and `text` they are not
-            asked: plain text may begin with anything.
+        expected: the framing to assume if the first bytes do not decide it. With `lines` and `text` the first
+            bytes are not looked at, because plain text may begin with anything.
         in_a_row: JSON objects may follow each other without line ends between them.
         raw_in: the framings in which the frames have their `raw` bytes, and gaps are returned.
 
     Attributes:
-        chosen: the parser of the framing, once that is decided; it may be fed directly.
-        raw_in: as given; not to be changed once `chosen` is set.
+        chosen: the parser of the framing, once the framing is known; it may be fed directly.
+        raw_in: the argument. It must not be changed once `chosen` is set.
     """
 
     _blank = b""
-    """The blank bytes before the body, where the parser may have to keep the raw bytes."""
+    """The blank bytes before the body, if raw bytes may have to be kept."""
 
     def __init__(
         self, limit: int, expected: str = "sse", in_a_row: bool = False, raw_in: Collection[str] = ()
@@ -70,7 +70,7 @@ class SniffingParser:
 
     @property
     def recognised(self) -> bool:
-        """Something of the framing has been seen, if only a comment."""
+        """The body has begun like its framing, if only with a comment."""
         return self.chosen is not None and self.chosen.recognised
 
     @property
@@ -82,7 +82,7 @@ class SniffingParser:
 
     @property
     def cut_off(self) -> bool:
-        """After `finish`: the body ended within a line that is no frame."""
+        """After `finish`: the body ended within a line that makes no frame."""
         return self.chosen is not None and self.chosen.cut_off
 
     @property
@@ -131,17 +131,8 @@ class SniffingParser:
         blank, self._blank = self._blank, b""
         return chain((Frame(b"", raw=blank, is_gap=True),), self.chosen.feed(head))
 
-    def whole_frame(self, data: bytes) -> Frame | None:
-        """Return the frame that `data` is if it starts at a boundary; None if it is not exactly one."""
-        chosen = self.chosen
-        if not isinstance(chosen, SSEParser | NDJSONParser | LinesParser) or len(data) > self._limit:
-            return None
-        alone = type(chosen)(self._limit)
-        frames = [*alone.feed(data)]
-        return frames[0] if len(frames) == 1 and alone.is_at_boundary else None
-
     def decide(self, head: bytes) -> str | None:
-        """Return the framing of a body that begins with `head`, which is not read; None if it is unknown."""
+        """Return the framing of a body that begins with `head`, without reading it; None if it is unknown."""
         if self.chosen is None:
             self.chosen = self._choose(head.lstrip(BLANK))
         return self.framing
@@ -156,7 +147,7 @@ class SniffingParser:
         yield from self.chosen.finish()
 
     def _keep_blank(self, data: bytes) -> None:
-        """Keep the blank bytes at the beginning of the body, which are not read."""
+        """Keep the blank bytes at the beginning of the body for the first gap."""
         if not self._head:
             self._blank += data[: len(data) - len(data.lstrip(BLANK))]
         if len(self._blank) > _LONGEST_BLANK:
@@ -183,6 +174,6 @@ def _begins_field(start: bytes) -> bool:
 
 
 def _refused() -> Iterator[Frame]:
-    """Raise when the first frame is asked for, as every parser does."""
+    """Raise when the first frame is taken, like every parser."""
     yield from ()
     raise NotTheDialect("the body is markup")

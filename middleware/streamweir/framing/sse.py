@@ -1,10 +1,11 @@
-"""Server-sent events, read.
+"""Reads server-sent events.
 
-Source: WHATWG HTML, section 9.2.6 (interpreting an event stream). Intended differences: a block that has only
-an event name is a frame without data (legacy servers end a stream with a bare `event: done`), the last block
-counts without its blank line, a line that is a bare JSON object is a frame (legacy servers print one where
-`data:` belongs), and lines behind `data: {` that are no fields are its data (others print JSON over several
-lines behind one `data:`).
+Source: WHATWG HTML, section 9.2.6 (interpreting an event stream). Intended differences:
+
+- A block that has only an event name is a frame without data: legacy servers end a stream with `event: done`.
+- The last block needs no blank line behind it.
+- A line that is a JSON object is a frame: legacy servers print one without `data:`.
+- Lines behind `data: {` that are no fields belong to its data: others print JSON over several lines.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from streamweir.ids import MAX_ID_CHARACTERS, short_id
 __all__ = ["SSEParser"]
 
 _MOST_LINES = 1024
-"""A line takes as much memory as thirty letters, so that so many become one."""
+"""So many lines of one event are joined, because each object takes as much memory as thirty letters."""
 _BLANK_LINE = b"\n\n"
 _FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
 
 
 class SSEParser:
-    """Splits bytes into frames by the WHATWG rules, wherever the network has cut them.
+    """Splits the bytes of a body into frames.
 
     Args:
         limit: the most bytes that one event may have.
@@ -40,16 +41,16 @@ class SSEParser:
         self.cut_off = False
         self.keeps_raw = keeps_raw
         self._raw = bytearray()
-        """With `keeps_raw`, the whole lines that have arrived of the next frame or gap."""
+        """The whole lines of the next frame or gap that have arrived; empty unless `keeps_raw`."""
         self._limit = limit
         self._head: bytes | None = b""
         self._after_cr = False
         self._is_open = True
-        """Something of an event, or of the head of the body, may have come; asked for each read."""
+        """A part of an event, or of a byte order mark, may have arrived."""
         self._line = bytearray()
         self._data: list[bytes] = []
         self._blocks: list[bytes] = []
-        """Lines before those of `_data`, so many as one."""
+        """Earlier lines of the event, joined `_MOST_LINES` at a time; `_data` has the later ones."""
         self._data_size = 0
         self._event: str | None = None
         self._id: str | None = None
@@ -66,7 +67,7 @@ class SSEParser:
             LimitExceeded: while they are taken: an event is larger than the limit, after all before it.
         """
         if self._head is not None and data and not self._head and data[0] != BOM[0]:
-            self._head = None  # there is none to skip
+            self._head = None  # no byte order mark
             self._is_open = False
         if self.keeps_raw:
             return self._feed_raw(data)
@@ -149,7 +150,7 @@ class SSEParser:
         )
 
     def _whole_blocks(self, blocks: bytes) -> Iterable[Frame]:
-        """Read blocks with a blank line between them; one by one unless they all begin alike."""
+        """Read whole blocks with a blank line between them, at once if they all begin with the same bytes."""
         if len(blocks) > self._limit:
             return self._each_block(blocks)
         if _BLANK_LINE not in blocks:
@@ -165,7 +166,7 @@ class SSEParser:
         return [Frame(line, name, self._id) for line in lines]
 
     def _numbered_blocks(self, blocks: bytes) -> Iterable[Frame]:
-        """Read blocks that are an id and one line of data each; one by one unless all are."""
+        """Read whole blocks, at once if each is an id and one line of data."""
         pairs = _NUMBERED.findall(blocks + b"\n\n")
         lengths = sum([len(number) + len(line) for number, line in pairs])
         if lengths + len(pairs) * len(b"id: \ndata: \n\n") != len(blocks) + 2:  # something stands between
@@ -183,9 +184,9 @@ class SSEParser:
                 yield from self._feed_lines(block + b"\n\n")
 
     def _whole_block(self, block: bytes) -> Frame | None:
-        """Return the frame of a block of one line of data, with an id or an event name before it, if any.
+        """Return the frame of a block that is one line of data, with or without an id or a name before it.
 
-        None for any other block, of which no note was taken.
+        None, and no state has changed, for any other block.
         """
         names, line_end, line = block.rpartition(b"\n")
         if line.startswith(b"data: "):
@@ -259,7 +260,7 @@ class SSEParser:
         return head.removeprefix(BOM)
 
     def _unify_line_ends(self, data: bytes) -> bytes:
-        """CR and CRLF become LF; a CRLF cut in two by the network is still one line end."""
+        """Replace CR and CRLF by LF; a CRLF that arrives in two reads is one line end."""
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
             self._after_cr = False
@@ -310,7 +311,7 @@ class SSEParser:
 
     @property
     def _is_printed_json(self) -> bool:
-        """The data begins with a line that is an opening bracket, which is pretty-printed JSON."""
+        """The data is pretty-printed JSON: its first line is an opening bracket."""
         first = (self._blocks or self._data or [b""])[0]
         return first.startswith((b"{\n", b"[\n")) or first.rstrip() in (b"{", b"[")
 
@@ -338,9 +339,10 @@ class SSEParser:
 
 
 def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
-    """Return the event name and the data of blocks that all have that name, or none, and one line of data.
+    """Return the common event name (or None) and the data of blocks with one line of data each.
 
-    Split at what stands between two lines of data; that nothing else is in them is shown by their line ends.
+    The blocks are split at the bytes between two lines of data. The number of line ends proves that they hold
+    no other lines. None if they do, or if their names differ.
     """
     names = b""
     if not blocks.startswith(b"data:"):
@@ -358,6 +360,6 @@ def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
 
 
 def _name(value: bytes) -> str | None:
-    """The name of an event, or its id; None for none."""
+    """Return the name or the id of an event as text; None if it is empty."""
     name = value.decode("utf-8", "replace")
     return (name if len(name) <= MAX_ID_CHARACTERS else short_id(name)) or None

@@ -1,4 +1,4 @@
-"""Server-sent events, written.
+"""Writes server-sent events.
 
 Source: WHATWG HTML, section 9.2.6 (interpreting an event stream).
 """
@@ -19,13 +19,13 @@ LONE_COMMENT: Final = b": ping\n"
 
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
-    """Return `frame` as one SSE block with LF line ends; `prefix` is `data:` where clients know no space."""
+    """Return `frame` as one SSE block with LF line ends, with `prefix` before each line of its data."""
     return sse_writer(prefix)(frame)
 
 
 @lru_cache(maxsize=16)
 def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
-    """Return what writes blocks whose data has `prefix` in front of it; it knows of no stream."""
+    """Return a function that writes frames as SSE blocks with `prefix` before each line of data."""
 
     def write(frame: Frame) -> bytes:
         data: Any = frame.data
@@ -35,7 +35,7 @@ def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
         if LF in data:
             data = data.replace(b"\n", b"\n" + prefix)
         if frame.event is not None:
-            if not data:  # a name says it all
+            if not data:  # the name alone
                 return _named(frame.event, frame.id)
             start = b"event: %b\n%b" % (frame.event.encode(), prefix)
         if frame.id is not None:
@@ -46,6 +46,6 @@ def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
 
 
 def _named(event: str, frame_id: str | None) -> bytes:
-    """A block that has no data: nothing but its name, and perhaps an id."""
+    """Return a block without data: a name, and an id if there is one."""
     start = b"" if frame_id is None else b"id: %b\n" % frame_id.encode()
     return b"%bevent: %b\n\n" % (start, event.encode())

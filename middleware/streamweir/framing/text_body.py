@@ -1,4 +1,4 @@
-"""A body that is one text: a frame per piece, as it arrives, with whole characters."""
+"""A body that is one text: one frame per read, cut between characters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from streamweir.framing.frame import Frame
 __all__ = ["TextBodyParser"]
 
 _LENGTHS: Final = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
-"""The first byte of a character says how many there are."""
+"""The lowest first byte of characters of each length, with the length."""
 
 
 class TextBodyParser:
-    """Passes text on in the pieces in which it arrives; a character cut in two waits for its rest.
+    """Returns each read of a text as a frame; a character that is cut in two waits for its rest.
 
     Args:
         limit: the most bytes that one frame may have; a larger piece becomes several.
@@ -32,11 +32,11 @@ class TextBodyParser:
 
     @property
     def is_at_boundary(self) -> bool:
-        """Unknown: what is between two frames belongs to neither."""
+        """Always False: the frames of a text have no boundaries that it could be read by."""
         return False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield what is whole of `data`."""
+        """Yield the whole characters of `data`."""
         data = self._rest + data
         if not self.recognised:
             if len(data) < len(BOM) and BOM.startswith(data):
@@ -54,7 +54,7 @@ class TextBodyParser:
             yield self._piece(data[begin:end])
 
     def finish(self) -> Iterator[Frame]:
-        """Yield the beginning of a character that the body ended in."""
+        """Yield the bytes of a character that the body ended within."""
         rest, self._rest = self._rest, b""
         if rest and (self.recognised or not BOM.startswith(rest)):
             self.cut_off = True
@@ -68,10 +68,10 @@ class TextBodyParser:
 
 
 def _whole(data: bytes) -> int:
-    """How much of `data` ends with a whole character, or with something that is none."""
+    """Return the length of `data` without a character at its end that is cut off."""
     for back in range(1, min(3, len(data)) + 1):
         byte = data[-back]
-        if byte & 0xC0 == 0x80:  # not the first of its character
+        if byte & 0xC0 == 0x80:  # not the first byte of a character
             continue
         length = next((count for first, count in _LENGTHS if byte >= first), 1)
         return len(data) - back if length > back else len(data)

@@ -12,7 +12,7 @@ from streamweir.errors import ErrorInfo
 __all__ = ["NO_RETRY", "folded_response"]
 
 NO_RETRY: Final = (b"x-should-retry", b"false")
-"""The header by which the clients of OpenAI and Anthropic decide not to retry, at any status."""
+"""The header by which the clients of OpenAI and Anthropic decide not to retry, whatever the status."""
 
 
 def folded_response(

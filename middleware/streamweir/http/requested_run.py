@@ -141,7 +141,7 @@ def requested_names(scope: Scope, body: bytes, protocol: Dialect) -> dict[str, s
 
 
 def about_request(scope: Scope, *, body: str, handle: str, retention: Retention, **facts: Any) -> About:
-    """Return the facts that the run of a request is claimed with.
+    """Return the facts to claim the run of a request with.
 
     Args:
         scope: of the request.

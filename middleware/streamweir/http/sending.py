@@ -1,4 +1,4 @@
-"""The types of ASGI, and responses that are sent as a whole. Source: the ASGI HTTP specification 2.5."""
+"""ASGI in types, and whole responses without a framework. Source: the ASGI HTTP specification 2.5."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _EVENT_STREAM: Final = frozenset({"text/event-stream"})
 
 
 def asks_for_stream(request: Mapping[str, Any], accept: str) -> bool | None:
-    """Return whether a request asks for a stream; None if its protocol decides that in another way.
+    """Return whether a request asks for a stream; None where it is none of these protocols.
 
     Args:
         request: the object that its body is.
@@ -32,5 +32,5 @@ def asks_for_stream(request: Mapping[str, Any], accept: str) -> bool | None:
 
 
 def wants_no_stream(request: Mapping[str, Any]) -> bool:
-    """Return whether a request of any protocol asks for an answer without a stream."""
+    """Return whether a request says that it wants no stream, whatever its protocol."""
     return request.get("stream") is False

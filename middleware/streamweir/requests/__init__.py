@@ -1,4 +1,4 @@
-"""Requests: bodies of clients are read to one canonical form, which is written for upstreams.
+"""Requests: what clients send, read to one canonical form, and written as upstreams expect it.
 
 Source: the request contract.
 """

@@ -1,4 +1,4 @@
-"""Turns answers into messages, for upstreams whose tools the client runs.
+"""Answers to calls of the client's tools, as messages: for upstreams whose tools the client runs.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -20,9 +20,9 @@ _APPROVED: Final = "approved"
 
 
 def answered_calls(outgoing: Outgoing) -> Sequence[Message]:
-    """Return the messages of a request, followed by one result for each of its answers.
+    """Return the messages, and behind them the results that the request's answers are.
 
-    Calls of answers that no message contains are added in an assistant message before the results.
+    A call that no message asks for is put before its result.
     """
     if not outgoing.answers:
         return outgoing.messages

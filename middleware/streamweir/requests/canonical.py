@@ -1,6 +1,6 @@
-"""The types of the canonical request, which every reader returns and every writer takes.
+"""The canonical request: what every reader makes and every writer takes.
 
-A field without a value is absent; there are no nulls. Source: the request contract, section 2.
+Absent is absent: there are no nulls. Source: the request contract, section 2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final = ("system", "user", "assistant", "tool")
 
 FILE_TYPES: Final = ("image", "audio", "video", "file")
-"""The types of parts that are files."""
+"""The types of parts beside `text`."""
 
 PARAMETERS: Final = (
     *("temperature", "top_p", "max_tokens", "stop"),
@@ -40,13 +40,13 @@ MODEL_PARAMETERS: Final = (
     *("background", "prompt", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"),
     *("max_tool_calls", "cache_control", "container", "context_management", "mcp_servers", "output_config"),
 )
-"""Other parameters of a model that clients of OpenAI and Anthropic may send. No agent reads them.
+"""What clients of OpenAI and Anthropic may send to a model beside all that; no agent reads it.
 
 Source: OpenAI's chat completions and responses, Anthropic's messages (2026), their request bodies.
 """
 
 LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "context", "response_format")
-"""The fields that a client is warned about if an upstream cannot take them, in the order of the warning."""
+"""What a client learns of where an upstream cannot take it, in this order."""
 
 
 class Part(TypedDict, total=False):
@@ -90,7 +90,7 @@ class Tool(TypedDict, total=False):
 
 
 class Answer(TypedDict, total=False):
-    """The answer to an interaction; `resume` is a copy of the interaction's `resume`."""
+    """The answer to an interaction; `resume` is what the interaction's own `resume` held."""
 
     interaction_id: Required[str]
     action: Required[Literal["submit", "cancel", "approve", "reject"]]
@@ -121,4 +121,4 @@ class Request(TypedDict, total=False):
 
 
 FIELDS: Final = tuple(Request.__annotations__)
-"""The names of the fields, in the order in which they are written."""
+"""Their names, in the order in which they are written."""

@@ -1,4 +1,4 @@
-"""Reads the canonical fields: the bodies of clients of the standard protocol consist of them.
+"""Reads the canonical fields themselves: what the standard protocol's clients send, flat.
 
 Source: the request contract, sections 2 and 3 (`standard`, `legacy`).
 """
@@ -33,13 +33,13 @@ _CHOICES: Final = ("auto", "none", "required")
 def read_fields(
     fields: Fields, *, messages: Sequence[str] = (), threads: Sequence[str] = (), inputs: Sequence[str] = ()
 ) -> Request:
-    """Return the request in a body with canonical fields.
+    """Return the request that canonical fields make.
 
     Args:
         fields: the body.
-        messages: other names of `message`; the first one that holds a text is used.
-        threads: other names of `thread_id`.
-        inputs: other names of `inputs`.
+        messages: what `message` is also called; the first that is a text.
+        threads: what `thread_id` is also called.
+        inputs: what `inputs` are also called.
     """
     found = read_messages(fields)
     add_message(found, fields.text("message") or _first_text(fields, messages))
@@ -65,20 +65,20 @@ def read_fields(
 
 
 def made_request(**fields: Any) -> Request:
-    """Return a request with these fields, without those that are None or empty."""
+    """Return a request of what there is: what is None or empty is left out."""
     found = {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
     return cast("Request", found)
 
 
 def add_message(messages: list[Message], text: str | None) -> None:
-    """Add a message of the user, unless the user's last message has the same text."""
+    """Add the user's text, unless it is what the user has said last anyway."""
     if not text or (messages and _asked_last(messages) == text):
         return
     messages.append(made_message("user", text))
 
 
 def add_files(messages: list[Message], parts: Sequence[Part]) -> None:
-    """Add files to the user's last message, or as a new message if there is none."""
+    """Add files to the user's last message, or as one of their own."""
     if not parts:
         return
     at = last_user_index(messages)
@@ -114,7 +114,7 @@ def read_files(fields: Fields, name: str) -> Iterator[Part]:
 
 
 def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
-    """Return the tools of a list, which are canonical or OpenAI's functions."""
+    """Return the tools of a list: canonical ones, and OpenAI's functions."""
     found: list[Tool] = []
     for item in fields.objects(name):
         tool = item.within("function") if "function" in item else item
@@ -128,7 +128,7 @@ def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
 
 
 def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
-    """Return the tool choice, which is canonical or in OpenAI's form."""
+    """Return which tool is to be called: canonical, or as OpenAI has it."""
     value = fields.get("tool_choice")
     if value is None or (isinstance(value, str) and value in _CHOICES):
         return value
@@ -139,9 +139,9 @@ def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
 
 
 def read_added_answers(fields: Fields) -> list[Answer]:
-    """Return the answers in `resume`, a field that clients add to protocols without answers.
+    """Return the answers that stand in the body of a protocol that has none itself.
 
-    If `resume` is no list, it is an unknown field like any other.
+    Anything else of that name is a field that nobody knows.
     """
     return read_answers(fields) if isinstance(fields.value.get("resume"), list) else []
 
@@ -161,7 +161,7 @@ def read_answers(fields: Fields) -> list[Answer]:
 
 
 def read_parameters(fields: Fields) -> dict[str, Any]:
-    """Return the sampling parameters of an object. All are numbers, except for `stop`, a list of texts."""
+    """Return the sampling parameters of an object: numbers, and `stop` as a list."""
     found: dict[str, Any] = {
         name: fields.number(name) for name in PARAMETERS if name != "stop" and name in fields
     }
@@ -171,7 +171,7 @@ def read_parameters(fields: Fields) -> dict[str, Any]:
 
 
 def _asked_last(messages: Sequence[Message]) -> str | None:
-    """Return the user's last text, if only tool calls and their results follow it; else None."""
+    """The user's last text, if nothing but calls of tools and their results follows it."""
     for message in reversed(messages):
         if message["role"] == "user":
             return text_of_message(message)

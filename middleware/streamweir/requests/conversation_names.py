@@ -1,4 +1,4 @@
-"""Finds the ids of the conversation in a client's request, which need not be valid otherwise.
+"""What a client's request calls the conversation that it belongs to, whatever becomes of the rest of it.
 
 Source: the request contract, section 3; the contract of resumable streams, section 3 (`find`).
 """
@@ -16,11 +16,11 @@ __all__ = ["conversation_names"]
 
 
 def conversation_names(body: Mapping[str, Any], reader: RequestReader | None) -> dict[str, str]:
-    """Return the ids in a request, by `thread_id` and `session_id`; an id that is missing is left out.
+    """Return by `thread_id` and `session_id` what a request names; nothing for what it names none.
 
     Args:
-        body: the body of the request, or the object that its query stands for.
-        reader: the reader of the client's protocol; None if the protocol has no reader.
+        body: of the request, or what its query says in the place of one.
+        reader: of the client's protocol; None: it has none.
     """
     named = {kind: body.get(kind) for kind in ("thread_id", "session_id")}
     named["thread_id"] = named["thread_id"] or _thread(body, reader)

@@ -1,6 +1,6 @@
-"""Decides whether a text approves or refuses, for answers that come as text in a chat.
+"""Whether a person who was asked for approval has given it, where the answer is text: in a chat.
 
-Only a clear yes approves. A text that is neither a clear yes nor a clear no is sent on as text.
+Nothing runs without a clear yes. What is neither yes nor no goes on as the text that it is.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -18,7 +18,7 @@ CONFIRMATION: Final = "adk_request_confirmation"
 """The call by which Google's ADK asks whether another one may run."""
 
 _LONGEST: Final = 1000
-"""The most characters of a text that can be a yes or a no."""
+"""What is longer is more than a yes or a no."""
 
 _YES: Final = frozenset(
     {
@@ -35,13 +35,13 @@ _NO: Final = frozenset(
     }
 )
 _LIMITS: Final = _NO | {"not", "but", "except", "unless", "wait", "only", "first", "if", "before", "instead"}
-"""Words that restrict a yes if they follow it."""
+"""Words behind a yes that take something of it back."""
 
 _WORD: Final = re.compile(r"[\w'’]+")
 
 
 def decision_in(text: str) -> bool | None:
-    """Return True if a text approves, False if it refuses, None if neither is clear."""
+    """Return whether a text approves or refuses; None: neither is clear."""
     words = [word.replace("’", "'") for word in _WORD.findall(text[: _LONGEST + 1].casefold())]
     if not words or len(text) > _LONGEST:
         return None
@@ -51,12 +51,12 @@ def decision_in(text: str) -> bool | None:
 
 
 def refuses(answer: Answer) -> bool:
-    """Return whether an answer rejects or cancels an interaction."""
+    """Does an answer say no, or call off what was asked?"""
     return answer["action"] in ("cancel", "reject")
 
 
 def confirms(answer: Answer) -> bool:
-    """Return whether an answer approves. A text approves only if it is a clear yes."""
+    """Does an answer to a question for approval give it? A text does only if it is a clear yes."""
     if answer["action"] != "submit":
         return answer["action"] == "approve"
     match answer.get("value"):

@@ -1,4 +1,4 @@
-"""The error for a client's request that cannot be read, or that the upstream's dialect cannot take.
+"""A client's request that cannot be read, or that the upstream's dialect cannot take.
 
 Source: the request contract, section 3 (refused before any upstream is asked).
 """
@@ -16,17 +16,17 @@ _STATUSES: Final = {"BAD_REQUEST": 400, "UNSUPPORTED_MEDIA_TYPE": 415, "REQUEST_
 
 
 class RequestError(StreamweirError, ValueError):
-    """A request is refused. The text is for the client's developer and never holds a value of the body.
+    """A request is refused; the text is for the client's developer and never holds a value of the body.
 
     Args:
-        problem: the problem, in words that follow the field's name: `must be a text`.
-        field: the path of the field, such as `messages[2].role`; None: the problem is one of the whole body.
-        code: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE` or `REQUEST_TOO_LARGE`.
+        problem: what is wrong, behind the field's name if there is one: `must be a text`.
+        field: what is wrong, as `messages[2].role`.
+        code: of the closed list: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`.
 
     Attributes:
-        status: the HTTP status of the code.
+        status: of HTTP that stands for the code.
         code: as given.
-        field: as given.
+        field: as given; None where it is the whole body.
     """
 
     def __init__(self, problem: str, *, field: str | None = None, code: str = "BAD_REQUEST") -> None:
@@ -40,7 +40,7 @@ class RequestError(StreamweirError, ValueError):
         """Return the same error with the field named as the client's protocol calls it.
 
         Args:
-            names: the client's name of a field, by its canonical name.
+            names: by the name of a canonical field, the client's own.
         """
         if self.field is None or self.field not in names:
             return self

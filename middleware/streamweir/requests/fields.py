@@ -1,6 +1,6 @@
-"""Reads the fields of an object in a client's body. Errors name a field and never show its value.
+"""An object of a client's body, read field by field: what is of a wrong type is named, never shown.
 
-A field that is null counts as absent. Source: the request contract, section 3.
+A null counts as absent. Source: the request contract, section 3.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streamweir.requests.errors import RequestError
 __all__ = ["MAX_ITEMS", "Fields"]
 
 MAX_ITEMS: Final = 10_000
-"""The most messages of a request, and the most parts."""
+"""Messages or parts of one request."""
 
 
 class Fields:
@@ -21,11 +21,11 @@ class Fields:
 
     Attributes:
         value: the object.
-        place: its path, such as `messages[2]`; empty for the body itself.
+        place: where it stands, as `messages[2]`; empty for the body itself.
 
     Args:
         value: the object.
-        place: its path.
+        place: where it stands.
     """
 
     __slots__ = ("_read", "place", "value")
@@ -36,83 +36,83 @@ class Fields:
         self._read: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        """Return whether a field is there and not null."""
+        """Is there something else than null?"""
         return self.value.get(name) is not None
 
     def path(self, name: str) -> str:
-        """Return the path of a field, such as `messages[2].role`."""
+        """Return where a field stands, as `messages[2].role`."""
         return f"{self.place}.{name}" if self.place else name
 
     def error(self, name: str, expected: str) -> RequestError:
-        """Return the error `FIELD must be EXPECTED`."""
+        """Return what is raised for a field: that it must be what is `expected`."""
         return RequestError(f"must be {expected}", field=self.path(name) if name else self.place)
 
     def get(self, name: str) -> Any:
-        """Return the value of a field; None if it is absent."""
+        """Return any value; None where there is none."""
         self._read.add(name)
         return self.value.get(name)
 
     def rest(self) -> dict[str, Any]:
-        """Return the fields that no method has read, without nulls."""
+        """Return what nobody has read, but for nulls."""
         return {
             key: value for key, value in self.value.items() if key not in self._read and value is not None
         }
 
     def leave(self, *names: str) -> None:
-        """Leave fields out of `rest`, although they are not read."""
+        """Take note that fields are not read on purpose: they are not in the rest."""
         self._read.update(names)
 
     def text(self, name: str) -> str | None:
-        """Return a text; None if it is absent."""
+        """Return a text."""
         value = self.get(name)
         if value is None or isinstance(value, str):
             return value
         raise self.error(name, "a text")
 
     def required_text(self, name: str) -> str:
-        """Return a text; raise if it is absent."""
+        """Return a text that must be there."""
         value = self.text(name)
         if value is None:
             raise self.error(name, "a text")
         return value
 
     def word(self, name: str, words: Collection[str]) -> str | None:
-        """Return one of these words; None if the field is absent."""
+        """Return one of the words."""
         value = self.get(name)
         if value is None or (isinstance(value, str) and value in words):
             return value
         raise self.error(name, one_of(words))
 
     def boolean(self, name: str) -> bool | None:
-        """Return a boolean; None if it is absent."""
+        """Return true or false."""
         value = self.get(name)
         if value is None or isinstance(value, bool):
             return value
         raise self.error(name, "true or false")
 
     def number(self, name: str) -> int | float | None:
-        """Return a number; None if it is absent."""
+        """Return a number."""
         value = self.get(name)
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
         raise self.error(name, "a number")
 
     def mapping(self, name: str) -> dict[str, Any] | None:
-        """Return an object unchanged; None if it is absent."""
+        """Return an object as it is."""
         value = self.get(name)
         if value is None or isinstance(value, dict):
             return value
         raise self.error(name, "an object")
 
     def within(self, name: str) -> Fields:
-        """Return the `Fields` of an object, which is empty if it is absent."""
+        """Return an object to be read, an empty one where there is none."""
         return Fields(self.mapping(name) or {}, self.path(name))
 
     def sequence(self, name: str) -> list[Any]:
-        """Return a list, which is empty if it is absent.
+        """Return a list, an empty one where there is none.
 
         Raises:
-            RequestError: the value is no list, or is longer than `MAX_ITEMS`.
+            RequestError: it is none, or longer than `MAX_ITEMS`.
         """
         value = self.get(name)
         if value is None:
@@ -124,7 +124,7 @@ class Fields:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Return a list of texts. A single text stands for a list with one item."""
+        """Return a list of texts; one text is a list of one."""
         if isinstance(value := self.get(name), str):
             return [value]
         for index, item in enumerate(value := self.sequence(name)):
@@ -133,7 +133,7 @@ class Fields:
         return value
 
     def objects(self, name: str) -> Iterator[Fields]:
-        """Yield the `Fields` of each object in a list."""
+        """Yield the objects of a list, to be read."""
         for index, item in enumerate(self.sequence(name)):
             if not isinstance(item, dict):
                 raise self.error(f"{name}[{index}]", "an object")
@@ -141,6 +141,6 @@ class Fields:
 
 
 def one_of(words: Collection[str]) -> str:
-    """Return words as one phrase for a message: `a, b or c`."""
+    """Return the words as they are named in a message: `a, b or c`."""
     *before, last = words
     return f"{', '.join(before)} or {last}" if before else last

@@ -1,4 +1,4 @@
-"""Writes earlier turns as text, for upstreams that take one message and do not know the conversation.
+"""Earlier turns as text, for upstreams that take one message and do not know the conversation.
 
 Source: the request contract, section 5 (history, tools' results).
 """
@@ -14,7 +14,7 @@ from streamweir.requests.messages import last_user_index, text_of_message, tool_
 __all__ = ["MAX_HISTORY_BYTES", "InlineText", "inline_text"]
 
 MAX_HISTORY_BYTES: Final = 64 * 1024
-"""The most bytes of earlier turns. The newest turns are kept."""
+"""What earlier turns take at most, the newest first."""
 
 _BEGIN: Final = "<conversation>\n"
 _END: Final = "</conversation>\n\n"
@@ -22,11 +22,11 @@ _GO_ON: Final = "Continue."
 
 
 class InlineText(NamedTuple):
-    """The text of the message that is sent.
+    """What is sent as the message's text.
 
     Attributes:
-        text: the earlier turns and the user's text.
-        lost: `system` or `history`, if some of them is not in the text.
+        text: with what stands before it.
+        lost: of `system` and `history`, what is not in it.
     """
 
     text: str
@@ -34,16 +34,16 @@ class InlineText(NamedTuple):
 
 
 def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_history: bool) -> InlineText:
-    """Return the user's last text, preceded by the turns that the upstream does not know.
+    """Return the user's last text, behind what the upstream does not know of the conversation.
 
     Args:
         messages: of the conversation.
-        knows_thread: the upstream knows all turns up to the assistant's last message.
-        keeps_history: False: only the results of tools are put before the text.
+        knows_thread: the upstream has it, but for what came since the assistant's last message.
+        keeps_history: False: nothing but the results of tools goes before the text.
     """
     at = last_user_index(messages)
     if tool_results(messages) and (at is None or at < _last_result(messages)):
-        at = None  # the results are sent in place of a question
+        at = None  # the results are what is sent
     text = (_GO_ON if tool_results(messages) else "") if at is None else text_of_message(messages[at])
     has_system = any(message["role"] == "system" for message in messages)
     if knows_thread or not keeps_history:
@@ -69,7 +69,7 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 
 
 def _put_before(lines: Sequence[str], text: str, lost: set[str]) -> InlineText:
-    """Return the text, preceded by as many of the newest lines as fit."""
+    """The newest lines that there is room for, and the text."""
     room = MAX_HISTORY_BYTES - len(_BEGIN) - len(_END)
     kept: list[str] = []
     for line in reversed(lines):

@@ -1,4 +1,4 @@
-"""Files in requests: reads and writes data URLs, and finds the kind of a file by its media type."""
+"""Files in requests: data URLs taken apart and put together, kinds of files by their media type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINARY: Final = "application/octet-stream"
 
 
 def file_kind(media_type: str | None) -> FileKind:
-    """Return the type of part for files of a media type."""
+    """Return the type of the part that holds a file of that media type."""
     return _KINDS.get((media_type or "").partition("/")[0].lower(), "file")
 
 
@@ -33,13 +33,13 @@ def file_part(
     media_type: str | None = None,
     name: str | None = None,
 ) -> Part:
-    """Return the part for a file.
+    """Return the part that holds a file.
 
     Args:
-        kind: the type of the part; None: it follows from the media type.
-        url: of the file; a data URL becomes base64 and a media type.
-        data: its bytes in base64, or a data URL.
-        file_id: its id at the upstream.
+        kind: its type; by the media type if None.
+        url: where it is; a data URL is taken apart.
+        data: its bytes, in base64.
+        file_id: of a file that the upstream has.
         media_type: of the file.
         name: of the file.
     """
@@ -56,7 +56,7 @@ def file_part(
 
 
 def media_type_of(part: Part) -> str:
-    """Return the media type of a part; if it has none, guess it from its type and name."""
+    """Return the part's media type, or the one that its type and name make likely."""
     guessed = mimetypes.guess_type(part.get("name") or part.get("url") or "")[0]
     return part.get("media_type") or guessed or _DEFAULT.get(part["type"], _BINARY)
 
@@ -73,14 +73,14 @@ def described_file(part: Part) -> dict[str, str]:
 
 
 def url_of(part: Mapping[str, Any] | Part) -> str | None:
-    """Return the URL of a part, or a data URL of its bytes; None if the part has only an id."""
+    """Return the part's URL, a data URL if it holds its bytes; None if it is only known by an id."""
     if "url" in part:
         return str(part["url"])
     return data_url(part) if "base64" in part else None  # type: ignore[arg-type]
 
 
 def _taken_apart(url: str) -> tuple[str | None, str]:
-    """Return the media type of a data URL, and its bytes in base64."""
+    """The media type and the bytes, in base64, of a data URL."""
     head, _, body = url[5:].partition(",")
     media_type, *attributes = [item.strip() for item in head.split(";")]
     if any(item.lower() == "base64" for item in attributes):

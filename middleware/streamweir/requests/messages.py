@@ -1,4 +1,4 @@
-"""Reads messages in canonical form and in that of OpenAI's chat, and finds messages for writers.
+"""Messages as the canonical request has them and as OpenAI's chat does: read, and asked about.
 
 Source: the request contract, sections 2 and 3; OpenAI's chat completions (parts, calls).
 """
@@ -37,12 +37,12 @@ _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
 
 
 def read_messages(fields: Fields, name: str = "messages") -> list[Message]:
-    """Return the messages of a list, which are canonical or OpenAI's."""
+    """Return the messages of a list, canonical ones and OpenAI's."""
     return [read_message(item) for item in fields.objects(name)]
 
 
 def read_message(fields: Fields) -> Message:
-    """Return one message, which is canonical or OpenAI's."""
+    """Return one message, a canonical one or one of OpenAI's."""
     role = fields.get("role")
     if not isinstance(role, str) or _ALIASES.get(role, role) not in ROLES:
         raise fields.error("role", one_of(ROLES))
@@ -58,7 +58,7 @@ def read_message(fields: Fields) -> Message:
 
 
 def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str | list[Part] | None:
-    """Return the content of a message: a text, or a list of parts, each of which `read` reads."""
+    """Return what a message says: a text, or the parts that `read` makes of a list."""
     value = fields.get("content")
     if value is None or isinstance(value, str):
         return value
@@ -68,7 +68,7 @@ def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str |
 
 
 def made_message(role: str, content: str | list[Part] | None = None, **others: Any) -> Message:
-    """Return a message without fields that are empty; the content may be an empty text, but not None."""
+    """Return a message of what there is: what is None or empty is left out, but for a text."""
     message: dict[str, Any] = {"role": role}
     if content is not None:
         message["content"] = content
@@ -77,7 +77,7 @@ def made_message(role: str, content: str | list[Part] | None = None, **others: A
 
 
 def content_of(parts: Iterable[Part | None]) -> str | list[Part] | None:
-    """Return parts as content: the text itself if there is one part and it is text, else the list."""
+    """Return the content that parts make: their list, or the text if there is nothing else than one."""
     found = [part for part in parts if part is not None]
     if len(found) == 1 and found[0]["type"] == "text":
         return found[0]["text"]
@@ -85,7 +85,7 @@ def content_of(parts: Iterable[Part | None]) -> str | list[Part] | None:
 
 
 def read_part(fields: Fields) -> Part | None:
-    """Return one part, which is canonical or OpenAI's; None if parts of its type are left out."""
+    """Return one part, a canonical one or one of OpenAI's; None for what is left out."""
     kind = fields.get("type")
     match kind:
         case "text" | "input_text" | "output_text":
@@ -125,7 +125,7 @@ def read_part(fields: Fields) -> Part | None:
 
 
 def arguments_of(value: Any) -> dict[str, Any]:
-    """Return the arguments of a call as an object. If they are no JSON object, they are put in `_raw`."""
+    """Return a call's arguments as an object; what is no JSON object stands in `_raw`."""
     if isinstance(value, dict):
         return value
     if value is None or value == "":
@@ -146,11 +146,11 @@ def check_count(messages: Sequence[Message], name: str) -> None:
         raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field=name)
 
 
-# Functions for writers
+# What writers ask
 
 
 def text_of_message(message: Message) -> str:
-    """Return the text of a message; several text parts are joined by line breaks."""
+    """Return the text of a message, its parts one below the other."""
     content = message.get("content", "")
     if isinstance(content, str):
         return content
@@ -158,24 +158,24 @@ def text_of_message(message: Message) -> str:
 
 
 def files_of(message: Message) -> list[Part]:
-    """Return the parts of a message that are files."""
+    """Return the parts of a message that are no text."""
     content = message.get("content", "")
     return [] if isinstance(content, str) else [part for part in content if part["type"] != "text"]
 
 
 def last_user_index(messages: Sequence[Message]) -> int | None:
-    """Return the index of the user's last message; None if there is none."""
+    """Return where the last message of the user stands."""
     return _last(messages, lambda message: message["role"] == "user")
 
 
 def turn_start(messages: Sequence[Message]) -> int:
-    """Return the index behind the assistant's last message; 0 if there is none."""
+    """Return where the messages begin that follow the last one of the assistant; 0 where there is none."""
     found = _last(messages, lambda message: message["role"] == "assistant")
     return 0 if found is None else found + 1
 
 
 def tool_results(messages: Sequence[Message]) -> list[Message]:
-    """Return the tool results behind the assistant's last message."""
+    """Return the results of the client's tools that came since the last message of the assistant."""
     return [message for message in messages[turn_start(messages) :] if message["role"] == "tool"]
 
 
@@ -184,7 +184,7 @@ def _last(messages: Sequence[Message], is_it: Callable[[Message], bool]) -> int 
 
 
 def _call(fields: Fields) -> ToolCall:
-    """Return one call: `{id, name, arguments}`, or OpenAI's form with name and arguments in `function`."""
+    """One call: `{id, name, arguments}`, or OpenAI's, where name and arguments are in `function`."""
     call_id = fields.text("id") or ""
     called = fields.within("function") if "function" in fields else fields
     return {
@@ -209,7 +209,7 @@ def _audio(fields: Fields) -> Part:
 
 
 def _held(fields: Fields, part: Part) -> Part:
-    """Return the part; raise if it names no file."""
+    """The part, if there is something in it."""
     if not {"url", "base64", "file_id"} & part.keys():
         raise fields.error("", "a file with `url`, `base64` or `file_id`")
     return part

@@ -1,4 +1,4 @@
-"""The names that old clients use for canonical fields.
+"""What old clients call the canonical fields.
 
 Source: the request contract, section 3.
 """
@@ -13,13 +13,13 @@ MESSAGES: Final = (
     *("query", "question", "input", "prompt", "text"),
     *("content", "user_question", "user_prompt"),
 )
-"""Names of `message`, the likeliest first."""
+"""`message`, the likeliest first."""
 
 THREADS: Final = (
     *("conversation_id", "session_id", "chat_id"),
     *("threadId", "conversationId", "sessionId", "chatId"),
 )
-"""Names of `thread_id`."""
+"""`thread_id`."""
 
 INPUTS: Final = ("variables",)
-"""Names of `inputs`."""
+"""`inputs`."""

@@ -1,4 +1,4 @@
-"""Reads and writes the body of OpenAI's chat completions, which several dialects share.
+"""OpenAI's chat completions body, read and written: many servers take it under a name of their own.
 
 Source: OpenAI's chat completions (2025); the request contract, sections 3 to 5.
 """
@@ -31,7 +31,7 @@ _DEFAULT_MODEL: Final = "default"
 
 
 def read_chat(fields: Fields) -> Request:
-    """Return the canonical request for a chat completions body."""
+    """Return the request that a chat completions body means."""
     parameters = read_parameters(fields)
     most = fields.number("max_completion_tokens")
     if most is not None:
@@ -51,7 +51,7 @@ def read_chat(fields: Fields) -> Request:
 
 
 def chat_body(outgoing: Outgoing) -> dict[str, Any]:
-    """Return the chat completions body for a request. Its answers become tool messages."""
+    """Return the chat completions body of a request, with the answers of the client's tools."""
     request = outgoing.request
     body = without_absent(
         model=request.get("model") or _DEFAULT_MODEL,
@@ -69,7 +69,7 @@ def chat_body(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def chat_messages(messages: Sequence[Message], outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return messages in the form of chat completions. Files without a form there are counted as lost."""
+    """Return messages as chat completions have them; files that have no form there are lost."""
     return [_message(message, outgoing) for message in messages]
 
 
@@ -108,7 +108,7 @@ def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]]
 
 
 def arguments_text(arguments: dict[str, Any]) -> str:
-    """Return the arguments of a call as text: as they came if they were no JSON, else as JSON."""
+    """Return a call's arguments as the text they came as."""
     raw = arguments.get("_raw")
     return raw if isinstance(raw, str) and len(arguments) == 1 else write_json_text(arguments)
 

@@ -1,4 +1,4 @@
-"""A request for one upstream, as its writer sees it.
+"""A request on its way to an upstream: what a writer is handed, and what it asks of it.
 
 Source: the request contract, sections 4 and 5.
 """
@@ -28,27 +28,27 @@ _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Outgoing:
-    """The canonical request with the facts of one upstream.
+    """The canonical request, and what of it the upstream can be sent.
 
     Attributes:
         request: the canonical request.
-        path: the path of the upstream, without a query.
-        options: the options of the dialect.
-        overlay: the tree that the configuration lays over the body. Writers may need its values elsewhere.
-        thread_id: the upstream's id of the conversation; None if the upstream does not know it.
-        extra: fields of the client's body without a canonical place, if the client speaks this dialect.
-        lost: the names of fields that the upstream cannot take. Writers add to it with `lose`.
-        unused: the sampling parameters that the writer has not read with `parameters`.
+        path: of the upstream, without a query.
+        options: of the dialect.
+        overlay: what the configuration lays over the body, for writers that need a value of it elsewhere.
+        thread_id: the conversation, as the upstream names it; None: it does not know it.
+        extra: what a client of the same dialect sent beside all that.
+        lost: what has no place at the upstream.
+        unused: the sampling parameters that nobody has asked for.
 
     Args:
-        request: see the attribute.
-        path: see the attribute.
-        options: see the attribute.
-        overlay: see the attribute.
-        thread_id: see the attribute.
-        extra: see the attribute.
-        keeps_history: put earlier turns into the text if the upstream does not know them.
-        new_id: returns a new id.
+        request: the canonical request.
+        path: of the upstream.
+        options: of the dialect.
+        overlay: likewise.
+        thread_id: likewise.
+        extra: likewise.
+        keeps_history: earlier turns go into the text for an upstream that does not know them.
+        new_id: makes an id.
     """
 
     def __init__(  # noqa: PLR0913 (one keyword for each thing that a writer may ask for)
@@ -75,7 +75,7 @@ class Outgoing:
         self._keeps_history = keeps_history
 
     def lose(self, name: str) -> None:
-        """Note that the upstream cannot take a field, which is one of `LOSSES`."""
+        """Take note that something of the request has no place at the upstream: one of `LOSSES`."""
         if name not in LOSSES:
             raise ValueError(f"{name!r} is nothing that a client is shown as lost")
         self.lost.add(name)
@@ -84,23 +84,23 @@ class Outgoing:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """All messages, oldest first."""
+        """All of it, oldest first."""
         return self.request.get("messages", [])
 
     @cached_property
     def new_messages(self) -> Sequence[Message]:
-        """The messages that the upstream does not know; all of them if it does not know the conversation."""
+        """The messages that the upstream does not know: all, where it does not know the conversation."""
         messages = self.messages
         return messages if self.thread_id is None else messages[turn_start(messages) :] or messages[-1:]
 
     @cached_property
     def text(self) -> str:
-        """The user's last text, preceded by the earlier turns if the upstream does not know them."""
+        """The user's last text, with what stands before it where the upstream does not know that."""
         return self._text_of(self.messages)
 
     @cached_property
     def text_beside_system(self) -> str:
-        """`text` without the system's texts, for upstreams with a separate field for them."""
+        """The same without the texts of the system, for which the upstream has a place of its own."""
         return self._text_of([message for message in self.messages if message["role"] != "system"])
 
     def _text_of(self, messages: Sequence[Message]) -> str:
@@ -111,11 +111,11 @@ class Outgoing:
         return written.text
 
     def files(self, means: str = "url") -> list[Part]:
-        """Return the files of the user's last message that the upstream can take; the others count as lost.
+        """Return the files of the user's last message, but for those that cannot be handed over.
 
         Args:
-            means: which files it takes: `url` those with a URL or bytes, `remote` those with a URL, `bytes`
-                those with bytes, `any` those with an id too, `none` no files.
+            means: `url`: as a URL or their bytes; `remote`: as a URL alone; `bytes`: as bytes alone; `any`:
+                by an id too; `none`: not at all.
         """
         at = last_user_index(self.messages)
         own = [] if at is None else files_of(self.messages[at])
@@ -127,7 +127,7 @@ class Outgoing:
 
     @property
     def system(self) -> str:
-        """The system's texts, separated by empty lines."""
+        """The texts of the system, one below the other."""
         texts = [text_of_message(message) for message in self.messages if message["role"] == "system"]
         return "\n\n".join(filter(None, texts))
 
@@ -135,32 +135,32 @@ class Outgoing:
 
     @property
     def user(self) -> str | None:
-        """The client's name for its user."""
+        """Who asks, as the client names them."""
         return self.request.get("user")
 
     def parameters(self, *names: str) -> dict[str, Any]:
-        """Return those of the named sampling parameters that the client gave."""
+        """Return the sampling parameters of these names, as far as the client gave them."""
         self.unused.difference_update(names)
         given = self.request.get("parameters", NOTHING)
         return {name: given[name] for name in names if name in given}
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """The named inputs; empty if there are none."""
+        """The named inputs, none where there are none."""
         return self.request.get("inputs", NOTHING)
 
     # Answers
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """The answers to interactions. A request with answers asks no new question."""
+        """The answers to interactions: with one there is no new question."""
         return self.request.get("resume", [])
 
     def held(self, answer: Answer) -> Mapping[str, Any]:
-        """Return the `resume` of the interaction that is answered.
+        """Return what the interaction's `resume` held.
 
         Raises:
-            RequestError: the answer has none.
+            RequestError: it held nothing.
         """
         held = answer.get("resume")
         if not isinstance(held, dict):
@@ -168,12 +168,12 @@ class Outgoing:
         return held
 
     def cannot_answer(self) -> RequestError:
-        """Return the error for an answer that the upstream cannot take."""
+        """Return what is raised for an answer that the upstream cannot take."""
         return RequestError("is an answer that this service cannot take", field="resume")
 
 
 def answer_text(value: Any) -> str:
-    """Return the value of an answer as text: JSON if it is no text, empty if it is None."""
+    """Return the value of an answer as text: what is none as JSON, nothing as an empty one."""
     if value is None:
         return ""
     return value if isinstance(value, str) else write_json_text(value)

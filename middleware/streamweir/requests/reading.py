@@ -1,4 +1,4 @@
-"""Turns a client's body into the canonical request: parses it, calls the protocol's reader, checks the whole.
+"""A client's body to the canonical request: parsed, read by its protocol's reader, judged as a whole.
 
 Source: the request contract, sections 2 and 3.
 """
@@ -31,13 +31,13 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_body(body: object) -> dict[str, Any]:
-    """Return the JSON object of a body.
+    """Return the object that a body is.
 
     Args:
         body: JSON as bytes or text, or the object itself.
 
     Raises:
-        RequestError: the body is no JSON object, is nested too deeply, or has one of `DECIDING_KEYS` twice.
+        RequestError: it is no JSON, no object, nested too deeply, or names one of `DECIDING_KEYS` twice.
     """
     try:
         if isinstance(body, bytes | bytearray | memoryview | str):
@@ -58,7 +58,7 @@ def parse_body(body: object) -> dict[str, Any]:
 
 
 def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return the parameters of a query as an object. Values are texts, except for `stream`, a boolean."""
+    """Return what stands in a query as the object that a body would be: texts, but for `stream`."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
@@ -77,10 +77,10 @@ def _check_keys(repeated: str | None) -> None:
 
 
 def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
-    """Return the canonical request for a body.
+    """Return the canonical request that a body means.
 
     Raises:
-        RequestError: the body cannot be read, or holds no message, file, answer or tool result.
+        RequestError: it cannot be understood, or asks for nothing.
     """
     fields = Fields(body)
     request = reader.read(fields)
@@ -97,7 +97,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
 
 
 def ordered(request: Request) -> Request:
-    """Return the request without fields that are None, in the contract's order of fields."""
+    """Return the request without what is None, its fields in the contract's order."""
     found = {name: request[name] for name in FIELDS if request.get(name) is not None}  # type: ignore[literal-required]
     return cast("Request", found)
 

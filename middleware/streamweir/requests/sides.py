@@ -1,4 +1,4 @@
-"""The two sides of a dialect's requests: a reader for clients' bodies, a writer for upstreams'.
+"""What a dialect brings for requests: what reads its clients' bodies, what writes its upstreams'.
 
 Source: the request contract, sections 3 to 5.
 """
@@ -17,35 +17,35 @@ from streamweir.requests.written import Written
 __all__ = ["History", "ReadRequest", "RequestReader", "RequestWriter", "Threads", "WriteRequest"]
 
 ReadRequest = Callable[[Fields], Request]
-"""Returns the canonical request for a body. The caller adds `extra` and checks the whole request."""
+"""Makes the canonical request of a body; `extra` and the checks of the whole are made by the caller."""
 
 WriteRequest = Callable[[Outgoing], Iterable[Written] | Written]
-"""Returns the requests of one attempt: one, or several in their order."""
+"""Makes the requests of one attempt; one alone may stand for itself."""
 
 Threads = Literal["none", "client", "uuid", "server"]
-"""The ids of conversations that an upstream takes: `none`; any id of a `client`; a client's id that is a
-`uuid` (another id is turned into one); only those of the `server` itself."""
+"""Whose ids of conversations an upstream takes: none, any that a client gives, those among them that are
+UUIDs (others are turned into one), or its own only."""
 
 History = Literal["all", "new", "last"]
-"""The messages that are sent: `all`; with `new`, those behind the assistant's last one if the upstream knows
-the conversation, else all; with `last`, the user's last one, whose text begins with the others."""
+"""Which messages are sent: all; those after the assistant's last one where the upstream knows the
+conversation; the user's last one, the others as text in it."""
 
 ALL_LOSSES: Final = frozenset(LOSSES)
 
 
 @dataclass(frozen=True)
 class RequestReader:
-    """Reads the bodies of a protocol's clients.
+    """Reads the bodies that a protocol's clients send.
 
     Args:
-        read: returns the canonical request for a body.
-        has_own_threads: clients make ids of conversations, and never learn the upstream's.
-        has_resume: clients can send back the `resume` of an interaction.
-        answers_by_message: the protocol has no answers to interactions. A client answers with its next
-            message or the result of a tool.
-        asks_by_inputs: names of inputs with which a request needs no message.
-        keeps_extra: keep fields that are not read, for the writer of the same dialect.
-        field_names: the protocol's names of fields in errors, by canonical name.
+        read: a body to the canonical request.
+        has_own_threads: the clients make ids of conversations themselves and never learn the upstream's.
+        has_resume: the clients can send back what an interaction's `resume` held.
+        answers_by_message: the clients have no answers to interactions: their next message, or the result of
+            a tool, is one.
+        asks_by_inputs: names of inputs that are a question by themselves.
+        keeps_extra: fields that nobody reads are kept, for the writer of the same dialect.
+        field_names: by the name of a canonical field, what the protocol calls it, where an error may name it.
     """
 
     read: ReadRequest
@@ -62,16 +62,16 @@ class RequestWriter:
     """Writes requests to upstreams that speak a dialect.
 
     Args:
-        write: returns the requests for an `Outgoing`.
-        history: the messages that are usually sent. If this depends on the path or on options, `write` reads
-            the messages that it needs.
-        threads: the ids of conversations that the upstream takes.
-        takes: the names among `LOSSES` that the upstream can take; others are reported as lost.
-            `Outgoing.text` reports `system` and `history` by itself. A writer reports a loss that depends on
-            the path or on options with `Outgoing.lose`.
-        answers: the upstream can take answers to interactions.
-        option_values: options that concern requests only, with their values, the default first.
-        needs: fields of the body that only the configuration's tree can provide. An endpoint without them is
+        write: the canonical request to the upstream's.
+        history: which messages are sent. Where that depends on the path or on options `write` asks for what
+            it needs; this is what is usual.
+        threads: whose ids of conversations the upstream takes.
+        takes: what it can take of `system, history, files, tools, inputs, state, context, response_format`;
+            what it cannot is reported as lost. `system` and `history` of a writer that asks for
+            `Outgoing.text` are seen to there. What depends on the path or on options: `Outgoing.lose`.
+        answers: it can answer an interaction.
+        option_values: options that matter for requests alone, with their values, the first the default.
+        needs: fields of the body that only the configuration's tree can give: without them an endpoint is
             refused when it is loaded.
     """
 
@@ -84,6 +84,6 @@ class RequestWriter:
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise if `takes` holds a name that is not among the losses."""
+        """Refuse names that nobody would be shown."""
         if unknown := self.takes - ALL_LOSSES:
             raise ValueError(f"unknown names in takes: {', '.join(sorted(unknown))}")

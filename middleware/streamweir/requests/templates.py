@@ -1,4 +1,4 @@
-"""Builds requests from a template tree: body or form, query and headers with values of the client.
+"""Requests built by a template tree: body or form, query and headers, of values that a client sent.
 
 Source: the request contract, sections 1 (the tree that is laid over a body) and 6.
 """
@@ -37,30 +37,30 @@ _OF_CONNECTION: Final = re.compile(
     r"|connection)|te|trailer|transfer-encoding|upgrade)"
 )
 _FORBIDDEN: Final = re.compile(r"(?i:authorization|cookie|content-.*|proxy-.*|x-forwarded-.*|forwarded)")
-"""Headers that must not be set from a client's values."""
+"""Headers that no client's value may stand in."""
 
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 Report = Callable[[tuple[str | int, ...], str], None]
-"""Is called with a place in the tree and the problem of the value there."""
+"""Takes note of what is wrong with the value at a place in the tree."""
 
 
 class Tree(NamedTuple):
     """A compiled tree of values.
 
     Attributes:
-        template: the compiled tree.
-        source: the tree as it was written.
+        template: evaluates it.
+        source: as it was written.
     """
 
     template: Template
     source: Any
 
     def value(self, root: Any) -> Any:
-        """Return the value of the tree.
+        """Return what the tree comes to.
 
         Raises:
-            RequestError: evaluating the tree would look at more items than one request may have.
+            RequestError: the client sent more than may be looked at for one request.
         """
         scope = Scope({})
         try:
@@ -72,7 +72,7 @@ class Tree(NamedTuple):
         return value
 
     def overlay(self, root: Any) -> Mapping[str, Any]:
-        """Return the value of the tree if it is a mapping, else an empty one."""
+        """Return what is laid over a body: the tree of a mapping is one."""
         found = self.value(root)
         return found if isinstance(found, Mapping) else {}
 
@@ -81,10 +81,10 @@ class RequestTemplate(NamedTuple):
     """A whole request as a tree.
 
     Attributes:
-        body: the JSON body; None if there is a form.
+        body: of JSON; None where there is a form.
         form: the fields of a multipart form.
-        query: parameters to add to the upstream's query, by name.
-        headers: headers to add, by name.
+        query: added to the upstream's own, by name.
+        headers: likewise.
     """
 
     body: Tree | None
@@ -93,10 +93,10 @@ class RequestTemplate(NamedTuple):
     headers: Mapping[str, Tree]
 
     def written(self, root: Any) -> Written:
-        """Return the request for a root.
+        """Return the request that the tree makes.
 
         Raises:
-            RequestError: a header would get a value that no header can hold.
+            RequestError: a value of the client's cannot stand in a header.
         """
         query = {
             name: _as_text(value)
@@ -123,19 +123,19 @@ class RequestTemplate(NamedTuple):
 
 
 def is_long_form(tree: Any) -> bool:
-    """Return whether a tree has `body` or `form`, and no other keys but `query` and `headers`."""
+    """Is it a mapping with `body` or a `form`, and beside it nothing but `query` and `headers`?"""
     if not isinstance(tree, Mapping) or not tree.keys() <= _LONG_FORM:
         return False
     return ("body" in tree) != isinstance(tree.get("form"), Mapping)
 
 
 def compile_request(tree: Any, report: Report, report_key: Report | None = None) -> RequestTemplate:
-    """Compile the tree of a request; problems are reported with their place in the tree.
+    """Return a request's tree compiled; what is wrong with it is reported, by where it stands in the tree.
 
     Args:
         tree: the body, or the long form.
-        report: called for each value that cannot be compiled or is not allowed there.
-        report_key: called for each wrong key; None: `report`.
+        report: told of values that cannot be compiled, or must not stand there.
+        report_key: told of keys; `report` if not given.
     """
     if not is_long_form(tree):
         return RequestTemplate(compile_tree(tree, report), None, {}, {})
@@ -151,12 +151,12 @@ def compile_request(tree: Any, report: Report, report_key: Report | None = None)
 
 
 def compile_tree(tree: Any, report: Report, place: tuple[str | int, ...] = ()) -> Tree:
-    """Compile a tree of values. `headers.x-user` is read as `headers."x-user"`."""
+    """Return a tree of values compiled; `headers.x-user` stands for `headers."x-user"`."""
     return Tree(compile_template(_quoted(tree), _NO_NAMES, report, place), tree)
 
 
 def names_read(tree: Tree) -> set[tuple[str, ...]]:
-    """Return the first two steps of each path that the expressions read: `("headers", "x-user")`."""
+    """Return the first names of what the expressions of a tree look at, as `("headers", "x-user")`."""
     return {
         tuple(str(step) for step in path[:2])
         for expression in tree.template.expressions
@@ -165,7 +165,7 @@ def names_read(tree: Tree) -> set[tuple[str, ...]]:
 
 
 def leaves_of(tree: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the place and text of each leaf of a tree that holds expressions."""
+    """Yield the texts of a tree that hold expressions, by where they stand."""
     if isinstance(tree, str):
         if "${{" in tree:
             yield place, tree
@@ -200,7 +200,7 @@ def _check_header(name: str, tree: Tree, report: Report, report_key: Report) -> 
 
 
 def _quoted(tree: Any) -> Any:
-    """Return the tree with quotes around header names with a hyphen, which expressions need."""
+    """The tree with names of headers quoted where they hold a hyphen, which no expression can."""
     if isinstance(tree, str):
         return _EXPRESSION.sub(
             lambda found: _HYPHENATED.sub(lambda name: f'headers."{name[1].lower()}"', found[0]), tree
@@ -215,7 +215,7 @@ def _as_text(value: Any) -> str:
 
 
 def overlay_root(request: Request, around: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the root that expressions see in a tree that is laid over a body.
+    """Return what expressions see of a tree that is laid over a body.
 
     Args:
         request: the canonical request: its fields stand at the root, before those of the client's body.

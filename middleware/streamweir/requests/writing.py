@@ -1,4 +1,4 @@
-"""Turns the canonical request into the requests for an upstream: thread, writer, overlay, losses.
+"""The canonical request to what an upstream expects: threads, the writer, the tree laid over, what is lost.
 
 Source: the request contract, sections 1, 4, 5 and 8.
 """
@@ -28,11 +28,11 @@ class Target(NamedTuple):
     """The upstream that a request is written for.
 
     Attributes:
-        writer: the request writer of its dialect.
-        path: the path of its URL, without a query.
-        options: the options of its dialect.
-        keeps_history: put earlier turns into the text if the upstream does not know them.
-        overlay: returns the tree to lay over the body, for a canonical request.
+        writer: of its dialect.
+        path: of its URL, without a query.
+        options: of its dialect.
+        keeps_history: earlier turns go into the text where it does not know them.
+        overlay: makes the tree that is laid over the body, of the canonical request.
     """
 
     writer: RequestWriter
@@ -43,12 +43,12 @@ class Target(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The requests for one upstream.
+    """What an upstream is sent.
 
     Attributes:
-        requests: in their order; the answer to the last one is the stream.
-        lost: the names of fields that the upstream cannot take, in the contract's order.
-        unused: the names of parameters that the upstream cannot take; clients are not warned about them.
+        requests: one after the other; the last one's answer is the stream.
+        lost: the names of what it cannot take, in the contract's order.
+        unused: the names of the parameters that have no place in them, which no client is shown.
     """
 
     requests: list[Written]
@@ -63,13 +63,13 @@ def plan_request(
     extra: Mapping[str, Any] = NOTHING,
     new_id: Callable[[], str] | None = None,
 ) -> Plan:
-    """Return the requests to `target` for `request`.
+    """Return what `target` is sent for `request`.
 
     Args:
-        request: the canonical request. Its `thread_id` is the upstream's own id if `threads` is `server`.
-        target: the upstream.
-        extra: fields of the body without a canonical place, if the client speaks the same dialect.
-        new_id: returns a new id; None: random ids.
+        request: the canonical request; its `thread_id` is the upstream's where that makes its own.
+        target: what it is written for.
+        extra: the fields that nobody read, where a client of the same dialect sent them.
+        new_id: makes ids; random ones if not given.
 
     Raises:
         RequestError: the upstream's dialect cannot take it.
@@ -94,7 +94,7 @@ def plan_request(
 
 
 def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
-    """Return a client's thread id in the form that an upstream of this kind takes; None if it takes none."""
+    """Return how an upstream that takes such ids is given a client's: None where it is given none."""
     if not thread_id or kind == "none":
         return None
     if kind != "uuid":
@@ -106,7 +106,7 @@ def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
 
 
 def made_ids() -> Callable[[], str]:
-    """Return a function that returns `made-1`, `made-2` ...: ids for requests that are only shown."""
+    """Return what makes the ids `made-1`, `made-2` ..., for what is only shown."""
     numbers = itertools.count(1)
     return lambda: f"made-{next(numbers)}"
 
@@ -159,7 +159,7 @@ def _laid_over(requests: list[Written], tree: Mapping[str, Any]) -> list[Written
 
 
 def merged(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`: mappings merge, other values replace, None removes a key."""
+    """Return `above` laid over `below`: mappings merge, everything else replaces, a null takes a key away."""
     if not isinstance(above, Mapping):
         return above
     result = dict(below) if isinstance(below, Mapping) else {}
@@ -180,7 +180,7 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
 
 
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
-    """Return the sampling parameters and the other model parameters that the upstream is not sent."""
+    """The parameters without a place: of what nobody reads, those that chat protocols define."""
     given = outgoing.request.get("extra", NOTHING)
     extra = [name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra]
     return (*(name for name in PARAMETERS if name in outgoing.unused), *extra)

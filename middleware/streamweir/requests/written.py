@@ -1,4 +1,4 @@
-"""The requests of one attempt, as writers return them.
+"""What a writer makes: the requests of one attempt, one after the other.
 
 Source: the request contract, sections 4 (first requests) and 8.
 """
@@ -19,16 +19,16 @@ NO_STATUSES: Final[Mapping[int, str]] = MappingProxyType({})
 
 
 class Taken(str):
-    """A placeholder for a value in the answer to an earlier request of the attempt; shown as `{name}`.
+    """A value that the answer to an earlier request of the attempt has: shown as `{name}`.
 
     Args:
-        name: a key of that request's `takes`.
+        name: of a key of that request's `takes`.
     """
 
     __slots__ = ("name",)
 
     def __new__(cls, name: str) -> Taken:
-        """Return the placeholder of that name."""
+        """Return the value of that name."""
         taken = super().__new__(cls, f"{{{name}}}")
         taken.name = name
         return taken
@@ -48,19 +48,20 @@ class Written(NamedTuple):
     """One request to an upstream. The last one's answer is the stream.
 
     Attributes:
-        body: the JSON body; None with `form`, and for a request without a body.
-        form: the fields of a multipart form: texts, `Upload`s, and lists of them.
-        method: the HTTP method.
-        path: the path without a query; None: the path of the upstream's URL. It may hold `{name}` for a value
-            of an earlier `takes`. Values of clients in it must have passed `path_segment`.
-        query: parameters to add to the upstream's query.
-        headers: headers of the protocol, with constant values. Configured headers replace them.
-        takes: by name, the path in the answer's JSON of each value that later requests need.
-        given: by name, values that the decoder needs and the stream does not contain; may be `Taken`.
-        goes_on: by error status, a text: if the answer has the status and contains the text, in any case of
-            letters, the next request is made.
-        is_overlaid: the configuration's tree is laid over this request. If no request is marked, it is laid
-            over the last one with a body.
+        body: JSON; absent (None) with `form`, and where nothing is sent.
+        form: the fields of a multipart form: texts, `Upload`s, lists of either.
+        method: of HTTP.
+        path: the server's path, without a query; None: the upstream's own. It may hold `{name}` of a value
+            that an earlier request took; whatever else a client has a part in goes through `path_segment`.
+        query: added to the upstream's own.
+        headers: beside those of the configuration, which win; constants of the protocol only.
+        takes: what later requests need of the answer: by name, where it stands in its JSON.
+        given: what the decoder of the stream has to know that the stream does not say, by name; a value may
+            be a `Taken`.
+        goes_on: error statuses after which the next request is made all the same; the answer must hold the
+            text that stands with it, whatever its capitals.
+        is_overlaid: the configuration's tree is laid over this one; of several with a body the last one if
+            none is marked.
     """
 
     body: Any = None
@@ -76,14 +77,14 @@ class Written(NamedTuple):
 
 
 def path_segment(value: str, field: str) -> str:
-    """Return a client's value as one segment of a path.
+    """Return a client's value as one segment of a path, so that it leads nowhere else.
 
     Args:
-        value: the text; a `Taken` is returned unchanged.
-        field: the name of the field in the error.
+        value: the text; a `Taken` stays what it is.
+        field: what it is called in the message.
 
     Raises:
-        RequestError: the value is empty, `.` or `..`.
+        RequestError: no segment can hold it: it is empty, or dots that lead somewhere else.
     """
     if isinstance(value, Taken):
         return value
@@ -93,7 +94,7 @@ def path_segment(value: str, field: str) -> str:
 
 
 def without_absent(**fields: Any) -> dict[str, Any]:
-    """Return these fields without those that are None, an empty list or an empty object."""
+    """Return a body of what there is: None, empty lists and empty objects are left out."""
     return {
         name: value
         for name, value in fields.items()

@@ -27,7 +27,7 @@ MAX_KEPT_BYTES: Final = 16 << 20
 """The most bytes of stored events whose folds are kept."""
 
 KEPT_SECONDS: Final = 60.0
-"""A fold without requests is dropped after this time, by the next request for another one."""
+"""A fold that nobody asks for is kept so long, and then until the next request for any."""
 
 _Key: TypeAlias = tuple[str, str]
 """The name of a run in the store and its request id: a name may be used again after `remove`."""

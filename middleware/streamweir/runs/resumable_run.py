@@ -78,7 +78,7 @@ class Retention(Protocol):
 
 
 class UnreadLimits(NamedTuple):
-    """The seconds for which a run goes on without readers; None: to its end.
+    """For how many seconds a run goes on that nobody reads; None: to its end.
 
     Attributes:
         stored: while the run can be resumed.
@@ -114,9 +114,9 @@ class ResumableRun:
     Args:
         store: keeps the run.
         handle: its name for clients.
-        owner: the name that the run belongs to; None: it belongs to everybody who has the handle.
+        owner: whose run it is; None: whoever has the handle.
         retention: how it is kept.
-        unread: for how long it goes on without readers.
+        unread: for how long it goes on that nobody reads.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class ResumableRun:
             logger.exception("looking after a run failed")
 
     async def _renew(self) -> None:
-        """Renew the lease; stop the run if a client cancelled it or it has been unread for too long."""
+        """Renew the lease; stop the run if somebody cancelled it or nobody has read it for too long."""
         now, owned = time.monotonic(), self.owned
         if owned.readers:
             self._read_at = now

@@ -149,7 +149,7 @@ class RunReader:
         return self._is_first
 
     def _is_fed_locally(self) -> bool:
-        """Return whether the next event comes from this process; set `cut_short` if there will be none."""
+        """Return whether the next event comes from this process; set `cut_short` if it comes from nowhere."""
         owned = self._owned
         if owned is None or owned.detached == "fenced":
             return False

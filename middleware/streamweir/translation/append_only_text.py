@@ -1,4 +1,4 @@
-"""Text for clients that cannot replace any: what is new is appended, any other change is left out.
+"""Text for clients without `op: replace`: new text is appended, any other change is left out.
 
 Source: the standard protocol 1.1, its introduction and section 3 rule 7.
 """
@@ -19,7 +19,7 @@ from streamweir.stages.text import KEPT_AS_TEXT
 __all__ = ["AppendOnlyText"]
 
 MAX_MESSAGES: Final = 10_000
-"""So many messages are remembered; a replacement in one that was forgotten is left out."""
+"""The most messages that are remembered. A replacement in an older message is left out."""
 
 
 _Key = tuple[str | None, str | None]
@@ -27,17 +27,17 @@ _Key = tuple[str | None, str | None]
 
 
 class _Message(msgspec.Struct):
-    """What the client has got of one message."""
+    """The text of one message that the client has."""
 
     text: TextDigest
     completed: bool = False
 
 
 class AppendOnlyText:
-    """What one client holds of each message.
+    """The texts that one client has, message by message.
 
     Args:
-        unsupported: counts what is left out, as `replaced text`.
+        unsupported: counts changes that are left out, as `replaced text`.
     """
 
     def __init__(self, unsupported: Counter[str]) -> None:
@@ -45,10 +45,10 @@ class AppendOnlyText:
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._alike: Content | None = None
         self._going_on = _Message(TextDigest())
-        """The message of which `_alike` is a piece, while nothing else comes."""
+        """The message that `_alike` belongs to. Set while the events are pieces like it."""
 
     def append(self, event: Content) -> Content | None:
-        """Return what of `event` can be appended: all of it unless it replaces; None if nothing can."""
+        """Return the part of `event` that can be appended: all of it unless it replaces; None for no part."""
         self._alike = None
         if event.op != "replace":
             return self._piece(event)
@@ -63,7 +63,7 @@ class AppendOnlyText:
         return msgspec.structs.replace(event, content=new, op=None)
 
     def note(self, event: Content, texts: Sequence[str]) -> None:
-        """Take note of `texts`, more of the message that `event` belongs to."""
+        """Note further texts of the message that `event` belongs to."""
         if event is not self._alike:
             self._alike, self._going_on = event, self._open_message(event)
             self._going_on.completed = False
@@ -71,7 +71,7 @@ class AppendOnlyText:
 
     def _piece(self, event: Content) -> Content | None:
         if not event.content and event.is_complete and self._message(event).completed:
-            return None  # it replaced what this client still holds
+            return None  # it replaced text that this client still has
         self._note(self._open_message(event), event.content, ends=bool(event.is_complete))
         return event
 
@@ -81,7 +81,7 @@ class AppendOnlyText:
         message.completed = ends
 
     def _open_message(self, event: Content) -> _Message:
-        """The message of `event`; without an id, the next one where the last is complete."""
+        """Return the message of `event`; without an id the last one, or a new one if that is complete."""
         message = self._message(event)
         if message.completed and _key(event)[0] is None:
             message = self._messages[_key(event)] = _Message(TextDigest())

@@ -1,4 +1,4 @@
-"""What is due when in one stream, without I/O: shells note what happens, ask, and sleep in their own way.
+"""The timeouts of one stream, without I/O: shells note events, ask for the next entry, and sleep.
 
     what is due           for           from                            while
     ───────────────────   ───────────   ─────────────────────────────   ─────────────────────────────────────
@@ -10,8 +10,8 @@
     slow_client           write         the last that a client took     something is being written
     heartbeat             heartbeat     the last write                  nothing is, and there is a client
 
-Times are seconds of one monotonic clock, whichever it is. Nothing is computed for an event: facts are plain
-attributes, and a shell looks at the table when the next entry can have run out.
+Times are seconds of one monotonic clock. Nothing is computed per event: a shell sets plain attributes, and
+looks at the table when the next entry may have run out.
 
 Source: the configuration contract (`timeouts`, `heartbeat`); the standard protocol 1.1, sections 3.8 and 6.
 """
@@ -28,14 +28,14 @@ from streamweir.options.timeouts import NO_TIMEOUTS
 __all__ = ["SETTLE_SECONDS", "Due", "Durations", "Evidence", "StreamClock", "timeout_error"]
 
 SETTLE_SECONDS: Final = 5.0
-"""So much silence after soft evidence of the end, and the stream is over."""
+"""Seconds of silence after soft evidence of the end, until the stream is over."""
 
 Timeout: TypeAlias = Literal["total_timeout", "first_event_timeout", "idle_timeout"]
 Due: TypeAlias = Timeout | Literal["settled", "slow_client", "heartbeat"]
 
 
 class Evidence(Protocol):
-    """What is known of a source: a reader, a translator."""
+    """The state of a source of events, such as a reader or a translator."""
 
     @property
     def started(self) -> bool:
@@ -49,16 +49,16 @@ class Evidence(Protocol):
 
     @property
     def waits(self) -> bool:
-        """A person is asked, and the upstream may go on in the same connection."""
+        """A person was asked, and the upstream may go on in the same connection."""
         ...
 
 
 class Durations(Protocol):
-    """How long to wait for a source, in seconds; None never runs out."""
+    """The timeouts for a source, in seconds; None: no timeout."""
 
     @property
     def first_event(self) -> float | None:
-        """From asking to the first event."""
+        """From the request to the first event."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class Durations(Protocol):
 
     @property
     def total(self) -> float | None:
-        """For everything."""
+        """For the whole stream."""
         ...
 
     @property
@@ -81,23 +81,23 @@ class StreamClock:
     """The clocks of one stream, or of one side of it.
 
     Args:
-        source: of the events; None while there is none.
+        source: of the events; None before there is one.
         now: when the stream began.
         timeouts: for the source.
-        heartbeat: seconds of silence before one; None: never.
-        write: seconds for which a client may take nothing; None: for ever.
+        heartbeat: seconds of silence before a heartbeat; None: never.
+        write: seconds for which a client may read nothing; None: no limit.
 
     Attributes:
-        source: of the events; may be exchanged for another attempt.
-        timeouts: likewise.
-        write: likewise.
+        source: of the events; replaced for another attempt.
+        timeouts: for the source; replaced for another attempt.
+        write: the argument; replaced for another attempt.
         began: when the stream began.
-        asked: when the source was asked; None while it has not been.
-        last_read: when something last came, or the wait for it began; None before.
-        is_busy: what came is being handed on, so that neither side is the one that is silent.
-        last_write: when something was last sent to the client, or the beginning.
-        writing_since: since when the client has taken nothing of what is being written; None: nothing is.
-        is_closed: nothing more is written, no heartbeat either.
+        asked: when the source was asked; None before.
+        last_read: when bytes last arrived, or the wait for them began; None before.
+        is_busy: bytes are being delivered, so that no side counts as silent.
+        last_write: when bytes were last sent to the client, or the beginning.
+        writing_since: since when the client has read nothing of the bytes being written; None: no bytes are.
+        is_closed: nothing more is written, heartbeats included.
     """
 
     __slots__ = (
@@ -135,13 +135,13 @@ class StreamClock:
         self.writing_since: float | None = None
         self.is_closed = False
         self._unsent: tuple[float, int | None] | None = None
-        """Of which write, and how much of it the client had not taken."""
+        """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
 
     def note_unsent(self, unsent: int | None, now: float) -> None:
-        """Take note of how much of what is being written the client has not taken: less means that it reads.
+        """Note the bytes being written that the client has not read. If they get fewer, the client reads.
 
         Args:
-            unsent: bytes; None where nobody knows.
+            unsent: their number; None if it is unknown.
             now: the time.
         """
         since, noted = self.writing_since, self._unsent
@@ -154,20 +154,20 @@ class StreamClock:
         self._unsent = since, unsent
 
     def due(self, now: float) -> Due | None:
-        """Return what has run out first; a heartbeat only where nothing else has. None: nothing has."""
+        """Return the entry that has run out first; a heartbeat only if no other has. None if none has."""
         over = [(when, due) for when, due in self._deadlines() if now >= when]
         ends = [deadline for deadline in over if deadline[1] != "heartbeat"]
         return min(ends or over)[1] if over else None
 
     def next_due(self) -> tuple[float, Due | None]:
-        """Return what runs out next, and when, if nothing happens until then."""
+        """Return the entry that runs out next, and when, if nothing happens until then."""
         return min(self._deadlines(), default=(math.inf, None))
 
     def next_look(self, now: float) -> float:
-        """Return until when nothing can be due, whatever happens meanwhile."""
+        """Return the time before which no entry can run out, whatever happens."""
         looks = [row.earliest(self, now) for row in _TABLE]
         if self.write is not None:
-            looks.append(now + self.write / 4)  # often enough to see that a client reads
+            looks.append(now + self.write / 4)  # often enough to notice that a client reads
         return min(looks)
 
     def _deadlines(self) -> Iterator[tuple[float, Due]]:
@@ -178,14 +178,14 @@ class StreamClock:
 
 
 class _Row(NamedTuple):
-    """One line of the table: from when something runs, None while it does not, and for how long."""
+    """One entry: since when it runs (None: it does not run), and for how long."""
 
     due: Due
     since: Callable[[StreamClock], float | None]
     seconds: Callable[[StreamClock], float | None]
 
     def earliest(self, clock: StreamClock, now: float) -> float:
-        """When it can be due, if it is restarted or begins to run now or later."""
+        """The earliest time at which the entry can run out if it is started now or later."""
         seconds, since = self.seconds(clock), self.since(clock)
         if seconds is None:
             return math.inf

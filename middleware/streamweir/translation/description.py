@@ -1,9 +1,9 @@
-"""What a dialect can say, found out by letting its own code read and write examples.
+"""Describes a dialect: its decoder and encoder are given examples, and their results are the description.
 
-The examples stand in the dialect's folder, in `examples.txt`. A line that begins with `#` opens an example
-and is its name; the lines up to the next `#` are what stands on the wire, one event or the few that belong
-together. Behind the name, `-> nothing` says that it is bookkeeping, `-> custom` that the standard has no word
-for it. Everything else is asked of the classes, so that a description cannot drift from what they do.
+The examples are in `examples.txt` of the dialect's folder. A line that begins with `#` opens an example and
+names it. The lines up to the next `#` are the bytes on the wire: one event, or a few that belong together.
+`-> nothing` behind the name marks bookkeeping; `-> custom` marks an event for which the standard has no word.
+All else is found out from the classes, so a description cannot become outdated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _STAMP: Final = Stamp("req_1", 1, 1_790_000_000_000)
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a dialect lets one choose; the first value is the default."""
+    """One option of a dialect; the first value is the default."""
 
     name: str
     values: tuple[str, ...]
@@ -50,16 +50,16 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Example(NamedTuple):
-    """One event of a dialect as it stands on the wire, or a few that belong together."""
+    """The bytes of one event of a dialect, or of a few that belong together."""
 
     event: str
     wire: str
     becomes: str
-    """`nothing`, `custom`, or empty for events that the standard has a word for."""
+    """`nothing`, `custom`, or empty if the standard has a word for the event."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """One event of a dialect, and the standard events that it becomes."""
+    """One event of a dialect with its standard events."""
 
     event: str
     example: str
@@ -77,26 +77,26 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class Writing(msgspec.Struct, frozen=True, kw_only=True):
-    """One standard event, and what stands for it in a dialect."""
+    """One standard event with its frames in a dialect."""
 
     event: str
     becomes: tuple[Sent, ...]
-    """Empty for what is not said, or not at once."""
+    """Empty if the event is not written, or is written later."""
     lost: bool
-    """The dialect has no word for it, or not for all of it."""
+    """The dialect has no word for the event, or for a part of it."""
     later: bool
-    """It is not said at once but with the end of the message or the stream."""
+    """The event is written with the end of the message or of the stream."""
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a dialect."""
+    """The description of a dialect."""
 
     name: str
     summary: str
     reads: bool
     writes: bool
     framings: tuple[str, ...]
-    """In which it is written, else in which it is usually read; the first is the default."""
+    """The framings in which it is written, else the usual one for reading; the first is the default."""
     options: tuple[Option, ...]
     reading: tuple[Reading, ...]
     writing: tuple[Writing, ...]
@@ -108,14 +108,14 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def produced(self) -> frozenset[str]:
-        """The standard events that come of what it reads, by the names that `writing` gives them."""
+        """The standard events that its decoder produces, by the names that `writing` gives them."""
         return frozenset(
             _name_of(event["type"], event["data"]) for row in self.reading for event in row.becomes
         )
 
 
 def describe(dialect: str | Dialect) -> Description:
-    """Return what a dialect, by its name or itself, reads, writes and cannot say.
+    """Return the description of a dialect.
 
     Raises:
         UnknownDialectError: no dialect has that name.
@@ -134,7 +134,7 @@ def describe(dialect: str | Dialect) -> Description:
 
 
 def _name_of(kind: str, data: Mapping[str, Any]) -> str:
-    """The name of an event in `EVENT_EXAMPLES`."""
+    """Return the name of an event in `EVENT_EXAMPLES`."""
     match kind:
         case "content" if data.get("op") == "replace":
             return "content, replacing"
@@ -154,7 +154,7 @@ def _name_of(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def framings_of(dialect: Dialect) -> tuple[str, ...]:
-    """Return the framings in which the dialect is written, or else the one in which it is usually read."""
+    """Return the framings in which the dialect is written; if it is not, the usual one for reading."""
     if dialect.encoder is not None:
         return dialect.encoder.framings
     if dialect.decoder is None:
@@ -196,7 +196,7 @@ def examples_of(dialect: Dialect) -> Iterator[Example]:
 
 
 def _read(reader: StreamReader, example: str) -> list[Event]:
-    """Return what one example means, and what it would mean in front of others where it is a failure."""
+    """Return the events of one example; a failure is read as the beginning and as the whole of a stream."""
     try:
         events = [*events_of(reader.feed(example.encode() + b"\n\n")), *events_of(reader.frames.release())]
         return [*events, *events_of(reader.close())]
@@ -240,5 +240,5 @@ def _sent(frames: Iterable[Frame]) -> tuple[Sent, ...]:
 
 
 def _text_of(data: bytes | str) -> str:
-    """Return what a frame says; an encoder of one's own may have written text."""
+    """Return the data of a frame as text."""
     return data if isinstance(data, str) else decode_text(data)[0]

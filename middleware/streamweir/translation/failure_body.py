@@ -1,4 +1,4 @@
-"""The body of a response that is nothing but the failure of a run, in the protocol's own form."""
+"""The body of a response that only reports a failure, in the protocol's own form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["failure_body"]
 
 
 def failure_body(encoder: Encoder, error: Error, request_id: str) -> bytes:
-    """Return the body that reports `error`; nothing where the protocol has no form for it.
+    """Return the body that reports `error`; empty if the protocol has no form for it.
 
     Args:
         encoder: of the protocol.

@@ -1,7 +1,7 @@
-"""The folded result: one JSON object in place of a stream.
+"""The folded result: one JSON object instead of a stream.
 
 Source: the standard protocol 1.1, section 4 (`Accept: application/json`) and section 3 rule 5 (messages).
-The server's answer and the client's `MessageState` are folded here alike.
+Both the server's answer and the client's `MessageState` are folded here.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ from streamweir.translation.tool_call import ToolCall
 __all__ = ["Fold", "KeptJson", "MessageTexts", "plain"]
 
 LIMIT: Final = 64 << 20
-"""Bytes of JSON that a folded answer may have, if nothing else is said."""
+"""The most bytes of JSON of a folded answer, by default."""
 
 _CHARACTER_BYTES: Final = 6
-"""The most that a character is in JSON, written as an escape."""
+"""The most bytes of a character in JSON, as an escape."""
 
 _RESERVE: Final = 1 << 20
-"""What an answer over its limit may still say of its end: open calls, warnings, the error."""
+"""Bytes that the end of an answer over its limit may still take: open calls, warnings, the error."""
 
 _QUOTES: Final = 2
 _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
-"""What a message and a channel count for beside their texts."""
+"""Bytes that a message or a channel counts in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptJson:
-    """An object or a list as its JSON, which takes a tenth of its memory."""
+    """An object or a list as JSON, which takes a tenth of the memory."""
 
     json: bytes
 
 
 class _Message:
-    """The text of one message, and how many bytes of JSON it is."""
+    """The text of one message, and its size in JSON."""
 
     __slots__ = ("json_bytes", "pieces")
 
@@ -71,14 +71,14 @@ class _Message:
         self.json_bytes = 0
 
     def append(self, piece: str) -> int:
-        """Go on with `piece`; return by how many bytes the JSON has grown."""
+        """Append `piece`; return by how many bytes the JSON has grown."""
         self.pieces.append(piece)
         grown = len(write_json(piece)) - _QUOTES
         self.json_bytes += grown
         return grown
 
     def clear(self) -> int:
-        """Forget the text; return by how many bytes the JSON has shrunk."""
+        """Drop the text; return by how many bytes the JSON has shrunk."""
         shrunk, self.json_bytes = self.json_bytes, 0
         self.pieces = TextPieces()
         return shrunk
@@ -87,8 +87,7 @@ class _Message:
 class MessageTexts:
     """The text of one channel, message by message in order of appearance.
 
-    Pieces are kept as they come and joined when somebody asks, so that a long text does not cost the square
-    of its length.
+    Pieces are kept in a list and joined by `text`, so that appending does not copy a long text.
     """
 
     __slots__ = ("_by_id", "_messages", "_unnamed_is_over")
@@ -99,7 +98,7 @@ class MessageTexts:
         self._unnamed_is_over = False
 
     def append(self, message_id: str | None, piece: str) -> int:
-        """Let the message go on with `piece`; without an id, the last one that is not over.
+        """Append `piece` to a message; without an id, to the last message that is not over.
 
         Returns:
             By how many bytes what is held has grown.
@@ -114,7 +113,7 @@ class MessageTexts:
         return grown + _MESSAGE_BYTES * (len(self._messages) - before)
 
     def replace(self, message_id: str | None, text: str) -> int:
-        """Put `text` in the place of all that the message held; without an id, the last one's.
+        """Replace the whole text of a message; without an id, of the last message.
 
         Returns:
             By how many bytes what is held has grown.
@@ -124,7 +123,7 @@ class MessageTexts:
         return message.append(text) - shrunk
 
     def complete(self, message_id: str | None) -> None:
-        """The message is over. One with an id goes on all the same if more of it comes."""
+        """Note that a message is over. A message with an id can still be appended to."""
         if message_id is None:
             self._unnamed_is_over = True
 
@@ -148,18 +147,18 @@ class Fold:
     """Collects the events of a valid stream, or of several one after another.
 
     Args:
-        request_id: of the last stream; set by `SessionStart` where that says it.
-        limit: the most bytes of JSON that the result may have, whatever it holds. Objects are then kept as
-            JSON, which takes a tenth of their memory. None for no bound, and objects as they are.
-        keep: makes of that JSON the value that the result has in place of an object. `orjson.Fragment` is
-            written as it is; `KeptJson` can be read again by `plain`.
+        request_id: of the last stream; replaced by that of a `SessionStart`, if it has one.
+        limit: the most bytes of JSON of the result. Objects are then kept as JSON, which takes a tenth of
+            their memory. None: no limit, and objects are kept unchanged.
+        keep: wraps that JSON for the result. `orjson.Fragment` can only be written; `KeptJson` can be read
+            again by `plain`.
 
     Attributes:
-        answer: the texts of the answer; `channels` those of all other channels.
+        answer: the texts of the answer. Those of all other channels are in `channels`.
         thinking: the texts of the reasoning.
         calls: the tool calls in order of their start.
-        error: the terminal error of the last stream, or None.
-        end: the end of the last stream, None while it has not ended.
+        error: the terminal error of the last stream; None without one.
+        end: the end of the last stream; None before.
     """
 
     def __init__(
@@ -187,7 +186,7 @@ class Fold:
         self._size = 0
 
     def add(self, event: Event, at: int | None = None) -> None:
-        """Take one event in; `at` is when it happened, in Unix milliseconds.
+        """Add one event; `at` is its time in Unix milliseconds.
 
         Raises:
             LimitExceeded: the stream is too large to be one answer.
@@ -203,11 +202,11 @@ class Fold:
             raise LimitExceeded("the folded answer is larger than allowed")
 
     def has_room(self, characters: int) -> bool:
-        """Whether so many fit into the result in any case, whatever they are."""
+        """Return whether so many characters fit into the result, whatever characters they are."""
         return self._limit is None or self._size + _CHARACTER_BYTES * characters <= self._limit
 
     def _take(self, event: Event, at: int | None) -> int:
-        """Take one event in; return by how many bytes of JSON the result has grown."""
+        """Add one event; return by how many bytes of JSON the result has grown."""
         match event:
             case Content():
                 return self._add_content(event)
@@ -242,7 +241,7 @@ class Fold:
 
     @property
     def has_answer(self) -> bool:
-        """Anything but a failure came: text, thinking, calls, data, references or interactions."""
+        """The stream held text, thinking, calls, data, references or interactions."""
         return bool(
             self.answer
             or any(self.channels.values())
@@ -254,7 +253,7 @@ class Fold:
         )
 
     def result(self) -> dict[str, Any]:
-        """Return the folded result of what has been added."""
+        """Return the folded result of the events so far."""
         message: dict[str, Any] = {"content": self.answer.text}
         if self.channels:
             message["channels"] = {channel: texts.text for channel, texts in self.channels.items()}
@@ -274,7 +273,7 @@ class Fold:
         }
 
     def _begin(self, event: SessionStart) -> None:
-        """A stream begins: what the one before it left open without an id is over."""
+        """Begin a stream: messages without an id that the one before left open are over."""
         self.request_id = event.request_id or self.request_id
         self.error = self.end = self._reported = None
         for texts in (self.answer, *self.channels.values(), self.thinking):
@@ -282,13 +281,13 @@ class Fold:
         self._calls_by_id = {call.tool_id: call for call in self.calls if call.status == "running"}
 
     def _end(self, event: SessionEnd, at: int | None) -> None:
-        """A stream is over: calls that still run have failed, unless the run is suspended."""
+        """End a stream: calls without a result have failed, unless the run is suspended."""
         self.end = event
         if event.status != "suspended":
             for call in self._calls_by_id.values():
                 if call.status == "running":
                     call.close(at)
-        if event.status == "error" and self.error is None:  # 1.0 does not say which error is terminal
+        if event.status == "error" and self.error is None:  # version 1.0 has no `terminal`
             self.error = self._reported
 
     def _add_content(self, event: Content) -> int:
@@ -329,7 +328,7 @@ class Fold:
 
 
 def plain(value: Any) -> Any:
-    """Return a folded result with each `KeptJson` in it as the object that it is."""
+    """Return a folded result with each `KeptJson` replaced by its object."""
     if type(value) is KeptJson:
         return orjson.loads(value.json)
     if type(value) is dict:
@@ -338,7 +337,7 @@ def plain(value: Any) -> Any:
 
 
 def _compact(event: Event, keep: Callable[[bytes], Any]) -> Event:
-    """Return `event` with its objects and lists as the JSON that they become, without ids and extra."""
+    """Return `event` with its objects and lists as JSON, and without the ids and `extra` of its metadata."""
     match event:
         case Data() | Reference() | Interaction() | Warning() | ToolCallStart() | ToolCallEnd():
             fields = {name: _as_json(getattr(event, name), keep) for name in WIRE_FIELDS[type(event)]}
@@ -347,7 +346,7 @@ def _compact(event: Event, keep: Callable[[bytes], Any]) -> Event:
 
 
 def _needed(meta: Meta | None) -> Meta | None:
-    """What the answer says of `meta`."""
+    """Return the metadata that the answer has a place for."""
     return {"duration_ms": meta["duration_ms"]} if meta and "duration_ms" in meta else None
 
 
@@ -356,7 +355,7 @@ def _as_json(value: Any, keep: Callable[[bytes], Any]) -> Any:
 
 
 def _closes(event: Event) -> bool:
-    """Does `event` belong to the end of a stream? That has to find room, or the limit could not be told."""
+    """Does `event` belong to the end of a stream? It has to fit, or the limit could not be reported."""
     return isinstance(event, Error | SessionEnd | ToolCallEnd | Warning) or (
         isinstance(event, Content) and not event.content
     )

@@ -1,4 +1,4 @@
-"""A stream as one JSON object, written at its end: the folded result, or the protocol's own whole answer."""
+"""Writes a stream as one JSON object at its end: the folded result, or the protocol's whole answer."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class FoldedWriter:
 
     Args:
         request_id: of the stream.
-        encoder: of the protocol, which may have an answer of its own.
-        limit: the most bytes that it may have.
+        encoder: of the protocol, which may have a whole answer of its own.
+        limit: the most bytes of the answer.
 
     Attributes:
         framing: `json`.
-        headers: none but that, ever; as for `StreamWriter`.
-        unsupported, added: likewise.
+        headers: always empty; see `StreamWriter`.
+        unsupported, added: always empty and 0; see `StreamWriter`.
     """
 
     def __init__(self, request_id: str, encoder: Encoder, *, limit: int = LIMIT) -> None:
@@ -52,7 +52,7 @@ class FoldedWriter:
 
     @property
     def has_answer(self) -> bool:
-        """Anything but a failure is written: half an answer is none to clients that go by the status."""
+        """The body is an answer. Half an answer is no answer for clients that go by the status."""
         failed = (self._fold.error or self._failure) is not None and self._encoder.reports_by_status
         return self._fold.has_answer and not failed
 
@@ -74,15 +74,15 @@ class FoldedWriter:
         return False
 
     def begin_body(self) -> None:
-        """Do nothing: nothing leaves before the end."""
+        """Do nothing: the body is sent at the end."""
 
     def take(self) -> bytes:
-        """Return the folded result once it is written, and nothing before and after."""
+        """Return the folded result once, when it is written; empty bytes otherwise."""
         out, self._out = self._out, b""
         return out
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Keep `event`.
+        """Add `event`.
 
         Raises:
             LimitExceeded: the stream is too large to be one answer.
@@ -93,7 +93,7 @@ class FoldedWriter:
             self._order.add(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Keep pieces of text: all at once, or one by one where they may be too many: a limit is exact.
+        """Add texts: at once if they surely fit, else one by one, because the limit is exact.
 
         Raises:
             LimitExceeded: the stream is too large to be one answer.
@@ -125,7 +125,7 @@ class FoldedWriter:
         return self._encoder.whole_answer({**folded, "order": order}, self._stamp) or folded
 
     def heartbeat(self) -> bytes:
-        """Return nothing: the answer's status is not known before its end."""
+        """Return nothing: the status of the answer is unknown before its end."""
         return b""
 
     def default_heartbeat(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Dialects from mappings and from files: compiled, checked by their own examples, ready to be named.
+"""Dialects from mappings and from files: compiled, and checked by their own examples.
 
 Source: the dialect-file contract, sections 1 and 9.
 """
@@ -26,7 +26,7 @@ _Side: TypeAlias = type[Decoder] | type[Encoder]
 
 
 def dialects_from(sources: Iterable[DialectSource], known: Dialects) -> list[Dialect]:
-    """Return the dialects of one configuration; what is wrong with them is reported.
+    """Return the dialects of one configuration; problems are reported.
 
     Args:
         sources: by name, each once.
@@ -48,13 +48,13 @@ def load_dialect(source: Mapping[str, Any] | str | Path, *, name: str = "dialect
     Args:
         source: the keys of a dialect, or the path of a YAML file that holds them; reading one needs the extra
             `yaml`.
-        name: what it is called in messages.
+        name: the name of the dialect in messages.
 
     Returns:
-        Its decoder, whose `encoder` is what `write` says; the encoder of a dialect that is only written.
+        Its decoder, with the encoder in its attribute `encoder`; the encoder if the dialect is only written.
 
     Raises:
-        ConfigurationError: something is wrong with the dialect; the text is the list of problems.
+        ConfigurationError: the dialect has problems, which the text lists.
     """
     if not isinstance(source, str | PathLike):
         return _loaded(name, source, Path())

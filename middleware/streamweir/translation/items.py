@@ -1,4 +1,4 @@
-"""The items that a reader yields and a pipeline takes: events, runs of text, events that are safe already."""
+"""The items that a reader yields and a pipeline takes: events, text runs, events that are safe already."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ __all__ = ["FrameItems", "SafeEvent", "StreamItem", "TextRun", "events_of", "ite
 
 @final
 class TextRun(msgspec.Struct, frozen=True, gc=False):
-    """Pieces of text that differ in nothing but their text.
+    """A run of events that differ only in their text.
 
     Attributes:
-        event: a piece like all of them; the same object for more of the same.
-        texts: what they say; neither is the list empty, nor one of them.
+        event: an event with the common fields. A later run with the same object continues the same text.
+        texts: the texts; neither the list nor a text is empty.
     """
 
     event: Content | Thinking
     texts: list[str]
 
     def __iter__(self) -> Iterator[Content | Thinking]:
-        """Yield the events that the run stands for."""
+        """Yield the events of the run."""
         return map(self.event.with_text, self.texts)
 
 
 @final
 class SafeEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event that this process has made: its texts were made safe then, and are left as they are."""
+    """An event of this process, whose texts are safe already: the sanitizer does not change it."""
 
     event: Event
 
@@ -42,8 +42,8 @@ StreamItem: TypeAlias = Event | TextRun | SafeEvent
 FrameItems: TypeAlias = tuple[Sequence[StreamItem], Frame | None]
 """The items that were read from one frame, with the frame.
 
-The frame has its bytes (`Frame.raw`) only if the reader keeps them. For a `TextRun` that is read without
-cutting it is one frame whose bytes are those of the whole run. None: no frame of the upstream says the items.
+The frame has its bytes (`Frame.raw`) only if the reader keeps them. For a text run it is one frame with the
+bytes of all its frames. None: the items do not come from a frame of the upstream.
 """
 
 

@@ -15,20 +15,20 @@ from streamweir.translation.reader import StreamReader
 __all__ = ["StreamNormalizer"]
 
 HEAD_BYTES: Final = 4096
-"""So much of a stream is kept while nothing of it has been understood."""
+"""The bytes of the head that are kept while no message has been understood."""
 
 UNDERSTOOD_HEAD_BYTES: Final = 1024
-"""So much is kept of one in which something was understood, as it is in nearly all."""
+"""The bytes of the head that are kept once a message has been understood, as in nearly all streams."""
 
 _DONE: Final = b"[DONE]"
 _OURS: Final = frozenset({"draining", "internal", "limit"})
-"""Failures on our side of the connection: what the upstream has said so far does not make them complete."""
+"""Reasons of failures on our side: evidence of an end does not make the stream complete behind these."""
 
 
 class StreamNormalizer:
-    """Bytes in, valid events to sinks: `feed` it what arrives, then `close`, `fail` or `cancel` it.
+    """Reads one stream and pushes its events: call `feed` for each read, then `close`, `fail` or `cancel`.
 
-    Nothing is raised, whatever arrives, and nothing happens after the end.
+    No call raises, whatever bytes arrive. Calls after the end do nothing.
 
     Where a client gets the frames of the upstream, the end of the stream comes in two steps:
 
@@ -47,13 +47,13 @@ class StreamNormalizer:
         pipeline: of the stream.
 
     Attributes:
-        reader: what the upstream has said so far.
-        pipeline: what has become of it.
-        bytes: how many have arrived.
+        reader: of the stream.
+        pipeline: of the stream.
+        bytes: the number of bytes that have arrived.
     """
 
     _held_end: Sequence[StreamItem] = ()
-    """The terminal event, and what follows it in its frame, while the stream is behind the end."""
+    """The terminal event and the rest of its frame. Set while the stream is behind the end."""
 
     def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
@@ -71,29 +71,29 @@ class StreamNormalizer:
 
     @property
     def head(self) -> bytes:
-        """The first bytes that arrived, the same however they were cut: fewer if something was understood."""
+        """The first bytes of the body; fewer if a message was understood. They do not depend on the cuts."""
         return self._head[: _head_bytes(has_understood=self.reader.has_understood)]
 
     @property
     def started(self) -> bool:
-        """An event has come from the upstream."""
+        """An event has been read."""
         return self.reader.started
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of the end: silence from here on is no failure."""
+        """There is soft evidence of the end, so silence is no failure."""
         return self.reader.complete or self.pipeline.has_failed
 
     @property
     def waits(self) -> bool:
-        """A person is asked, and the upstream may go on: silence is no end of the stream, and no failure."""
+        """A person was asked, and the upstream may go on: silence neither ends the stream nor fails it."""
         pauses = self.reader.pauses
         if pauses is not None:
             return pauses
         return self.pipeline.pauses and not self.reader.complete
 
     def feed(self, data: bytes) -> None:
-        """Take what has arrived from the upstream."""
+        """Take the next bytes of the body."""
         position = self._position
         if position.ended:
             return
@@ -123,33 +123,33 @@ class StreamNormalizer:
             self._keeps_head = len(head) < _head_bytes(has_understood=self.reader.has_understood)
 
     def read_message(self, data: bytes) -> None:
-        """Take one whole message of the dialect, which is no piece of a body."""
+        """Take one whole message that did not arrive as bytes of a body."""
         self.bytes += len(data)
         self.pipeline.tick()
         self._take(self.reader.read_message(data))
 
     def push(self, item: StreamItem) -> None:
-        """Take an event that was not read."""
+        """Take an event that was made in this process."""
         self.pipeline.tick()
         self._take(self.reader.frames.release())
         self.pipeline.push(item)
 
     def reject(self) -> None:
-        """Take note that something has come which is no event, in another way than as bytes."""
+        """Count a message that is no event and did not arrive as bytes of a body."""
         self.pipeline.tick()
         self.pipeline.take(self.reader.reject())
 
     def close(self) -> None:
-        """The body has ended properly: what is missing of the stream, if anything, is an error."""
+        """End the stream: the body has ended properly. Without evidence of an end this is an error."""
         self.pipeline.tick()
         self.read_rest()
         self._conclude()
 
     def close_returned(self) -> None:
-        """A function of this process has returned, whose return is the end of what it has sent.
+        """End the stream: the function of this process that made it has returned.
 
-        Unless it stopped within an event. Text in another dialect than the standard needs its terminal
-        evidence all the same.
+        The return is evidence of the end, unless it happened within an event. Text in another dialect than
+        the standard needs the evidence of that dialect.
         """
         self.pipeline.tick()
         self.read_rest()
@@ -159,7 +159,7 @@ class StreamNormalizer:
         self._conclude()
 
     def read_rest(self, failure: ErrorInfo | None = None) -> None:
-        """Read what the end of the body completes, which is not the end of the stream yet.
+        """Read the last frame, which the end of the body completes. The stream does not end by this.
 
         Args:
             failure: why the body broke off, if it did.
@@ -167,7 +167,7 @@ class StreamNormalizer:
         self._take(self.reader.close(), failure)
 
     def settle(self) -> bool:
-        """End a stream that is behind its end, and return whether it was."""
+        """Push the held end, if the stream is behind its end; return whether it was."""
         held, self._held_end = self._held_end, ()
         if not held:
             return False
@@ -175,10 +175,10 @@ class StreamNormalizer:
         return True
 
     def fail(self, info: ErrorInfo) -> None:
-        """The body broke off, or is not to be read on: end the stream with an error.
+        """End the stream with an error: the body broke off, or is not read any more.
 
-        One with evidence of its end, or that waits for a person, is complete all the same. A call that the
-        client is to run is no such evidence: the upstream may have meant to make another one.
+        With evidence of its end, or if a person was asked, the stream is complete instead. A call that the
+        client has to run is no such evidence, because the upstream may have been about to make another one.
         """
         self.pipeline.tick()
         self.settle()
@@ -196,13 +196,13 @@ class StreamNormalizer:
         self.pipeline.push(SessionEnd())
 
     def cancel(self, reason: Reason = "cancelled") -> None:
-        """The run was stopped on request: end the stream, which is no error."""
+        """End the stream, which was stopped on request. This is no error."""
         self.pipeline.tick()
         self.settle()
         self.pipeline.cancel(reason)
 
     def _take(self, read: Iterable[FrameItems], failure: ErrorInfo | None = None) -> None:
-        """Take what was read; `failure` is why the body broke off, if it did."""
+        """Push the items that were read; `failure` is why the body broke off, if it did."""
         if not self.reader.keeps_frames:
             self.pipeline.take_read(read, failure)
             return
@@ -225,7 +225,7 @@ class StreamNormalizer:
             self.pipeline.end_for(error)
 
     def _take_frame(self, items: Sequence[StreamItem], frame: Frame) -> None:
-        """Take a frame whose bytes are kept."""
+        """Push the items of a frame whose bytes are kept; hold its end back if the frame is copied."""
         pipeline, first = self.pipeline, items[0] if items else None
         if type(first) is TextRun and pipeline.push_more(first.event, first.texts, frame.raw):
             return
@@ -241,14 +241,14 @@ class StreamNormalizer:
             return
         before = items[:end]
         if not before and pipeline.waiting and not pipeline.started:
-            before = (SessionStart(),)  # what waits for the start leaves before the frame
+            before = (SessionStart(),)  # warnings that wait for the start are written before the frame
         pipeline.take_frame(items, frame, before)
         if not self._position.ended:
             self._held_end = items[end:]
             self._body.has_ended = True
 
     def _take_behind_end(self, frame: Frame) -> None:
-        """Behind the end only frames that say nothing go out; any other one ends the stream."""
+        """Pass on a frame without a message, or `[DONE]`; any other frame ends the stream."""
         data = frame.data.strip()
         if data == _DONE or not (data or frame.unterminated):
             for sink in self.pipeline.frame_sinks:
@@ -258,7 +258,7 @@ class StreamNormalizer:
             self.settle()
 
     def _take_closing(self, items: Iterable[StreamItem]) -> None:
-        """Take items that end the stream the way that its frames have said."""
+        """Push items that end the stream in the way that its frames reported."""
         for sink in self.pipeline.frame_sinks:
             sink.begin_closing()
         self.pipeline.take(items)
@@ -272,7 +272,7 @@ class StreamNormalizer:
             self.pipeline.end(self.reader.missing)
 
     def _take_last_words(self) -> None:
-        """Take what the dialect says at the end; a client that gets the frames has had all of it."""
+        """Push the last events of the decoder. A client that gets the frames has them already."""
         try:
             for event in self._last_words():
                 self._take_closing((event,))
@@ -280,11 +280,11 @@ class StreamNormalizer:
             self.pipeline.end_for(error)
 
     def _last_words(self) -> Iterator[Event]:
-        """Yield what the dialect says at the end of the input.
+        """Yield the last events of the decoder.
 
-        An end that rests on EOF alone needs a body that is whole, without a call that has no result unless a
-        person was asked something. A stream that asked for something and got no answer is suspended, whether
-        or not the dialect says so.
+        An end whose only evidence is EOF needs a whole body, in which every call has a result unless a person
+        was asked. A stream that asked for something and got no answer is suspended, also if the dialect has
+        no word for that.
         """
         reader, pipeline = self.reader, self.pipeline
         asks = pipeline.waits_for_answer
@@ -305,7 +305,7 @@ def _is_end(item: StreamItem) -> bool:
 
 
 def _is_half(frame: Frame) -> bool:
-    """Is a frame without its end only the head of one? Blank bytes are not."""
+    """Is a frame without its line end a head without data? Blank bytes are not."""
     return frame.unterminated and not frame.data.strip() and bool((frame.raw or b"").strip())
 
 

@@ -1,4 +1,4 @@
-"""Which writer a client gets."""
+"""Chooses the writer of a client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamweir.translation.writer import StreamWriter
 __all__ = ["Writer", "open_framing", "open_writer"]
 
 _PARTS_OF_A_STREAM: Final = 4
-"""A folded answer may have this part of the bytes of a stream."""
+"""A folded answer may have the bytes of a stream divided by this."""
 
 Writer: TypeAlias = StreamWriter | FoldedWriter
 
@@ -45,25 +45,25 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     run: str | None = None,
     names: ClientNames = NO_NAMES,
 ) -> Writer:
-    """Return what writes one stream in a protocol.
+    """Return a writer for one stream in a protocol.
 
-    A protocol whose clients cannot read `framing` is written in its own.
+    If clients of the protocol cannot read `framing`, its own framing is written.
 
     Args:
         protocol: a dialect that can be written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
         request_id: of the stream.
-        options: by dialect, what it lets one choose when writing it; checked.
-        dialects: in which its name is looked up; those of the process if not given.
-        source: what the stream is read with.
-        verbatim: hand on the frames of the upstream as they came, where it writes what the client reads.
-        follows: the client takes the framing of the upstream then.
-        run: the handle of a stream that is stored; its events have ids that it can be resumed by.
-        names: what the client calls what it asks.
+        options: the checked options for writing, by dialect.
+        dialects: the set that `protocol` is looked up in; None: that of the process.
+        source: the reader of the stream.
+        verbatim: copy the frames of the upstream if it speaks the dialect and the framing of the client.
+        follows: with `verbatim`, take the framing of the upstream.
+        run: the handle of a stored stream, from which its events get ids.
+        names: the names that the client used in its request.
 
     Raises:
-        UnknownDialectError: nobody can write it.
-        ConfigurationError: `framing` is none of these.
+        UnknownDialectError: there is no such dialect, or it has no encoder.
+        ConfigurationError: `framing` is unknown.
     """
     if framing not in MEDIA_TYPES:
         raise ConfigurationError(f"unknown framing {framing!r} (one of: {', '.join(MEDIA_TYPES)})")

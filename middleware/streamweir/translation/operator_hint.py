@@ -1,7 +1,7 @@
-"""What to do about a stream that was not understood: one line for the operator, never for the client.
+"""A hint for the operator about a stream that was not understood: one line of the log, never for the client.
 
-Computed once, and only where something went wrong. Nothing of the answer's text is in it, and no credential:
-of an upstream's messages it names fields that say what a message is, where their values are plain words.
+It is computed once, and only if something went wrong. It holds no text of the answer and no credential. Of an
+upstream's messages it only names the fields that tell their kind, if the values are plain words.
 
 Source: the configuration contract ("When a stream is not understood").
 """
@@ -24,19 +24,19 @@ from streamweir.translation.reading.understanding import MAX_NAMED
 __all__ = ["buffering_hint", "stream_hint"]
 
 SURE: Final = 0.5
-"""How sure a dialect has to be to be named."""
+"""The least score of a dialect that is named."""
 
 SURER: Final = 0.8
-"""How sure, where some of the stream was understood in another."""
+"""The least score if some of the stream was understood in another dialect."""
 
 FEWEST_EVENTS: Final = 10
 SHORTEST_MS: Final = 500
 LARGEST_SHARE: Final = 0.05
-"""So many events, that late and that close together, have waited for each other on the way."""
+"""So many events, so late and so close together, were buffered on the way."""
 
 
 MAX_MARKS: Final = 256
-"""So many line ends and braces of the beginning are looked at: each can be the end of a message."""
+"""The most line ends and braces of the head that are looked at; each may end a message."""
 
 _MARKUP: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _ENDS: Final = frozenset({"truncated", "idle_timeout", "first_event_timeout", "malformed", "upstream_error"})
@@ -45,13 +45,13 @@ _ENDS: Final = frozenset({"truncated", "idle_timeout", "first_event_timeout", "m
 def stream_hint(
     stream: StreamNormalizer, *, speaks: str, dialects: Dialects, is_clean: bool = True
 ) -> str | None:
-    """Return what to do about a stream that is over; None where there is nothing to say.
+    """Return a hint about a stream that is over; None if there is nothing to say.
 
     Args:
-        stream: what was read, and what has become of it.
-        speaks: the dialect that was configured.
-        dialects: those that may be found in it.
-        is_clean: the body came to its proper end.
+        stream: the normaliser of the stream.
+        speaks: the configured dialect.
+        dialects: the dialects that may be recognised in it.
+        is_clean: the body ended properly.
     """
     error = stream.pipeline.error
     if error is None and (stream.reader.has_understood or not stream.reader.unknown):
@@ -69,7 +69,7 @@ def stream_hint(
 
 
 def buffering_hint(events: int, total_ms: float, span_ms: float) -> str | None:
-    """Return that an upstream's events came all at once at the end; None where they did not.
+    """Return a hint that an upstream's events arrived all at once at the end; None if they did not.
 
     Args:
         events: how many there were.
@@ -83,7 +83,7 @@ def buffering_hint(events: int, total_ms: float, span_ms: float) -> str | None:
 
 
 def _about_other_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
-    """Return what a stream looks like of which little was understood, for words that two dialects share."""
+    """Return a hint about a stream that was partly understood, because two dialects share words."""
     dialect = stream.reader.dialect
     head = _looked_at(stream)
     name, score = _best(head, speaks, dialects)
@@ -94,7 +94,7 @@ def _about_other_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialec
 
 
 def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
-    """Return what a stream looks like that was not understood."""
+    """Return a hint about a stream that was not understood."""
     head = _looked_at(stream)
     name, score = _best(head, speaks, dialects)
     if score >= SURE:
@@ -115,7 +115,7 @@ def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) ->
 
 
 def _about_silence(stream: StreamNormalizer, speaks: str) -> str | None:
-    """Return what came in a stream that ended well without an answer; None for any other."""
+    """Return a hint about a stream that ended well without an answer; None for any other stream."""
     understanding = stream.reader.frames.understanding
     ended_well = stream.pipeline.reason in ("done", "interaction")
     if not ended_well or stream.pipeline.has_answer or not understanding.messages:
@@ -153,7 +153,7 @@ def _spoken(stream: StreamNormalizer, speaks: str) -> str:
 
 
 def _looked_at(stream: StreamNormalizer) -> Head:
-    """Return the beginning of the stream, with not too many messages, each of which is read once."""
+    """Return the head of the stream with a bounded number of messages."""
     head = stream.head
     while head.count(b"\n") + head.count(b"\r") + head.count(b"}") > MAX_MARKS:
         head = head[: len(head) // 2]
@@ -161,7 +161,7 @@ def _looked_at(stream: StreamNormalizer) -> Head:
 
 
 def _best(head: Head, speaks: str, dialects: Dialects) -> tuple[str, float]:
-    """Return the dialect that claims `head` most, other than the one that was tried."""
+    """Return the dialect with the highest score for `head`, other than the configured one."""
     scores = [
         (dialect.decoder.detect(head), dialect.name)
         for dialect in dialects.detectable
@@ -176,7 +176,7 @@ def _has_events(head: bytes) -> bool:
 
 
 def _kinds(head: Head) -> list[str]:
-    """Return what the messages in `head` are, each kind once."""
+    """Return the kinds of the messages in `head`, each once."""
     found: dict[str, None] = {}
     for message in head_messages(head):
         if (kind := message_kind(message)) is not None:
@@ -188,14 +188,14 @@ def _kinds(head: Head) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _end_word(dialect: Dialect) -> str | None:
-    """Return what a dialect calls its end, as its own encoder writes it."""
+    """Return the word for the end of a stream, as the dialect's encoder writes it."""
     if dialect.encoder is None:
         return None
     try:
         encoder = dialect.make_encoder(NO_OPTIONS)
         stamp = Stamp("req_0", 0, 0)
         frames = [*encoder.encode(SessionEnd(), stamp), *encoder.close()]
-    except Exception:  # one's own encoder may want more than an end
+    except Exception:  # an encoder of an application may need more than an end
         return None
     messages = [message for frame in frames if (message := head_message(frame)) is not None]
     words = [message_kind(message) or _plain(message) for message in messages]

@@ -1,4 +1,4 @@
-"""The stages of one stream: whatever is pushed, what its sinks get is a valid stream."""
+"""The stages of one stream: its sinks get a valid stream, whatever events are pushed."""
 
 from __future__ import annotations
 
@@ -40,32 +40,31 @@ _FULL_TEXT: Final = get_args(FullText)
 
 
 class Pipeline:
-    """Events through the stages to the sinks. No bytes, no network; the time and the ids are given.
+    """Pushes events through the stages to the sinks. Time and ids are passed in; no bytes, no network.
 
-    The events are those of protocol 1.1, whoever reads them: what a client cannot be told is the affair of
-    its writer. What the pipeline is made of does not know it: there is no cycle of references, and all of a
-    stream goes the moment it is dropped, without a garbage collection.
+    The sinks get events of protocol 1.1; a writer adapts them to its client. No stage holds a reference to
+    the pipeline, so a stream that is dropped is freed without a garbage collection.
 
     Args:
-        sinks: get every event, one after the other; `add_sink` adds more.
+        sinks: get every event; `add_sink` adds more.
         request_id: of the stream.
-        session_id: used where the upstream gives none; made of the request id if None.
+        session_id: of the session, if the upstream names none; None: made from the request id.
         clock: Unix milliseconds.
-        full_text: what to do when an upstream repeats the whole answer: dedupe, append, replace.
+        full_text: the handling of text that repeats the whole answer: dedupe, append, replace.
         stream_tool_arguments: let `tool_call_delta` through.
         warnings: sent right after `session_start`.
-        debug: let redacted details out in errors and warnings.
-        room: how many bytes may be remembered of the stream, about: as many as one event of it may have.
+        debug: send redacted details in errors and warnings.
+        room: the bytes, roughly, that may be kept of the stream: as many as one event may have.
 
     Attributes:
         request_id: of the stream.
-        position: how far the stream is, and what time it is in it.
-        frame_sinks: those of the sinks that get the frames, too.
-        last: what the last event was that had come when the stream was last read.
-        closing_warnings: asked, one after the other, when the stream ends, for what is only known then.
+        position: the number of events so far, and the current time.
+        frame_sinks: the sinks that also get the frames.
+        last: the type of the last event that was pushed.
+        closing_warnings: called at the end of the stream, for warnings that are only known then.
 
     Raises:
-        ConfigurationError: `full_text` is none of these.
+        ConfigurationError: `full_text` is unknown.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what there is to settle of a stream)
@@ -103,10 +102,10 @@ class Pipeline:
             self._lifecycle.process,
         )
         self._is_breaking_off = False
-        """The stream ends for a fault: what a sink cannot write of the end is left out of it."""
+        """The stream ends because of a fault: failures of sinks at its end are ignored."""
         self._named_piece: Any = None
         self._piece: Content | Thinking | None = None
-        """What the pieces of text that come are like, while nothing else comes."""
+        """The common event of the current text run, and None behind any other event."""
 
     # What can be asked
 
@@ -117,68 +116,68 @@ class Pipeline:
 
     @property
     def ended(self) -> bool:
-        """The stream is over: nothing more will be written."""
+        """The last event has been written."""
         return self.position.ended
 
     @property
     def reason(self) -> Reason | None:
-        """Why the stream ended, None while it has not."""
+        """Why the stream ended; None before."""
         return self._lifecycle.reason
 
     @property
     def error(self) -> ErrorInfo | None:
-        """The terminal error of the stream, None if there is none."""
+        """The terminal error of the stream; None without one."""
         return self._lifecycle.error
 
     @property
     def has_failed(self) -> bool:
-        """The terminal error has been written; the end waits for what the upstream says of it."""
+        """The terminal error has been written, and the end waits for the upstream's own end."""
         return self._lifecycle.has_failed
 
     @property
     def waits_for_answer(self) -> bool:
-        """Something was asked of a person, or of the client, and is still open."""
+        """A question to a person, or a call for the client, is open."""
         return self._lifecycle.waits_for_answer
 
     @property
     def waits_for_person(self) -> bool:
-        """A person was asked something and has not answered; calls that the client runs do not count."""
+        """A question to a person is open. Calls for the client do not count."""
         return self._lifecycle.waits_for_person
 
     @property
     def pauses(self) -> bool:
-        """A person was asked something, and nothing of an answer has come since."""
+        """A person was asked, and no part of an answer has been pushed since."""
         return self._lifecycle.pauses
 
     @property
     def has_answer(self) -> bool:
-        """The stream holds an answer, or a part of one; see `Lifecycle.has_answer`."""
+        """An answer, or a part of one, has been pushed; see `Lifecycle.has_answer`."""
         return self._lifecycle.has_answer
 
     @property
     def tools(self) -> Tools:
-        """The calls of the stream; to be asked, not to be given anything."""
+        """The stage of tool calls, for queries only."""
         return self._tools
 
     # What can be done
 
     def add_sink(self, sink: EventSink) -> None:
-        """Let `sink` have every event from the next one on."""
+        """Give `sink` every event from the next one on."""
         self._sinks.append(sink)
         if isinstance(sink, FrameSink):
             self.frame_sinks.append(sink)
 
     def write_to(self, sink: EventSink) -> None:
-        """Let `sink` have every event from the next one on in place of the other sinks; taps stay."""
+        """Give `sink` every event from the next one on, instead of the other sinks; taps stay."""
         self._sinks[:] = [sink, *(other for other in self._sinks if isinstance(other, TapSink))]
         self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
-        """Send what `warning` returns, if it does, before a good end of a stream without an answer."""
+        """Set a function whose warning is sent before a good end of a stream without an answer."""
         self._lifecycle.on_silence = warning
 
     def tick(self) -> None:
-        """Take the time: the events pushed from here on have it."""
+        """Set the time of the events that are pushed next."""
         self.position.now = self.clock()
 
     def warn(self, warning: Warning) -> None:
@@ -191,7 +190,7 @@ class Pipeline:
         return self._lifecycle.waiting
 
     def write_waiting(self) -> None:
-        """Send the warnings that wait, without waiting for the next event. Never raises."""
+        """Send the waiting warnings now. Never raises."""
         try:
             for warning in self._lifecycle.take_waiting():
                 self._write(warning)
@@ -199,21 +198,21 @@ class Pipeline:
             self.end_for(error)
 
     def push(self, item: StreamItem) -> None:
-        """Send `item` through the stages, and what comes of it to the sinks; nothing after the end."""
+        """Push `item` through the stages to the sinks; do nothing after the end."""
         self.take((item,))
 
     def take(self, items: Iterable[StreamItem]) -> None:
-        """Push `items` until the stream has ended. What is raised on the way ends it, and goes no further."""
+        """Push `items` until the stream has ended. Never raises: an exception ends the stream."""
         self.take_read(((items, None),))
 
     def take_read(
         self, read: Iterable[tuple[Iterable[StreamItem], object]], failure: ErrorInfo | None = None
     ) -> None:
-        """Push the items of frames whose bytes nobody wants, like `take`.
+        """Push the items of frames whose bytes are not kept; see `take`.
 
         Args:
             read: items, and their frames.
-            failure: the stream ends with it if the body turns out to be nobody's dialect.
+            failure: the error of the stream if its dialect cannot be found; None: that of `end_for`.
         """
         position = self.position
         if self.ended:
@@ -244,18 +243,18 @@ class Pipeline:
 
     @property
     def copies_frames(self) -> bool:
-        """A client of this stream gets the frames of the upstream."""
+        """A client of this stream gets copies of the frames."""
         return bool([sink for sink in self.frame_sinks if sink.copies])
 
     def take_frame(
         self, items: Sequence[StreamItem], frame: Frame, pushed: Sequence[StreamItem] | None = None
     ) -> None:
-        """Push the items of a frame whose bytes are kept, and give the frame to the sinks that want it.
+        """Push the items of a frame whose bytes are kept, and give the frame to the frame sinks.
 
         Args:
-            items: all that was read from the frame.
+            items: all items of the frame.
             frame: with its bytes.
-            pushed: what is pushed now in the place of `items`.
+            pushed: the items to push; None: `items`.
         """
         if self._lifecycle.waiting and self._lifecycle.started and self.copies_frames:
             self.write_waiting()
@@ -267,12 +266,12 @@ class Pipeline:
             sink.frame(frame.raw or b"", items)
 
     def push_more(self, event: Content | Thinking, texts: list[str], raw: bytes | None = None) -> bool:
-        """Push texts that extend the run that was pushed last; False, and nothing done, for any others.
+        """Push texts that extend the current text run; return False, and do nothing, for any others.
 
         Args:
-            event: a piece like all of them.
-            texts: what they say.
-            raw: the bytes that they were read from, where these are not given to `take_frame`.
+            event: the common event of the texts.
+            texts: at least one; none is empty.
+            raw: the bytes of their frames, unless these are given to `take_frame`.
         """
         position = self.position
         if event is not self._piece or self._lifecycle.waiting or position.ended:
@@ -285,7 +284,7 @@ class Pipeline:
             for sink in self._sinks:
                 try:
                     sink.write_run(self._named_piece, texts, stamp)
-                except Exception as error:  # the others have it all the same
+                except Exception as error:  # the other sinks get it all the same
                     failure = error
             if isinstance(failure, LimitExceeded) and failure.taken and self._has_one_writer:
                 position.written = stamp.sequence + failure.taken
@@ -299,7 +298,7 @@ class Pipeline:
         return True
 
     def end(self, info: ErrorInfo | None = None, *, meta: Meta | None = None) -> None:
-        """End the stream with an error; without one it is complete, or waits for an answer. Never raises."""
+        """End the stream with an error; without one it is completed, or suspended. Never raises."""
         if self.ended:
             return
         try:
@@ -311,7 +310,7 @@ class Pipeline:
             self.end_for(error)
 
     def end_for(self, error: Exception) -> None:
-        """End the stream with the error that matches what was raised. Never raises."""
+        """End the stream with the error for an exception. Never raises."""
         match error:
             case LimitExceeded():
                 code = "STREAM_LIMIT_EXCEEDED"
@@ -331,7 +330,7 @@ class Pipeline:
             self._finish()
 
     def cancel(self, reason: Reason = "cancelled") -> None:
-        """End the stream, which was stopped on request: that is no error. Never raises."""
+        """End the stream, which was stopped on request. This is no error. Never raises."""
         self.take((SessionEnd(status="cancelled", reason=reason),))
 
     # The way
@@ -341,7 +340,7 @@ class Pipeline:
         return sum(not isinstance(sink, TapSink) for sink in self._sinks) == 1
 
     def _push(self, event: Event, position: int) -> None:
-        """Send `event` through the stages from `position` on, and out."""
+        """Push `event` through the stages from index `position` on, and write the result."""
         self._piece = None
         routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
         for index in routes_of[type(event)][position]:
@@ -353,10 +352,10 @@ class Pipeline:
         self._write(event)
 
     def _push_run(self, event: Content | Thinking, texts: list[str]) -> None:
-        """Send pieces of text that do not go on what came last.
+        """Push a text run that does not extend the current one.
 
-        The first goes the way of all events. What follows it at once is more of the same message, which
-        concerns one stage: that which remembers what was said.
+        The first text goes through all stages. The others belong to the same message, so they only concern
+        the stage that remembers the text.
         """
         if self._lifecycle.has_failed:
             return
@@ -395,5 +394,5 @@ class Pipeline:
 
 
 def _raise(failure: Exception) -> None:
-    """Raise `failure` in a frame of its own, which its traceback may keep without a cycle."""
+    """Raise `failure` from a frame of its own, so that its traceback makes no reference cycle."""
     raise failure

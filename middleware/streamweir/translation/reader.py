@@ -1,4 +1,4 @@
-"""From the bytes of an upstream to events: detection, framing, decoder, templates."""
+"""Reads the bytes of an upstream as events: detection, framing, decoder, templates."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from streamweir.translation.report import silence_warning
 __all__ = ["EndOfBody", "StreamReader"]
 
 EndOfBody: TypeAlias = Literal["truncated", "complete"]
-"""What it means that a body ends cleanly without the end of its dialect."""
+"""The meaning of a body that ends properly without the end of its dialect."""
 _ENDS_OF_BODY: Final = get_args(EndOfBody)
 
 
 class StreamReader:
-    """Reads one stream: `feed` it what arrives, `close` it where the body ends, and take what each gives.
+    """Reads one stream: call `feed` for each read and `close` at the end of the body.
 
-    Nothing is known here of who reads the events, and nothing is repaired: that is the pipeline's part.
+    The events are not repaired and not adapted to a client: the pipeline and the writers do that.
 
     Args:
-        speaks: the dialect of the upstream; `auto` finds it out from the first events.
-        dialects: in which its name is looked up, or it is found; those of the process if not given.
-        options: by dialect, what it lets one choose when reading it; checked.
-        limits: bounds of an event and of the number of malformed ones are kept here.
+        speaks: the dialect of the upstream; `auto` detects it from the first messages.
+        dialects: the set in which `speaks` is looked up or detected; None: that of the process.
+        options: the checked options for reading, by dialect.
+        limits: of the stream; those of events and of malformed events are enforced here.
         raw: add `metadata.source` to the events.
-        eof: what a clean end of the body means that the dialect does not take for one.
+        eof: the meaning of a body that ends properly without the end of its dialect.
 
     Attributes:
-        dialect: what is read; None while that is to be found out.
-        limits: bounds of the stream.
-        frames: what they mean is read there, one by one, and what was read is known.
+        dialect: of the upstream; None before it is detected.
+        limits: of the stream.
+        frames: reads the frames, one by one.
         body: cuts the body into frames.
-        keeps_frames: the bytes of frames are kept where the dialect and the framing are those asked for.
+        keeps_frames: the bytes of frames are kept, if dialect and framing are those of `keep_frames`.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks`.
-        ConfigurationError: `eof` is none of these.
+        UnknownDialectError: there is no dialect `speaks`, or it has no decoder.
+        ConfigurationError: `eof` is unknown.
     """
 
     keeps_frames = False
@@ -89,18 +89,18 @@ class StreamReader:
 
     @property
     def started(self) -> bool:
-        """An event has come."""
+        """An event has been read."""
         return self.frames.started
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end: silence from here on is no failure."""
+        """There is soft evidence of a proper end, so silence is no failure."""
         decoder = self.frames.decoder
         return self.body.has_ended or (decoder is not None and decoder.complete)
 
     @property
     def pauses(self) -> bool | None:
-        """The dialect says that a person is asked, or that none is; None if it leaves that open."""
+        """The decoder's `pauses`: whether a person is asked; None if the decoder leaves that open."""
         decoder = self.frames.decoder
         return False if decoder is None or self.body.has_ended else decoder.pauses
 
@@ -111,43 +111,43 @@ class StreamReader:
 
     @property
     def has_understood(self) -> bool:
-        """A rule of the dialect has known a message other than the end."""
+        """The decoder knew a message other than the end."""
         return self.frames.understanding.has_any
 
     @property
     def unknown(self) -> int:
-        """How many events no rule of the dialect knew."""
+        """The number of messages that the decoder did not know."""
         return self.frames.understanding.unknown
 
     @property
     def shown_form(self) -> Options:
-        """The options by which an encoder of the dialect writes what the stream looks like so far."""
+        """The options with which an encoder of the dialect writes frames that look like those so far."""
         decoder = self.frames.decoder
         return NO_OPTIONS if decoder is None else decoder.shown_form
 
     @property
     def malformed(self) -> int:
-        """How many events could not be read."""
+        """The number of frames that could not be read."""
         return self.frames.unreadable.malformed
 
     @property
     def faults(self) -> int:
-        """How often the decoder has raised what it should not have."""
+        """The number of exceptions other than `MalformedEvent` that the decoder has raised."""
         return self.frames.unreadable.faults
 
     @property
     def is_document(self) -> bool:
-        """The body is one JSON document, read where it ends."""
+        """The body is one JSON document, which is read at its end."""
         return self.body.parser.is_document
 
     @property
     def speaks_standard(self) -> bool:
-        """What is read is the standard protocol."""
+        """The upstream speaks the standard protocol."""
         return self.dialect is not None and self.dialect.name == "standard"
 
     @property
     def has_text(self) -> bool:
-        """Anything but blanks and marked events has come."""
+        """Bytes other than blank ones and marked events have arrived."""
         return (
             self._has_messages
             or not self.body.parser.blank
@@ -156,7 +156,7 @@ class StreamReader:
 
     @property
     def missing(self) -> ErrorInfo:
-        """Why a body without terminal evidence is no answer: it broke off, or it is something else."""
+        """The error of a body without evidence of its end: it broke off, or it is of another dialect."""
         half = self.frames.unreadable.half_a_frame
         parser = self.body.parser
         nothing_came = parser.blank and (self._detector is None or self._detector.blank)
@@ -168,22 +168,22 @@ class StreamReader:
     # What comes
 
     def hand_over(self, given: Mapping[str, str]) -> None:
-        """Give the decoder what the request knows that its answer does not say; before the first byte.
+        """Give the decoder facts from the request that its answer does not hold; before the first byte.
 
-        A request that was written for a dialect is answered in it, so there is a decoder by now.
+        There is a decoder by now, because a request that was written for a dialect is answered in it.
         """
         if self.frames.decoder is not None:
             self.frames.decoder.given = given
 
     def note_headers(self, headers: AnswerHeaders) -> None:
-        """Take from the headers of the answer what the decoder looks for in them; before the first byte."""
+        """Give the decoder the headers of the answer that `given_in` names; before the first byte."""
         self._headers = headers
         decoder = self.frames.decoder
         if decoder is not None and decoder.given_in:
             decoder.given = {**decoder.given, **found_in(headers, decoder.given_in)}
 
     def keep_frames(self, framings: Collection[str], of: Dialect | None = None) -> None:
-        """Keep the bytes of each frame (`Frame.raw`), from the first byte on; before the first byte.
+        """Keep the bytes of each frame (`Frame.raw`). To be called before the first byte.
 
         Args:
             framings: in which they are kept.
@@ -199,11 +199,11 @@ class StreamReader:
             self._open_parser(self.dialect, self.frames.decoder)
 
     def feed(self, data: bytes) -> Iterable[FrameItems]:
-        """Return what `data` completes, frame by frame; to be taken before the next call.
+        """Return the frames that `data` completes, with their items. To be iterated before the next call.
 
         Raises:
-            LimitExceeded: while it is taken: an event is larger than allowed; all before it have been given.
-            NotTheDialect: while it is taken: this is nobody's stream, or not that of the dialect.
+            LimitExceeded: in the iteration: an event is larger than allowed, after all before it.
+            NotTheDialect: in the iteration: the stream is of no dialect, or not of this one.
         """
         frames = self.frames
         if frames.takes_marked and data.startswith(MARKED_STARTS) and (event := whole_event(data)):
@@ -218,10 +218,10 @@ class StreamReader:
             yield from self.body.read(data)
 
     def detect(self, data: bytes) -> bytes:
-        """Return what there is to read of `data` and all before it: nothing until the dialect is known.
+        """Return the bytes to read: empty until the dialect is known, then with all earlier ones.
 
         Raises:
-            NotTheDialect: this is nobody's stream.
+            NotTheDialect: the stream is of no dialect.
         """
         detector = self._detector
         if detector is None:
@@ -232,9 +232,9 @@ class StreamReader:
         return self._settle(detector, name or detector.finish())
 
     def read_message(self, data: bytes) -> Iterator[FrameItems]:
-        """Yield what one whole message says, which came in another way than as a piece of a body.
+        """Yield the items of one whole message that did not arrive as bytes of a body.
 
-        Raises what `feed` does.
+        Raises: see `feed`.
         """
         if self._detector is not None:
             yield from self.feed(b"data: %b\n\n" % data)
@@ -246,7 +246,7 @@ class StreamReader:
         yield from self.frames.read(Frame(data))
 
     def close(self) -> Iterator[FrameItems]:
-        """Yield what the end of the body completes. Raises what `feed` does."""
+        """Yield the frames that the end of the body completes. Raises: see `feed`."""
         detector = self._detector
         if detector is not None and not detector.blank:
             name = detector.finish()
@@ -258,7 +258,7 @@ class StreamReader:
         yield from self.frames.error_only_events()
 
     def conclude(self) -> Iterator[Event]:
-        """Yield what the dialect says behind the last event: an end, if it may end here."""
+        """Yield the last events of the decoder, with an end if the dialect may end here."""
         frames, has_ended = self.frames, False
         for event in frames.last_words():
             has_ended = has_ended or isinstance(event, SessionEnd)
@@ -267,24 +267,24 @@ class StreamReader:
             yield SessionEnd()
 
     def reject(self) -> Iterator[Event]:
-        """Yield what becomes of something that came in another way than as bytes, and is no event."""
+        """Count a malformed message that did not arrive as bytes; yield the warning or the error about it."""
         return self.frames.unreadable.note(Frame(b""))
 
     def closing_warnings(self) -> Sequence[Warning]:
-        """Return what is to be reported when the stream ends."""
+        """Return the warnings that are sent at the end of the stream."""
         return self.frames.unreadable.closing_warnings()
 
     def silence_warning(self) -> Warning | None:
-        """Return what is to be reported of a stream that ends well without an answer.
+        """Return the warning about a stream that ends well without an answer.
 
-        None if nothing was read: an application whose events are no bytes may have nothing to say.
+        None if no bytes were read: the application pushes events, and may have none.
         """
         return silence_warning(self.unknown) if self.has_text else None
 
     # The dialect
 
     def _read_as(self, dialect: Dialect) -> None:
-        """Settle the dialect, and with it what depends on it."""
+        """Set the dialect, its decoder and the parser."""
         self.dialect = dialect
         decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
         decoder.room = self.limits.event_bytes
@@ -298,7 +298,7 @@ class StreamReader:
         self.body.parser = SniffingParser(self.limits.event_bytes, decoder.framing, decoder.in_a_row, raw_in)
 
     def _settle(self, detector: Detector, name: str | None) -> bytes:
-        """The dialect is known: return what was held back to find it out."""
+        """Set the detected dialect; return the bytes that were held back."""
         if name is None:
             raise NotTheDialect("no dialect claims this body")
         self._detector = None
@@ -307,5 +307,5 @@ class StreamReader:
 
 
 def _may_be_json(half: bytes | None) -> bool:
-    """Is this half of a frame one that only broke off?"""
+    """May the half of a frame be the beginning of JSON?"""
     return not half or half.startswith((b"{", b"["))

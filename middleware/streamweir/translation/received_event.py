@@ -1,8 +1,8 @@
-"""An event of the standard protocol as it was received: what stands on the wire, and its typed reading.
+"""A received event of the standard protocol: its JSON, and its typed fields.
 
 Source: the standard protocol 1.1, sections 1 and 2; the library contract, section 5.
-Reading is exact where the data keeps the protocol and lenient where it does not: a value of a wrong type is
-made to fit as far as it can be, an event that cannot is `Unknown`. `to_dict()` is the wire in any case.
+Data that keeps the protocol is read exactly. A value of a wrong type is converted if it can be; an event with
+a value that cannot be converted is `Unknown`. `to_dict()` always returns the JSON that was received.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAY_LACK_DATA: Final = frozenset({"session_start", "session_end"})
 
 
 class EventMetadata(msgspec.Struct, kw_only=True):
-    """What an event carries beside its data; what is absent is `None`."""
+    """The metadata of an event; absent fields are None."""
 
     request_id: str | None = None
     timestamp: int | None = None
@@ -57,12 +57,12 @@ class EventMetadata(msgspec.Struct, kw_only=True):
 
 
 class ReceivedEvent:
-    """One event from the wire. Read-only, also what hangs below it.
+    """One received event. It is read-only, including its data.
 
     Attributes:
-        type: the type on the wire.
-        data: the class of `streamweir.events` that belongs to it, else `Unknown`.
-        metadata: ids, time and place in the stream.
+        type: the type in its JSON.
+        data: an object of the class of `streamweir.events` for this type, else `Unknown`.
+        metadata: ids, time and sequence number.
     """
 
     __match_args__ = ("type", "data", "metadata")
@@ -73,10 +73,10 @@ class ReceivedEvent:
     metadata: EventMetadata
 
     def __init__(self, message: Any) -> None:
-        """Read a message as it stands on the wire.
+        """Read a received message.
 
         Raises:
-            MalformedEvent: it is no object with a type, so that it is no event.
+            MalformedEvent: the message is no object with a type.
         """
         kind = message.get("type") if isinstance(message, Mapping) else None
         if not isinstance(kind, str):
@@ -90,7 +90,7 @@ class ReceivedEvent:
         self.data = _payload(kind, message.get("data"), metadata)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a copy of the message as it stood on the wire."""
+        """Return a copy of the received message."""
         return cast("dict[str, Any]", msgspec.to_builtins(dict(self._wire)))
 
     def __eq__(self, other: object) -> bool:
@@ -103,14 +103,14 @@ class ReceivedEvent:
 
 
 def made_event(payload: Event, *, request_id: str | None, sequence: int | None = None) -> ReceivedEvent:
-    """Return an event that tells what happened on this side of the wire."""
+    """Return an event that this process makes about its own side of the connection."""
     metadata = {"request_id": request_id, "timestamp": unix_milliseconds(), "sequence": sequence}
     present = {name: value for name, value in metadata.items() if value is not None}
     return ReceivedEvent({"type": payload.type, "data": wire_data(payload), "metadata": present})
 
 
 def translated_event(event: Event, stamp: Stamp) -> ReceivedEvent:
-    """Return an event that was read in another dialect, as it would stand on the wire of the standard."""
+    """Return an event that was read in another dialect as a received event of the standard."""
     message = wire_message(event, stamp)
     is_text = isinstance(event, Content | Thinking) and not (event.meta and "extra" in event.meta)
     return ReceivedEvent(message if is_text else plain_json(message))
@@ -119,7 +119,7 @@ def translated_event(event: Event, stamp: Stamp) -> ReceivedEvent:
 def failure_events(
     info: ErrorInfo, *, request_id: str | None, sequence: int | None = None
 ) -> tuple[ReceivedEvent, ReceivedEvent]:
-    """Return the `error` and the `session_end` that tell of a failure; `sequence` is the error's."""
+    """Return the `error` and the `session_end` of a failure; `sequence` is that of the error."""
     following = None if sequence is None else sequence + 1
     return (
         made_event(error_event(info), request_id=request_id, sequence=sequence),

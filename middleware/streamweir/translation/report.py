@@ -1,4 +1,4 @@
-"""What a stream has lost on its way, reported in warnings."""
+"""The warnings and errors about messages that a stream has lost."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = [
 ]
 
 MAX_REPORTED_MALFORMED: Final = 10
-"""So many malformed events are reported one by one; of others the number, at the end."""
+"""The most malformed events that get a warning each; the number of others is sent at the end."""
 
 
 def invalid_text_warning() -> Warning:
-    """Return what is reported, once, of text that is no valid Unicode."""
+    """Return the warning about text that is no valid Unicode; it is sent once per stream."""
     return own_warning("UPSTREAM_INVALID_TEXT")
 
 
 def silence_warning(unknown: int) -> Warning:
-    """Return what is reported of a stream that ended well without an answer.
+    """Return the warning about a stream that ended well without an answer.
 
     Args:
         unknown: how many of its events no rule of the dialect knew.
@@ -46,17 +46,17 @@ def silence_warning(unknown: int) -> Warning:
 
 
 def not_understood_error() -> Error:
-    """Return what ends such a stream for a client that cannot be told a warning."""
+    """Return the error that replaces this warning for clients whose protocol has no warnings."""
     return error_event(error_info("UPSTREAM_INVALID_RESPONSE"))
 
 
 def malformed_warning() -> Warning:
-    """Return what is reported of one event that could not be read."""
+    """Return the warning about one event that could not be read."""
     return own_warning("UPSTREAM_MALFORMED_EVENT")
 
 
 def more_malformed_warning(malformed: int) -> Warning | None:
-    """Return what is reported at the end where so many events could not be read; None if all were."""
+    """Return the warning about the number of malformed events beyond the most; None if there are none."""
     more = malformed - MAX_REPORTED_MALFORMED
     if more <= 0:
         return None
@@ -65,7 +65,7 @@ def more_malformed_warning(malformed: int) -> Warning | None:
 
 
 def unsupported_warning(unsupported: Counter[str]) -> Warning | None:
-    """Return what is reported of events that the client's protocol could not say; None if there are none."""
+    """Return the warning about events that the client's protocol has no place for; None if there are none."""
     if not unsupported:
         return None
     counted = ", ".join(f"{number} x {kind}" for kind, number in sorted(unsupported.items()))

@@ -1,4 +1,4 @@
-"""A stored stream for one client: every frame says in its id how far the client is.
+"""Writes a stored stream for one client: the id of each frame is the client's position.
 
 Source: the contract of resumable streams, section 2 (SSE ids).
 """
@@ -21,18 +21,18 @@ __all__ = ["RunWriter"]
 class RunWriter(StreamWriter):
     """Writes a stream whose events are stored: position n is in the id of the last frame of event n.
 
-    What follows the last event belongs to it. The sequence number of an event is its position.
+    Frames behind the last event belong to it. The sequence number of an event is its position.
 
     Args:
         dialect: the protocol.
         encoder: of this stream.
         framing: `sse` or `ndjson`.
-        source: what the stream is read with.
+        source: the reader of the dialect.
         run: the handle that ids begin with.
 
     Attributes:
-        run: the handle; None: the events are not stored any longer, and have no ids.
-        skips: so many frames of the next event are left out: the client has them.
+        run: the handle; None once events are not stored, and have no ids.
+        skips: the number of frames of the next event that the client has already.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class RunWriter(StreamWriter):
         self._held: list[Frame] | None = None
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Write `event`, with all that belongs to it."""
-        if self._held is not None:  # what an event brings along
+        """Write `event`, with the events that the writer adds to it."""
+        if self._held is not None:  # an event that the writer adds
             super().write(event, stamp)
             return
         position = stamp.sequence
@@ -73,7 +73,7 @@ class RunWriter(StreamWriter):
         self.run = run
 
     def finish(self) -> None:
-        """Do nothing: what follows the last event has been written with it."""
+        """Do nothing: the frames behind the last event have been written with it."""
 
     def _encoded(self, event: Event, stamp: Stamp) -> list[bytes]:
         frames = self._encoder.encode(event, stamp)

@@ -36,7 +36,7 @@ from streamweir.translation.reader import StreamReader
 __all__ = ["normalize_stream_event", "parse_stream_line"]
 
 _OLD: Final = "legacy"
-"""The dialect of an event that none claims for sure: it reads the standard's own shape as well."""
+"""The dialect of an event that no dialect claims with a score of 0.5. It also reads standard events."""
 
 _LIMITS: Final = Limits(event_bytes=256 << 20)
 _END: Final = b"\n\n"
@@ -46,25 +46,25 @@ _REQUIRED: Final = {
 }
 _TIMES: Final = ("timestamp", "created_at")
 _FIRST_MILLISECOND: Final = 100_000_000_000
-"""Seconds reach this in the year 5138, milliseconds have since 1973: what is less is seconds."""
+"""Smaller numbers are seconds: these reach this in the year 5138, milliseconds did so in 1973."""
 _LAST_MILLISECOND: Final = 1e14
 
 
 def normalize_stream_event(
     event: Mapping[str, Any] | str | bytes, *, speaks: str = "auto"
 ) -> list[dict[str, Any]]:
-    """Return the standard events that one event means, with the metadata that it carries.
+    """Return the standard events of one event, with its metadata.
 
     Args:
-        event: the message as a dict, or as it stands on the wire: one line, or one SSE block.
-        speaks: its dialect; `auto` finds it out.
+        event: the message as a dict, or as its bytes or text on the wire: one line, or one SSE block.
+        speaks: its dialect; `auto` detects it.
 
     Returns:
-        An empty list for what says nothing (a ping, `[DONE]`, a blank line). A standard event comes back
-        equal, an unknown one as `data` / `custom`, one that cannot be read as a `warning`.
+        An empty list for a ping, `[DONE]` or a blank line. A standard event is returned equal, an unknown one
+        as `data` / `custom`, one that cannot be read as a `warning`.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks`.
+        UnknownDialectError: there is no dialect `speaks`, or it has no decoder.
     """
     text = write_json(event) if isinstance(event, Mapping) else _bytes_of(event)
     message = _only_message(text)
@@ -79,7 +79,7 @@ def normalize_stream_event(
 def parse_stream_line(line: str | bytes) -> dict[str, Any] | None:
     """Return the JSON object of one NDJSON line or one SSE `data:` line.
 
-    None for a blank line, a comment, another SSE field, `[DONE]` and whatever is no JSON object.
+    None for a blank line, a comment, another SSE field, `[DONE]`, and data that is no JSON object.
     """
     data = _bytes_of(line).strip().removeprefix(BOM).strip().removeprefix(b"data:").strip()
     if not data.startswith(b"{"):
@@ -96,13 +96,13 @@ def _bytes_of(text: str | bytes) -> bytes:
 
 
 def _only_message(text: bytes) -> Any:
-    """The JSON value of the one message that `text` is; None if it is none, or more than one."""
+    """Return the JSON value of the message in `text`; None if there is no message, or more than one."""
     messages = head_messages(text)
     return messages[0].value if len(messages) == 1 else None
 
 
 def _reader(text: bytes, message: Any) -> StreamReader:
-    """Return the reader of an event whose dialect is to be found out."""
+    """Return a reader for an event of an unknown dialect."""
     if not _has_standard_data(message):
         return StreamReader(Detector().feed(text + _END) or _OLD, limits=_LIMITS)
     reader = StreamReader("standard", limits=_LIMITS)
@@ -113,7 +113,7 @@ def _reader(text: bytes, message: Any) -> StreamReader:
 
 
 def _has_standard_data(message: Any) -> bool:
-    """Is this a standard event of which only the metadata is missing?"""
+    """Is it a standard event without its metadata?"""
     match message:
         case {"type": str(kind), "data": dict(data), **rest} if not rest and kind in EVENT_TYPES:
             fields = data.keys()
@@ -122,7 +122,7 @@ def _has_standard_data(message: Any) -> bool:
 
 
 def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
-    """Yield what `text` means, and the text that the decoder has kept back; an end is not its to say."""
+    """Yield the events of `text`, and text that the decoder has held back; ends are left out."""
     try:
         yield from events_of(reader.feed(text + _END))
     except ProtocolError:
@@ -132,7 +132,7 @@ def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
 
 
 def _kept_back(reader: StreamReader) -> Iterator[Event]:
-    """Yield the text that the decoder has kept back; one that fails at it has said all that it says."""
+    """Yield the text that the decoder has held back; nothing more if the decoder raises."""
     try:
         for left in reader.conclude():
             if isinstance(left, Content | Thinking):
@@ -142,7 +142,7 @@ def _kept_back(reader: StreamReader) -> Iterator[Event]:
 
 
 def _stamp_of(message: Any) -> dict[str, Any]:
-    """What an event says of its request, its place and its time, beside its data or in its metadata."""
+    """Return the request id, the sequence and the time of an event, from its fields or its metadata."""
     stamp: dict[str, Any] = {}
     given = message if isinstance(message, dict) else {}
     metadata = given.get("metadata")
@@ -159,7 +159,7 @@ def _stamp_of(message: Any) -> dict[str, Any]:
 
 
 def _milliseconds(value: Any) -> int | None:
-    """A time as Unix milliseconds: of a number by its size, of a text as ISO 8601; None for no time."""
+    """Return a time in Unix milliseconds: a number (by its size) or an ISO 8601 text; None for others."""
     if isinstance(value, str):
         try:
             read = datetime.fromisoformat(value)

@@ -1,4 +1,4 @@
-"""Where the events of a valid stream go."""
+"""The receivers of the events of a valid stream."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["EventSink", "EventTap", "FrameSink"]
 
 
 class EventSink(Protocol):
-    """One reader of a stream: what writes it for a client, a log of it, a list.
+    """One receiver of a stream: the writer of a client, a log, a list.
 
-    Events are shared by all sinks of a stream: they are read, never changed. A sink that raises ends the
-    stream, for all of its readers.
+    All sinks of a stream get the same event objects and must not change them. A sink that raises ends the
+    stream for all of its sinks.
     """
 
     def write(self, event: Event, stamp: Stamp) -> None:
@@ -28,9 +28,9 @@ class EventSink(Protocol):
         """Take the next pieces of text.
 
         Args:
-            event: a piece from which they differ in their text only; the same object for more of the same.
-            texts: what they say; neither is the list empty, nor one of them.
-            stamp: of the first of them; each that follows has the next sequence number.
+            event: an event with their common fields. A later run with the same object continues the text.
+            texts: neither the list nor a text is empty.
+            stamp: of the first text; each further text has the next sequence number.
         """
         ...
 
@@ -39,16 +39,16 @@ class EventSink(Protocol):
         ...
 
     def heartbeat(self) -> bytes:
-        """Return bytes that say nothing, to be sent in silence; none where nobody is to get them."""
+        """Return bytes to be sent in silence; empty if none should be sent."""
         ...
 
 
 class FrameSink:
-    """A sink that also gets the frames of the upstream, where the reader of the stream keeps their bytes.
+    """A sink that also gets the frames of the upstream, if the reader of the stream keeps their bytes.
 
-    For each frame the pipeline calls `begin_frame`, then `write` for the events that come of its items, then
-    `frame`. For a read that is nothing but more of the same text it calls `write_run`, then `frame` alone.
-    Events that are written at any other time are made by the gateway or the application.
+    For each frame the pipeline calls `begin_frame`, then `write` for the events of its items, then `frame`.
+    For a read that only extends the current text run it calls `write_run`, then `frame`. Events that are
+    written at any other time are made by the gateway or the application.
     """
 
     @property
@@ -57,12 +57,12 @@ class FrameSink:
         return False
 
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
-        """Take note that a frame begins.
+        """Note that the next events come from a frame.
 
         Args:
             frame: with its `raw` bytes.
             items: what was read from it.
-            announced: the warnings of the gateway or the application that leave before its events.
+            announced: the warnings of the gateway or the application that are written before its events.
         """
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
@@ -75,10 +75,10 @@ class FrameSink:
         raise NotImplementedError
 
     def begin_closing(self) -> None:
-        """Take note that the events up to `end_closing` end the stream the way that its frames said."""
+        """Note that the events up to `end_closing` end the stream in the way that its frames reported."""
 
     def end_closing(self) -> None:
-        """Take note that the gateway makes the events that come next."""
+        """Note that the next events are made by the gateway."""
 
 
 class EventTap(ABC):

@@ -1,4 +1,4 @@
-"""One stream from upstream bytes to client bytes: no I/O, no exceptions on input."""
+"""Translates one stream from upstream bytes to client bytes, without I/O and without raising on input."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ __all__ = ["Translator", "convert"]
 
 
 class Translator:
-    """Translates one stream: `feed` it what arrives, `close` or `fail` it, send on what each call returns.
+    """Translates one stream: call `feed`, then `close` or `fail`, and send the bytes that each call returns.
 
     Args:
-        speaks: the dialect of the upstream; `auto` finds it out from the first events.
+        speaks: the dialect of the upstream; `auto` detects it from the first messages.
         answers: the protocol of the client.
-        framing: `sse`, `ndjson`, or `json` for one folded result at the end. A protocol whose clients cannot
-            read it is written in its own framing.
-        request_id: the id that every event carries; a new one if None.
-        session_id: the session's id where the upstream names none; a new one if None.
+        framing: `sse`, `ndjson`, or `json` for one folded result at the end. If clients of the protocol
+            cannot read it, the protocol's own framing is written.
+        request_id: of all events; None: a new one.
+        session_id: of the session, if the upstream names none; None: a new one.
         clock: returns the time in Unix milliseconds. With it and both ids given, the same input gives the
             same bytes, however it is cut.
-        dialects: the set that `speaks` and `answers` are looked up in; that of the process if not given.
+        dialects: the set that `speaks` and `answers` are looked up in; None: that of the process.
         options: see `StreamOptions`.
 
     Attributes:
         request_id: of the stream.
         answers: the protocol of the client.
-        stream: what is read and normalised, whoever it is written for.
-        writer: makes the bytes of the client.
+        stream: the normaliser: reader and pipeline.
+        writer: writes the bytes of the client.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks` or writes `answers`.
+        UnknownDialectError: there is no decoder of `speaks` or no encoder of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 
@@ -114,7 +114,7 @@ class Translator:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What a response that carries the output has of its own, beside the headers of every stream."""
+        """The headers of a response with the output, in addition to those of every stream."""
         return self.writer.headers
 
     @property
@@ -124,23 +124,23 @@ class Translator:
 
     @property
     def speaks(self) -> str:
-        """The dialect of the upstream; `auto` while that is to be found out."""
+        """The dialect of the upstream; `auto` before it is detected."""
         dialect = self.stream.reader.dialect
         return "auto" if dialect is None else dialect.name
 
     @property
     def started(self) -> bool:
-        """An event has come from the upstream."""
+        """An event of the upstream has been read."""
         return self.stream.reader.started
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of the end: silence from here on is no failure."""
+        """There is soft evidence of the end, so silence is no failure."""
         return self.stream.complete
 
     @property
     def waits(self) -> bool:
-        """A person is asked, and the upstream may go on: silence is no end of the stream, and no failure."""
+        """A person was asked, and the upstream may go on: silence neither ends the stream nor fails it."""
         return self.stream.waits
 
     @property
@@ -150,22 +150,22 @@ class Translator:
 
     @property
     def reason(self) -> Reason | None:
-        """Why the stream ended, None while it has not."""
+        """Why the stream ended; None before."""
         return self.stream.pipeline.reason
 
     @property
     def error(self) -> ErrorInfo | None:
-        """The terminal error of the stream, None if there is none."""
+        """The terminal error of the stream; None without one."""
         return self.stream.pipeline.error
 
     @property
     def has_answer(self) -> bool:
-        """An answer that is written as a whole holds more than a failure."""
+        """The folded answer holds more than a failure; False if the output is no folded answer."""
         return isinstance(self.writer, FoldedWriter) and self.writer.has_answer
 
     @property
     def is_whole(self) -> bool:
-        """What is written is all of a response, whose status is known: a folded answer, or a failure."""
+        """The output is a whole response body with a status of its own: a folded answer, or a failure."""
         return isinstance(self.writer, FoldedWriter) or self.writer.is_failure
 
     @property
@@ -175,7 +175,7 @@ class Translator:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What has happened so far, for logs and metrics."""
+        """Counts of the stream so far, for logs and metrics."""
         pipeline = self.stream.pipeline
         return {
             "bytes_in": self.stream.bytes,
@@ -190,7 +190,7 @@ class Translator:
     # What can be done
 
     def add_sink(self, sink: EventSink) -> None:
-        """Let `sink` have the events of the stream too, from the next one on."""
+        """Give `sink` the events too, from the next one on."""
         self.stream.pipeline.add_sink(sink)
 
     def add_taps(self, taps: Taps) -> None:
@@ -199,30 +199,33 @@ class Translator:
             attach(taps, self.stream.reader, self.stream.pipeline)
 
     def write_to(self, sink: EventSink) -> None:
-        """Let `sink` have the events in place of the client, from the next one on; nothing is returned."""
+        """Give `sink` the events instead of the writer, from the next one on; no bytes are returned."""
         self.stream.pipeline.write_to(sink)
 
     def release_writer(self) -> Writer:
-        """Return the writer, for a sink that takes its bytes: none of them are returned here any more."""
+        """Return the writer for a sink that takes its bytes; calls return no bytes from then on."""
         writer = self.writer
         if isinstance(writer, StreamWriter):
             self.writer = writer.twin()
         return writer
 
     def feed(self, data: bytes) -> bytes:
-        """Take what arrived from the upstream; return what goes to the client. Never raises on input."""
+        """Take the next bytes of the upstream; return bytes for the client. Never raises on input."""
         self.stream.feed(data)
         return self.writer.take()
 
     def close(self) -> bytes:
-        """The upstream's body has ended properly: return the end of the stream."""
+        """End the stream, because the upstream's body has ended properly; return the last bytes."""
         self.stream.close()
         return self.writer.take()
 
     def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
-        """The upstream failed: return the end of the stream. A code is one of `CODES`.
+        """End the stream, because the upstream failed; return the last bytes.
 
-        A stream with evidence of its end, or one that waits for a person, is complete all the same.
+        With evidence of its end, or if a person was asked, the stream is complete instead.
+
+        Args:
+            failure: an exception, a classified failure, or a code of `CODES`.
         """
         self.stream.fail(self.info_of(failure))
         return self.writer.take()
@@ -236,20 +239,20 @@ class Translator:
         return error_info(failure if failure in CODES else "INTERNAL")
 
     def cancel(self, reason: Reason = "cancelled") -> bytes:
-        """The run was stopped on request: return the end of the stream, which is no error."""
+        """End the stream, which was stopped on request and has not failed; return the last bytes."""
         self.stream.cancel(reason)
         return self.writer.take()
 
     def take(self) -> bytes:
-        """Return what goes to the client of what was done to `stream` itself."""
+        """Return bytes for the client after calls to `stream` itself."""
         return self.writer.take()
 
     def heartbeat(self) -> bytes:
-        """Return bytes that keep the connection busy without saying anything; nothing after the end."""
+        """Return a heartbeat; empty after the end."""
         return b"" if self.ended else self.writer.heartbeat()
 
     def warn(self, message: str, message_code: str | None = None, detail: Any = None) -> None:
-        """Send a warning before the next event; its message is the caller's and goes out as it is."""
+        """Send a warning before the next event; its message is sent unchanged."""
         warning = {"message": message, "message_code": message_code}
         self.stream.pipeline.warn(_warning_of(warning, detail if self._debug else None))
 
@@ -275,7 +278,7 @@ def convert(
 
 
 def _warning_of(item: str | Mapping[str, Any], detail: Any = None) -> Warning:
-    """The warning of a caller, whose text goes out as it is."""
+    """Return a warning of the caller, whose text is sent unchanged."""
     if isinstance(item, str):
         item = {"message": item}
     code = item.get("message_code")

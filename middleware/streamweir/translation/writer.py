@@ -1,4 +1,4 @@
-"""A stream for one client: the events of its protocol, framed."""
+"""Writes a stream for one client: its protocol, in a framing."""
 
 from __future__ import annotations
 
@@ -46,27 +46,28 @@ _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes
 class StreamWriter:
     """Writes a stream in one protocol and framing.
 
-    What the protocol cannot say is left out, counted, and reported in a warning before the end. The client's
-    sequence numbers have no gap all the same.
+    Events that the protocol has no place for are left out, counted, and reported in a warning before the end.
+    The client's sequence numbers have no gap all the same.
 
     Args:
         dialect: the protocol.
         encoder: of this stream.
         framing: `sse` or `ndjson`.
-        source: what the stream is read with; where that is the same protocol, its own fields come back.
+        source: the reader of the stream. If it reads the same protocol, the upstream's further fields are
+            written.
 
     Attributes:
-        framing: what is written.
-        media_type: the content type of that.
-        headers: what else the response carries.
-        unsupported: by a word for each kind, how much the protocol could not say.
-        added: how many more events than the stream has the client got; negative for less.
-        is_failure: all that is written is the body of a response that is a failure, for a protocol that
-            `reports_by_status`; known when the stream has ended.
+        framing: of the output.
+        media_type: the content type of the output.
+        headers: further headers of the response.
+        unsupported: the number of events that the protocol has no place for, by a word for each kind.
+        added: the number of events that the client got in addition to those of the stream; negative if fewer.
+        is_failure: the output is only the body of a failure, for a protocol that `reports_by_status`. Known
+            at the end of the stream.
     """
 
     run: str | None = None
-    """The handle that ids begin with, which are places in a run then."""
+    """The handle that the ids of events begin with; None: ids are sequence numbers."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class StreamWriter:
         self.added = 0
         self.is_failure = False
         self._may_fail_whole = encoder.reports_by_status
-        """Nothing was written that a failure would have to follow."""
+        """Nothing has been written that a failure would have to follow."""
         self._dialect = dialect
         self._encoder = encoder
         self._source = source
@@ -96,7 +97,7 @@ class StreamWriter:
         self._piece: Content | Thinking | None = None
         self._alike = 0
         self._template: FrameTemplate | None = None
-        """How pieces like `_piece` are written, while nothing else is."""
+        """The frame template of texts like `_piece`; None behind any other event."""
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
         self._out: list[bytes] = []
@@ -112,7 +113,7 @@ class StreamWriter:
         return self._encoder.streams_arguments
 
     def take(self) -> bytes:
-        """Return what has been written since the last time."""
+        """Return the bytes that were written since the last call."""
         out = self._out
         if len(out) == 1:
             return out.pop()
@@ -126,7 +127,7 @@ class StreamWriter:
         return twin
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Write `event` as far as the protocol can say it."""
+        """Write `event`, as far as the protocol has a place for it."""
         self._template = None
         if type(event) in self._prepares:
             prepared = self._prepared(event, stamp)
@@ -145,7 +146,7 @@ class StreamWriter:
             raise
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Write pieces of text, all after the first of them as that one."""
+        """Write texts; all but the first by the template of the first."""
         self._may_fail_whole = False
         if self.added:
             stamp = self._own(stamp)
@@ -168,11 +169,11 @@ class StreamWriter:
             raise
 
     def begin_body(self) -> None:
-        """A part of the response has left, so that its status stands: a failure is a part of the stream."""
+        """Note that the status of the response has been sent: a failure becomes a part of the stream."""
         self._may_fail_whole = False
 
     def finish(self) -> None:
-        """Write what follows the last event."""
+        """Write the frames behind the last event."""
         if self.is_failure:
             return
         self._out += map(self._bytes_of, self._encoder.close())
@@ -187,14 +188,14 @@ class StreamWriter:
         return LONE_COMMENT if self.framing == "sse" else b"\n"
 
     def default_heartbeat(self) -> bytes:
-        """Return a heartbeat that neither the file nor the application has asked for.
+        """Return a heartbeat that no configuration asks for.
 
-        Clients of an old dialect get none: their pages never saw one, and no form is safe for all of them.
+        Empty for an old dialect: its pages never saw a heartbeat, and no form is safe for all of them.
         """
         return b"" if self._encoder.is_old else self.heartbeat()
 
     def _is_held(self, event: Event, stamp: Stamp) -> bool:
-        """Write a failure that nothing came before as the whole of a response."""
+        """Write a failure before any other event as the whole body; return whether the body is a failure."""
         if isinstance(event, Error) and event.terminal:
             self._out = [failure_body(self._encoder, event, stamp.request_id)]
             self.is_failure = True
@@ -207,7 +208,7 @@ class StreamWriter:
         """Return the frames of an event."""
         try:
             return [*map(self._bytes_of, self._encoder.encode(event, stamp))]
-        except (AttributeError, TypeError) as error:  # whose own words say nothing of frames
+        except (AttributeError, TypeError) as error:  # its message does not mention frames
             error.add_note(_WHAT_ENCODERS_GIVE)
             raise
 
@@ -215,11 +216,11 @@ class StreamWriter:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
 
     def _own(self, stamp: Stamp) -> Stamp:
-        """The place of an event among those that this client gets."""
+        """Return the stamp of an event among those that this client gets."""
         return Stamp(stamp.request_id, stamp.sequence + self.added, stamp.timestamp)
 
     def _prepared(self, event: Event, stamp: Stamp) -> Event | None:
-        """Return `event` as this client is to get it; None if it gets nothing of it."""
+        """Return `event` for this client; None if it gets no part of it."""
         match event:
             case SessionStart():
                 source = self._source
@@ -250,7 +251,7 @@ class StreamWriter:
         return self._with_own_count(failed, stamp)
 
     def _report_unsupported(self, stamp: Stamp) -> None:
-        """Write what was left out, before the end."""
+        """Write the warning about events that were left out."""
         self._has_reported = True
         warning = unsupported_warning(self.unsupported)
         if warning is not None:
@@ -258,7 +259,7 @@ class StreamWriter:
             self.added += 1
 
     def _with_own_count(self, event: Event, stamp: Stamp) -> Event:
-        """Let a summary count the events that this client gets."""
+        """Return an end whose summary counts the events of this client."""
         match event:
             case SessionEnd(summary={"events": int(events), **summary}) if events == stamp.sequence + 1:
                 own = {**summary, "events": events + self.added}
@@ -272,7 +273,7 @@ class StreamWriter:
         stamp: Stamp,
         numbers: Mapping[str, Number] | None,
     ) -> list[bytes]:
-        """Encode one text after the other, until one shows how the others are written."""
+        """Encode the texts one by one, until a frame is the template of the others."""
         out: list[bytes] = []
         for place, text in enumerate(texts):
             if self._template is not None and numbers is not None:
@@ -291,5 +292,5 @@ class StreamWriter:
 
 
 def _later(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
-    """The numbers in a frame that comes so many frames later."""
+    """Return the numbers in the frame that is so many frames later."""
     return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}

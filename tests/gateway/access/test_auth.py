@@ -1,4 +1,4 @@
-"""Keys of clients: which requests are served, what a refusal reveals, and where a key never goes."""
+"""Keys of clients: who comes in, what a stranger learns, where a key never goes."""
 
 import asyncio
 from hashlib import sha256
@@ -36,7 +36,7 @@ def api_key(key: str) -> tuple[str, str]:
 
 
 async def refused(running: Gateway, target: str = "/chat", headers: Headers = [], **options: Any) -> None:  # noqa: B006
-    """Check that a request gets the 401 of requests without a key, and one log line."""
+    """The request gets the one answer that strangers get, and one line of the log."""
     before = len(running.log.lines)
     answer = await ask(running, target=target, headers=headers, **options)
     assert answer.status == 401
@@ -92,7 +92,7 @@ async def test_a_key_opens_the_endpoint(header: tuple[str, str], name: str) -> N
         [("Proxy-Authorization", f"Bearer {WEB}")],
     ],
 )
-async def test_request_without_a_key_is_refused(headers: Headers) -> None:
+async def test_without_a_key_nothing_opens(headers: Headers) -> None:
     async with gateway(locked()) as running:
         await refused(running, headers=headers)
 
@@ -108,7 +108,7 @@ async def raw(running: Gateway, header: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("header", ["X-Api-Key:%s", "x-api-key: \t %s\t ", "authorization:  bearer  %s \t"])
-async def test_key_with_blanks_around_it_is_valid(header: str) -> None:
+async def test_blanks_around_a_key_are_not_part_of_it(header: str) -> None:
     async with gateway(locked()) as running:
         assert b" 405 " in (await raw(running, (header % WEB).encode())).partition(b"\r\n")[0]
 
@@ -127,7 +127,7 @@ async def test_key_with_blanks_around_it_is_valid(header: str) -> None:
         *("Authorization: Bearer %s\0", "Authorization: Bearer\0%s", "Authorization: Bearer \x0b%s"),
     ],
 )
-async def test_request_with_malformed_key_headers_is_refused(header: str) -> None:
+async def test_malformed_headers_open_nothing(header: str) -> None:
     async with gateway(locked()) as running:
         head, _, body = (await raw(running, header.replace("%s", WEB).encode())).partition(b"\r\n\r\n")
         assert head.startswith((b"HTTP/1.1 401 ", b"HTTP/1.1 400 "))
@@ -148,7 +148,7 @@ async def test_request_with_malformed_key_headers_is_refused(header: str) -> Non
         [("Authorization", "Basic eDp5"), bearer(WEB)],
     ],
 )
-async def test_request_with_two_different_keys_is_refused(headers: Headers) -> None:
+async def test_contradicting_keys_open_nothing(headers: Headers) -> None:
     async with gateway(locked()) as running:
         await refused(running, headers=headers)
 
@@ -156,13 +156,13 @@ async def test_request_with_two_different_keys_is_refused(headers: Headers) -> N
 @pytest.mark.parametrize(
     "headers", [[bearer(WEB), api_key(WEB)], [("Authorization", "Basic eDp5"), api_key(WEB)]]
 )
-async def test_request_with_equal_keys_or_a_foreign_scheme_is_served(headers: Headers) -> None:
+async def test_agreeing_keys_and_foreign_schemes_are_no_contradiction(headers: Headers) -> None:
     async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
         assert (await ask(running, headers=headers)).status == 200
 
 
 @pytest.mark.parametrize("target", [f"/chat?key={WEB}", f"/chat?api_key={WEB}&access_token={WEB}"])
-async def test_key_in_the_query_is_ignored(target: str) -> None:
+async def test_a_key_in_the_query_is_not_looked_at(target: str) -> None:
     async with gateway(locked()) as running:
         await refused(running, target)
         assert WEB not in str(running.log.lines)
@@ -172,12 +172,12 @@ async def test_key_in_the_query_is_ignored(target: str) -> None:
     ("method", "target"),
     [("POST", "/chat"), ("POST", "/nothing"), ("GET", "/chat"), ("GET", "/"), ("OPTIONS", "/agents/1/chat")],
 )
-async def test_request_without_a_key_gets_the_same_401_for_every_path(method: str, target: str) -> None:
+async def test_a_stranger_does_not_learn_what_there_is(method: str, target: str) -> None:
     async with gateway(locked()) as running:
         await refused(running, target, method=method)
 
 
-async def test_request_with_a_key_gets_404_for_unknown_paths() -> None:
+async def test_with_a_key_one_learns_what_there_is() -> None:
     async with gateway(locked()) as running:
         nothing = await ask(running, target="/nothing", headers=[bearer(WEB)])
         other_method = await ask(running, "GET", headers=[bearer(WEB)])
@@ -198,7 +198,7 @@ async def test_request_with_a_key_gets_404_for_unknown_paths() -> None:
         ("GET", "/healthz/", 401),
     ],
 )
-async def test_own_paths_of_the_gateway_need_no_key(method: str, target: str, status: int) -> None:
+async def test_the_gateways_own_paths_are_free(method: str, target: str, status: int) -> None:
     async with gateway(locked()) as running:
         assert (await ask(running, method, target, body=b"")).status == status
 
@@ -236,7 +236,7 @@ async def test_a_key_never_reaches_the_upstream(sent: Headers, arrives: dict[str
         [("Authorization", f"Token {WEB}"), api_key(WEB)],
     ],
 )
-async def test_key_in_another_form_never_reaches_the_upstream(sent: Headers) -> None:
+async def test_nor_does_it_in_another_form(sent: Headers) -> None:
     async with gateway(locked(forward_headers=["Authorization", "X-Api-Key"])) as running:
         await refused(running, headers=sent)
 
@@ -249,7 +249,7 @@ async def test_the_upstreams_configured_key_stays_when_the_clients_is_taken_out(
         assert server.call.header("authorization") == "Bearer of-the-upstream"
 
 
-async def test_log_lines_contain_no_valid_or_invalid_key(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_no_line_holds_a_key_good_or_bad(capfd: pytest.CaptureFixture[str]) -> None:
     wrong = "sk-a-wrong-key-of-somebody-else"
     async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
         for header in (bearer(WEB), api_key(BATCH), bearer(wrong), api_key(wrong)):
@@ -259,7 +259,7 @@ async def test_log_lines_contain_no_valid_or_invalid_key(capfd: pytest.CaptureFi
     assert not [key for key in (WEB, BATCH, wrong) if key in told]
 
 
-async def test_gateway_without_keys_forwards_key_headers() -> None:
+async def test_without_keys_none_is_asked_for_and_headers_are_the_upstreams() -> None:
     async with upstream(WHOLE) as server:
         config = settled(
             endpoints={
@@ -285,7 +285,7 @@ def limited(callers: Any, url: str = NOBODY, **file: Any) -> GatewayConfig:
 @pytest.mark.parametrize(
     "callers", [{"web": [WEB, HASH]}, {"web": {"key": [WEB, HASH]}}, {"web": [HASH.swapcase().lower(), WEB]}]
 )
-async def test_caller_with_several_keys_and_hashes_may_use_each(callers: Any) -> None:
+async def test_a_name_may_have_several_keys_and_hashed_ones(callers: Any) -> None:
     async with upstream(WHOLE) as server, gateway(limited(callers, server.url)) as running:
         for key in (WEB, BATCH):
             assert (await ask(running, headers=[bearer(key)])).status == 200
@@ -295,7 +295,7 @@ async def test_caller_with_several_keys_and_hashes_may_use_each(callers: Any) ->
 
 
 @pytest.mark.parametrize("key", ["", "short"])
-async def test_hash_of_a_short_key_is_refused(key: str) -> None:
+async def test_the_hash_of_a_short_key_opens_nothing(key: str) -> None:
     async with gateway(limited({"web": f"sha256:{sha256(key.encode()).hexdigest()}"})) as running:
         await refused(running, headers=[api_key(key)])
 
@@ -311,7 +311,7 @@ async def test_hash_of_a_short_key_is_refused(key: str) -> None:
         ("GET", "/healthz", 200, None),
     ],
 )
-async def test_caller_limited_to_endpoints_is_refused_at_others(
+async def test_a_name_may_be_limited_to_endpoints(
     method: str, target: str, status: int, code: str | None
 ) -> None:
     callers = {"batch": {"key": BATCH, "endpoints": ["/agents/{id}/chat"]}}
@@ -323,7 +323,7 @@ async def test_caller_limited_to_endpoints_is_refused_at_others(
     assert code is None or (running.log.lines[0]["code"], running.log.lines[0]["key"]) == (code, "batch")
 
 
-async def test_caller_rate_applies_over_all_endpoints() -> None:
+async def test_a_name_may_have_a_rate_of_its_own_over_all_endpoints() -> None:
     callers = {"web": WEB, "batch": {"key": BATCH, "rate_limit": "2/hour"}}
     targets = ("/chat", "/agents/7/chat", "/chat")
     async with (
@@ -337,7 +337,7 @@ async def test_caller_rate_applies_over_all_endpoints() -> None:
     assert [answer.status for answer in web] == [200, 429]
 
 
-async def test_request_refused_by_the_endpoint_rate_does_not_count_for_the_caller() -> None:
+async def test_what_the_endpoints_own_rate_refuses_does_not_count_for_the_names() -> None:
     async with upstream(WHOLE) as server:
         endpoints = {
             "/chat": {"upstream": server.url, "speaks": "legacy", "rate_limit": "1/hour"},
@@ -350,7 +350,7 @@ async def test_request_refused_by_the_endpoint_rate_does_not_count_for_the_calle
     assert [answer.status for answer in answers] == [200, 429, 429, 200, 429]
 
 
-async def test_caller_above_its_open_streams_is_refused() -> None:
+async def test_a_name_may_have_so_many_streams_at_a_time() -> None:
     goes_on = asyncio.Event()
 
     async def waits(call: Call) -> None:
@@ -370,7 +370,7 @@ async def test_caller_above_its_open_streams_is_refused() -> None:
         assert (await ask(running, headers=[bearer(BATCH)])).status == 200
 
 
-async def test_wrong_keys_are_limited_per_address_valid_keys_are_not() -> None:
+async def test_wrong_keys_are_limited_per_address_and_good_ones_never() -> None:
     config = limited({"web": WEB}, server={"trusted_proxies": ["127.0.0.1"]})
 
     async def status(header: tuple[str, str] | None, address: str = "203.0.113.7") -> int:
@@ -402,7 +402,7 @@ async def test_wrong_keys_are_limited_per_address_valid_keys_are_not() -> None:
         ("POST", "/chat", [bearer(WEB)], b"x" * (11 << 20), "REQUEST_TOO_LARGE"),
     ],
 )
-async def test_log_line_of_a_refused_request_names_the_client(
+async def test_the_line_of_a_refused_request_names_the_client(
     method: str, target: str, headers: Headers, body: bytes, code: str
 ) -> None:
     async with gateway(locked()) as running:
@@ -411,7 +411,7 @@ async def test_log_line_of_a_refused_request_names_the_client(
     assert (line["code"], line["client"]) == (code, "127.0.0.1")
 
 
-async def test_log_line_of_a_served_request_does_not_name_the_client() -> None:
+async def test_the_line_of_a_served_request_does_not() -> None:
     async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
         await ask(running, headers=[bearer(WEB)])
         assert "client" not in await running.log.next_line()

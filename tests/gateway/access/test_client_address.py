@@ -1,4 +1,4 @@
-"""The address of a client behind trusted and other proxies."""
+"""Whose request it is, behind proxies that are believed and others that are not."""
 
 from ipaddress import ip_address, ip_network
 
@@ -35,7 +35,7 @@ def address(peer: str | None, *forwarded: str, trusted: tuple[str, ...] = PROXIE
         ("::ffff:127.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
     ],
 )
-def test_client_address_is_the_rightmost_untrusted_entry(
+def test_the_rightmost_address_that_is_no_trusted_proxy(
     peer: str, forwarded: list[str], expected: str
 ) -> None:
     assert address(peer, *forwarded) == expected
@@ -50,7 +50,7 @@ def test_client_address_is_the_rightmost_untrusted_entry(
         ("2001:DB8:0:0::7", "2001:db8::7"),
     ],
 )
-def test_client_address_with_ports_and_brackets_is_read(entry: str, expected: str) -> None:
+def test_ports_and_brackets(entry: str, expected: str) -> None:
     assert address("127.0.0.1", entry) == expected
 
 
@@ -70,24 +70,24 @@ def test_client_address_with_ports_and_brackets_is_read(entry: str, expected: st
         "0x7f.1",
     ],
 )
-def test_client_address_with_an_unreadable_entry_ends_the_search(entry: str) -> None:
+def test_what_cannot_be_read_ends_the_search(entry: str) -> None:
     assert address("127.0.0.1", f"192.0.2.1, {entry}, 10.0.0.2") == "10.0.0.2"
 
 
-def test_client_address_reads_a_bounded_number_of_entries() -> None:
+def test_only_so_many_entries_are_looked_at() -> None:
     assert address("127.0.0.1", ", ".join(["192.0.2.1", *["10.0.0.2"] * 8000])) == "10.0.0.2"
 
 
-def test_client_address_without_trusted_proxies_is_the_peer() -> None:
+def test_nobody_is_believed_unless_named() -> None:
     assert address("127.0.0.1", "198.51.100.1", trusted=()) == "127.0.0.1"
 
 
 @pytest.mark.parametrize("peer", [None, "", "/run/streamweir.sock"])
-def test_client_address_of_a_unix_socket_is_none(peer: str | None) -> None:
+def test_some_connections_have_no_address(peer: str | None) -> None:
     assert address(peer, "198.51.100.1") is None
 
 
-def test_client_network_of_ipv6_is_the_64() -> None:
+def test_an_ipv6_subscriber_is_one_client() -> None:
     def network(text: str) -> str:
         return client_network(ip_address(text))
 

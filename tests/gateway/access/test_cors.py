@@ -1,4 +1,4 @@
-"""CORS: preflights, and the headers of every response."""
+"""Pages of other origins: what browsers ask for first, and what they have to find in every answer."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ async def test_a_stream_can_be_read_by_pages_of_the_origin() -> None:
     assert_readable(answer.assert_valid())
 
 
-async def test_refusals_can_be_read_by_pages_of_the_origin() -> None:
+async def test_every_refusal_can_be_read_too() -> None:
     config = shared(**WITH_KEYS, rate_limit="1/hour")
     async with gateway(config) as running:
         answers = {
@@ -76,7 +76,7 @@ async def test_refusals_can_be_read_by_pages_of_the_origin() -> None:
         assert_readable(answer)
 
 
-async def test_draining_refusal_can_be_read_by_pages_of_the_origin() -> None:
+async def test_draining_can_be_read_too() -> None:
     async with gateway(shared()) as running:
         running.streams.refuse()
         answers = [
@@ -88,7 +88,7 @@ async def test_draining_refusal_can_be_read_by_pages_of_the_origin() -> None:
         assert_readable(answer)
 
 
-async def test_internal_error_can_be_read_by_pages_of_the_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_ours_can_be_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: Any) -> None:
         raise RuntimeError("/srv/secret")
 
@@ -115,7 +115,7 @@ async def test_internal_error_can_be_read_by_pages_of_the_origin(monkeypatch: py
         [*from_page(), *from_page(OTHER)],
     ],
 )
-async def test_pages_of_other_origins_cannot_read_responses(headers: list[tuple[str, str]]) -> None:
+async def test_others_are_served_but_not_to_be_read_by_pages(headers: list[tuple[str, str]]) -> None:
     async with upstream(WHOLE) as server, gateway(shared(server.url, **WITH_KEYS)) as running:
         answer = await ask(running, headers=[*headers, API_KEY])
     assert answer.status == 200
@@ -123,7 +123,7 @@ async def test_pages_of_other_origins_cannot_read_responses(headers: list[tuple[
     assert answer.header("vary") == "Origin"
 
 
-async def test_cors_with_any_origin_allows_every_page() -> None:
+async def test_any_origin() -> None:
     async with upstream(WHOLE) as server, gateway(shared(server.url, origins=("*",))) as running:
         answer = await ask(running, headers=from_page(OTHER))
         preflight = await ask(running, "OPTIONS", headers=asking(origin=OTHER), body=b"")
@@ -135,7 +135,9 @@ async def test_cors_with_any_origin_allows_every_page() -> None:
 @pytest.mark.parametrize(
     ("target", "method", "methods"), [("/chat", "POST", {"post"}), ("/agents/7", "GET", {"get", "post"})]
 )
-async def test_preflight_needs_no_key_and_does_not_count(target: str, method: str, methods: set[str]) -> None:
+async def test_a_preflight_needs_no_key_and_does_not_count(
+    target: str, method: str, methods: set[str]
+) -> None:
     config = shared(**WITH_KEYS, rate_limit="1/hour")
     async with gateway(config) as running:
         for _ in range(3):
@@ -149,7 +151,7 @@ async def test_preflight_needs_no_key_and_does_not_count(target: str, method: st
         assert not running.log.lines
 
 
-async def test_preflight_lists_the_allowed_headers() -> None:
+async def test_a_preflight_names_the_headers_that_may_be_sent() -> None:
     async with gateway(shared()) as running:
         answer = await ask(
             running, "OPTIONS", headers=asking(headers="content-type, x-tenant,x-TENANT,"), body=b""
@@ -160,7 +162,7 @@ async def test_preflight_lists_the_allowed_headers() -> None:
     }
 
 
-async def test_preflight_allows_configured_and_usual_headers_only() -> None:
+async def test_headers_that_the_file_lists_are_the_only_ones_beside_the_usual() -> None:
     cors = {"origins": [APP], "headers": ["X-Tenant-Id"], "credentials": True}
     async with gateway(shared(cors=cors)) as running:
         answer = await ask(running, "OPTIONS", headers=asking(headers="x-tenant-id, x-other"), body=b"")
@@ -170,7 +172,7 @@ async def test_preflight_allows_configured_and_usual_headers_only() -> None:
     assert answer.header("access-control-allow-credentials") == "true"
 
 
-async def test_cors_with_credentials_allows_cookies() -> None:
+async def test_pages_may_send_cookies_where_the_file_says_so() -> None:
     cors = {"origins": [APP], "credentials": True}
     async with upstream(WHOLE) as server, gateway(shared(server.url, cors=cors)) as running:
         answer = await ask(running, headers=from_page())
@@ -192,7 +194,7 @@ async def test_cors_with_credentials_allows_cookies() -> None:
         ("/chat", asking(headers=",".join(f"x-{number}" for number in range(99))), 400, "BAD_REQUEST"),
     ],
 )
-async def test_preflight_with_too_many_headers_is_refused(
+async def test_a_preflight_that_asks_for_too_much(
     target: str, headers: list[tuple[str, str]], status: int, code: str
 ) -> None:
     async with gateway(shared(**WITH_KEYS)) as running:
@@ -207,7 +209,7 @@ async def test_preflight_with_too_many_headers_is_refused(
     [[], from_page(), [("Access-Control-Request-Method", "POST")]],
     ids=["bare", "origin", "method"],
 )
-async def test_options_request_without_preflight_headers_is_forwarded(headers: list[tuple[str, str]]) -> None:
+async def test_other_options_are_requests_as_all_are(headers: list[tuple[str, str]]) -> None:
     chat = {"speaks": "legacy", "methods": ["OPTIONS", "POST"]}
     async with upstream(WHOLE) as server:
         config = shared(endpoints={"/chat": {"upstream": server.url, **chat}, "/x": {"upstream": NOBODY}})
@@ -216,7 +218,7 @@ async def test_options_request_without_preflight_headers_is_forwarded(headers: l
             assert (await ask(running, "OPTIONS", "/x", headers=headers)).status == 405
 
 
-async def test_gateway_without_cors_sends_no_cors_headers() -> None:
+async def test_without_cors_there_are_no_such_headers() -> None:
     async with upstream(WHOLE) as server:
         config = settled(endpoints={"/chat": {"upstream": server.url, "speaks": "legacy"}}, **WITH_KEYS)
         async with gateway(config) as running:
@@ -227,7 +229,7 @@ async def test_gateway_without_cors_sends_no_cors_headers() -> None:
     assert (preflight.status, cors_headers(preflight)) == (405, {})
 
 
-async def test_cors_headers_of_the_upstream_are_replaced() -> None:
+async def test_the_upstreams_own_cors_headers_do_not_contradict_ours() -> None:
     theirs = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
         b"Access-Control-Allow-Origin: *\r\n\r\n"

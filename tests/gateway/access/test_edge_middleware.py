@@ -1,4 +1,4 @@
-"""Headers of every response of the gateway."""
+"""What every answer of the gateway has in common."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
         ("OPTIONS", "/chat", "*/*", 204),
     ],
 )
-async def test_answers_are_never_rendered_as_pages(
+async def test_no_browser_takes_an_answer_for_a_page(
     method: str, target: str, accept: str, status: int
 ) -> None:
     cors = [("Origin", "https://app.example"), ("Access-Control-Request-Method", "POST")]
@@ -41,7 +41,7 @@ async def test_answers_are_never_rendered_as_pages(
     assert [value for name, value in got.headers if name == "x-content-type-options"] == ["nosniff"]
 
 
-async def test_refusals_of_invalid_http_are_never_rendered_as_pages() -> None:
+async def test_nor_does_it_take_the_refusal_of_what_is_no_http_for_one() -> None:
     config = settled(endpoints={"/chat": {"upstream": "http://127.0.0.1:9"}})
     async with gateway(config) as running, client(running) as connected, asyncio.timeout(5):
         connected.writer.write(b"GET <script> HTTP/1.1\r\n\r\n")

@@ -1,4 +1,4 @@
-"""`auth` of endpoints: names of keys, or `open`; and the separation of open endpoints."""
+"""Keys per endpoint: names that may call it, or nobody is asked; and what an open endpoint keeps apart."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A gateway without keys serves programs and local pages, but no foreign pages."""
+"""A gateway without keys serves programs and its own machine's pages, not those of strangers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def page(origin: str, host: str = "127.0.0.1:8080") -> list[tuple[str, str]]:
         [("Host", "[::1]:8080"), ("Sec-Fetch-Site", "same-origin")],
     ],
 )
-async def test_open_gateway_serves_programs_and_local_pages(headers: list[tuple[str, str]]) -> None:
+async def test_programs_and_pages_of_this_machine_are_served(headers: list[tuple[str, str]]) -> None:
     async with upstream(WHOLE) as server, gateway(without_keys(server.url)) as running:
         assert (await sent(running, headers))[0] == 200
 
@@ -79,7 +79,7 @@ async def test_open_gateway_serves_programs_and_local_pages(headers: list[tuple[
     ],
     ids=lambda headers: " ".join(f"{name}={value}" for name, value in headers),
 )
-async def test_open_gateway_refuses_foreign_pages_first(
+async def test_pages_of_strangers_are_refused_before_anything_else(
     headers: list[tuple[str, str]], method: str, target: str
 ) -> None:
     asking = [("Access-Control-Request-Method", "POST")] if method == "OPTIONS" else []
@@ -92,7 +92,7 @@ async def test_open_gateway_refuses_foreign_pages_first(
     assert (line["code"], line["client"]) == ("FORBIDDEN", "127.0.0.1")
 
 
-async def test_refusal_of_a_foreign_page_names_the_setting() -> None:
+async def test_the_refusal_says_what_to_write() -> None:
     async with gateway(without_keys()) as running:
         _, named = await sent(running, page(EVIL))
         _, rebound = await sent(running, [("Host", "evil.example"), ("Sec-Fetch-Site", "same-origin")])
@@ -102,7 +102,7 @@ async def test_refusal_of_a_foreign_page_names_the_setting() -> None:
     assert "script" not in odd
 
 
-async def test_open_gateway_serves_configured_origins() -> None:
+async def test_origins_that_are_named_are_let_in() -> None:
     async with upstream(WHOLE) as server:
         config = without_keys(server.url, cors={"origins": [EVIL]})
         async with gateway(config) as running:
@@ -117,7 +117,7 @@ async def test_open_gateway_serves_configured_origins() -> None:
 @pytest.mark.parametrize(
     "headers", [page(EVIL), page("null"), [("Host", "x.example"), ("Sec-Fetch-Site", "none")]]
 )
-async def test_open_gateway_with_any_origin_serves_all_pages(headers: list[tuple[str, str]]) -> None:
+async def test_any_origin_lets_all_in(headers: list[tuple[str, str]]) -> None:
     async with (
         upstream(WHOLE) as server,
         gateway(without_keys(server.url, cors={"origins": ["*"]})) as running,
@@ -125,7 +125,7 @@ async def test_open_gateway_with_any_origin_serves_all_pages(headers: list[tuple
         assert (await sent(running, headers))[0] == 200
 
 
-async def test_requests_of_a_trusted_proxy_are_not_checked_for_foreign_pages() -> None:
+async def test_what_a_trusted_proxy_hands_on_is_its_affair() -> None:
     async with upstream(WHOLE) as server:
         config = without_keys(server.url, server={"trusted_proxies": ["127.0.0.0/8"]})
         async with gateway(config) as running:
@@ -142,7 +142,7 @@ async def test_an_open_gateway_on_another_address_serves_its_own_pages() -> None
             assert (await sent(running, page(EVIL)))[0] == 403
 
 
-async def test_gateway_with_keys_checks_the_key_of_a_page() -> None:
+async def test_with_keys_a_page_is_judged_by_its_key() -> None:
     async with upstream(WHOLE) as server:
         config = without_keys(server.url, auth={"keys": {"web": "a-key-of-the-web"}})
         async with gateway(config) as running:
@@ -172,10 +172,10 @@ def before_service(url: str, **file: Any) -> GatewayConfig:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("limited", [False, True], ids=["at once", "by a task"])
-async def test_relayed_service_is_not_reached_under_foreign_names(
+async def test_a_service_is_not_reached_under_foreign_names(
     host: str, more: list[tuple[str, str]], status: int, method: str, limited: bool
 ) -> None:
-    """The service gets its own Host, so it cannot judge it. It judges requests with an `Origin` itself."""
+    """The service is sent its own Host: it cannot tell. What has an `Origin` it judges itself."""
     page_of_service = answer(b"<html>", "Content-Type: text/html")
     options = {"rate_limit": "1000/minute"} if limited else {}
     async with upstream(page_of_service) as server:
@@ -196,7 +196,7 @@ async def test_relayed_service_is_not_reached_under_foreign_names(
     ],
     ids=["keys", "any origin", "a trusted proxy"],
 )
-async def test_relayed_service_behind_keys_or_a_proxy_serves_pages(file: dict[str, Any]) -> None:
+async def test_pages_reach_a_service_where_something_else_judges_them(file: dict[str, Any]) -> None:
     headers = [("Host", "evil.example"), ("Sec-Fetch-Site", "none"), ("X-Api-Key", "key-of-web-0001")]
     async with (
         upstream(answer(b"<html>", "Content-Type: text/html")) as server,

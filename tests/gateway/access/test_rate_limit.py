@@ -1,4 +1,4 @@
-"""Rate limits per client, and the refusal above a limit."""
+"""So many requests per client, and what the one too many is told."""
 
 from typing import Any
 
@@ -29,19 +29,19 @@ def admitted(limits: RateLimiter, times: int, client: str = "a") -> int:
     return sum(limits.wait(client) == 0 for _ in range(times))
 
 
-def test_rate_limiter_allows_exactly_the_limit() -> None:
+def test_so_many_and_no_more() -> None:
     limits, clock = limiter(3, 60)
     assert admitted(limits, 10) == 3
     clock.now += 59.9
     assert admitted(limits, 10) == 0
 
 
-def test_rate_limiter_counts_clients_separately() -> None:
+def test_clients_do_not_share() -> None:
     limits, _ = limiter(3, 60)
     assert admitted(limits, 10, "a") == admitted(limits, 10, "b") == 3
 
 
-def test_rate_limiter_allows_a_request_after_the_returned_wait() -> None:
+def test_there_is_room_again_when_it_was_promised() -> None:
     limits, clock = limiter(3, 60)
     for _ in range(20):
         while (wait := limits.wait("a")) == 0:
@@ -52,7 +52,7 @@ def test_rate_limiter_allows_a_request_after_the_returned_wait() -> None:
         assert limits.wait("a") == 0
 
 
-def test_rate_limiter_counts_the_previous_window() -> None:
+def test_a_window_does_not_begin_anew_at_once() -> None:
     limits, clock = limiter(100, 60)
     clock.now += 59
     assert admitted(limits, 200) == 100
@@ -60,7 +60,7 @@ def test_rate_limiter_counts_the_previous_window() -> None:
     assert admitted(limits, 200) == 26  # what counts in part is rounded down
 
 
-def test_rate_limiter_gives_a_client_that_keeps_asking_its_share() -> None:
+def test_a_client_that_never_stops_gets_its_share() -> None:
     limits, clock = limiter(10, 60)
     total = 0
     for _ in range(6000):
@@ -69,14 +69,14 @@ def test_rate_limiter_gives_a_client_that_keeps_asking_its_share() -> None:
     assert 90 <= total <= 110  # ten minutes
 
 
-def test_rate_limiter_forgets_a_silent_client() -> None:
+def test_silence_forgives_everything() -> None:
     limits, clock = limiter(5, 60)
     assert admitted(limits, 9) == 5
     clock.now += 120
     assert admitted(limits, 9) == 5
 
 
-def test_rate_limiter_memory_is_bounded_and_freed() -> None:
+def test_memory_is_bounded_and_given_back() -> None:
     limits, clock = limiter(1, 60, max_clients=100)
     for number in range(1000):
         assert limits.wait(f"{number}") == 0
@@ -104,7 +104,7 @@ async def statuses(running: Gateway, times: int, target: str = "/chat", **option
 
 
 @pytest.mark.anyio
-async def test_request_above_the_limit_gets_retry_after() -> None:
+async def test_the_one_too_many_is_told_when_to_come_back() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         assert await statuses(running, 3) == [200] * 3
         before = len(running.log.lines)
@@ -122,7 +122,7 @@ async def test_request_above_the_limit_gets_retry_after() -> None:
 
 
 @pytest.mark.anyio
-async def test_endpoints_without_a_limit_share_the_gateways_limit() -> None:
+async def test_endpoints_share_the_gateways_limit_unless_they_have_their_own() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         assert await statuses(running, 2, "/chat") == [200] * 2
         assert await statuses(running, 2, "/other") == [200, 429]
@@ -130,7 +130,7 @@ async def test_endpoints_without_a_limit_share_the_gateways_limit() -> None:
 
 
 @pytest.mark.anyio
-async def test_requests_without_an_endpoint_do_not_count() -> None:
+async def test_what_no_endpoint_serves_does_not_count() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         assert await statuses(running, 5, "/nothing") == [404] * 5
         assert await statuses(running, 5, method="GET") == [405] * 5
@@ -139,7 +139,7 @@ async def test_requests_without_an_endpoint_do_not_count() -> None:
 
 
 @pytest.mark.anyio
-async def test_each_key_is_counted_separately_at_every_address() -> None:
+async def test_each_key_has_its_own_share_wherever_it_is_used() -> None:
     async with upstream(WHOLE) as server:
         config = limited(server.url, auth={"keys": {"web": "the-key-of-web", "batch": "the-key-of-batch"}})
         async with gateway(config) as running:
@@ -151,7 +151,7 @@ async def test_each_key_is_counted_separately_at_every_address() -> None:
 
 
 @pytest.mark.anyio
-async def test_addresses_reported_by_a_trusted_proxy_count() -> None:
+async def test_addresses_count_as_a_trusted_proxy_tells_them() -> None:
     def from_(address: str) -> list[tuple[str, str]]:
         return [("X-Forwarded-For", address)]
 
@@ -164,7 +164,7 @@ async def test_addresses_reported_by_a_trusted_proxy_count() -> None:
 
 
 @pytest.mark.anyio
-async def test_addresses_reported_by_others_are_ignored() -> None:
+async def test_others_cannot_choose_their_address() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         found = [
             (await ask(running, headers=[("X-Forwarded-For", f"198.51.100.{number}")])).status

@@ -39,7 +39,7 @@ def waiting_after(*pieces: bytes) -> Script:
     ids=["no headers", "headers only", "a comment", "mid-stream"],
 )
 @pytest.mark.parametrize("heartbeat", ["off", "50ms"])
-async def test_client_that_leaves_closes_the_upstream(
+async def test_the_upstream_is_left_with_the_client(
     pieces: tuple[bytes, ...], seen: bytes, heartbeat: str
 ) -> None:
     script = waiting_after(*pieces)
@@ -58,7 +58,7 @@ async def test_client_that_leaves_closes_the_upstream(
         assert len(running.streams) == 0
 
 
-async def test_client_that_leaves_in_a_flood_closes_the_upstream() -> None:
+async def test_the_upstream_is_left_in_the_middle_of_a_flood() -> None:
     async def flooding(call: Call) -> None:
         reading = asyncio.create_task(call.until_closed())
         try:
@@ -82,7 +82,7 @@ async def test_client_that_leaves_in_a_flood_closes_the_upstream() -> None:
         assert await seconds_until_closed(server, left) < LIMIT
 
 
-async def test_client_that_leaves_ends_the_connection_attempt() -> None:
+async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         full.listen(0)
         waiting = [socket.socket() for _ in range(4)]
@@ -103,7 +103,7 @@ async def test_client_that_leaves_ends_the_connection_attempt() -> None:
     assert (line["reason"], line["events"], line["bytes_out"]) == ("client_gone", 0, 0)
 
 
-async def test_client_that_leaves_closes_an_upstream_that_does_not_read() -> None:
+async def test_an_upstream_that_does_not_read_the_request_is_left_too() -> None:
     async def deaf(call: Call) -> None:
         await asyncio.sleep(0.8)
         await call.until_closed()
@@ -137,7 +137,7 @@ async def test_many_clients_that_leave_at_once_leave_nothing_behind() -> None:
         assert len(running.streams) == 0
 
 
-async def test_client_that_leaves_within_its_body_reaches_no_upstream() -> None:
+async def test_a_client_that_leaves_before_its_body_is_whole() -> None:
     async with upstream(b"") as server, gateway(one_endpoint(server.url)) as running:
         async with client(running) as connected:
             connected.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
@@ -170,7 +170,7 @@ async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureF
     assert caplog.records == []
 
 
-async def test_unread_bytes_of_a_dropped_client_are_discarded() -> None:
+async def test_what_it_did_not_read_is_thrown_away() -> None:
     timeouts = {"write": "300ms", "first_event": "60s"}
     async with (
         upstream(flood) as server,
@@ -309,7 +309,7 @@ async def test_the_headers_leave_with_the_first_heartbeat() -> None:
         assert connected.answer.status == 200
 
 
-async def test_failure_after_a_heartbeat_is_sent_as_a_stream() -> None:
+async def test_a_failure_after_a_heartbeat_is_still_a_stream() -> None:
     async def late(call: Call) -> None:
         await asyncio.sleep(0.25)
         await call.send(b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n")

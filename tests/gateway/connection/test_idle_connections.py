@@ -1,4 +1,4 @@
-"""Idle connections between requests."""
+"""Connections that are kept between requests."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_connections, "KEEP_ALIVE_SECONDS", 0.3)
 
 
-async def test_idle_connection_is_closed_after_its_time() -> None:
+async def test_a_connection_is_kept_between_requests_but_not_for_ever() -> None:
     async with gateway(one_endpoint("http://127.0.0.1:9")) as running:
         reader, writer = await asyncio.open_connection(*running.address)
         async with asyncio.timeout(5):

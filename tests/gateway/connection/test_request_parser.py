@@ -1,4 +1,4 @@
-"""Parsing of requests that are cut anywhere."""
+"""Requests out of bytes, wherever these are cut."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -83,7 +83,7 @@ def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
 
 
 @given(REQUESTS, st.lists(st.integers(0, 20_000), max_size=30))
-def test_parser_of_requests_cut_anywhere_gives_the_same_requests(
+def test_requests_come_out_as_they_went_in_wherever_they_are_cut(
     requests: list[Sent], places: list[int]
 ) -> None:
     received, parser = fed(cut(b"".join(request.encoded() for request in requests), places))
@@ -162,7 +162,7 @@ def read(parser: RequestParser, received: Received, data: bytes) -> Read:
         max_size=8,
     )
 )
-def test_parser_of_repeated_headers_gives_the_same_headers(requests: list[bytes]) -> None:
+def test_headers_that_come_again_are_those_of_a_request_that_comes_first(requests: list[bytes]) -> None:
     received = Received()
     parser = RequestParser(received, LIMITS)
     for request in requests:
@@ -174,7 +174,7 @@ def test_parser_of_repeated_headers_gives_the_same_headers(requests: list[bytes]
         parser.answered()
 
 
-def test_parser_does_not_parse_repeated_headers() -> None:
+def test_headers_that_come_again_are_not_parsed() -> None:
     received, parser = fed([REQUEST_LINES[0] + BLOCKS[0]])
     parser.answered()
     parser.feed(REQUEST_LINES[1] + BLOCKS[0])
@@ -199,7 +199,7 @@ LINES = {
 @pytest.mark.parametrize("size", [1, 5, 1000])
 @pytest.mark.parametrize("upgrade", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"])
 @pytest.mark.parametrize("line", LINES)
-def test_parser_accepts_valid_requests_that_llhttp_refuses(line: bytes, upgrade: bytes, size: int) -> None:
+def test_what_llhttp_does_not_take_is_a_request_all_the_same(line: bytes, upgrade: bytes, size: int) -> None:
     sent = line + b"\r\nHost: x\r\n%bContent-Length: 2\r\n\r\n{}" % upgrade
     received, parser = fed([sent[at : at + size] for at in range(0, len(sent), size)])
     (head,) = received.heads
@@ -213,7 +213,7 @@ def test_parser_accepts_valid_requests_that_llhttp_refuses(line: bytes, upgrade:
 @given(
     st.lists(st.binary(max_size=200) | st.sampled_from([b"POST / HTTP/1.1\r\nHost: x\r\n", b"\r\n", b"0"]))
 )
-def test_parser_of_any_bytes_refuses_or_accepts(pieces: list[bytes]) -> None:
+def test_any_bytes_are_refused_or_taken(pieces: list[bytes]) -> None:
     with suppress(RequestRefused):
         received, _ = fed(pieces)
         assert received.ended <= len(received.heads)
@@ -234,14 +234,14 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
     ids=["an extension", "a trailer", "many extensions", "many trailers", "headers"],
 )
-def test_bytes_other_than_the_body_are_limited_in_any_form(sent: bytes, size: int) -> None:
+def test_what_is_no_body_has_a_limit_however_it_comes(sent: bytes, size: int) -> None:
     with pytest.raises(RequestRefused) as refused:
         fed([sent[at : at + size] for at in range(0, len(sent), size)])
     assert refused.value.code == "REQUEST_TOO_LARGE"
 
 
 @pytest.mark.parametrize("size", [1, 700, 1_000_000], ids=["bytewise", "in pieces", "in one read"])
-def test_small_chunks_do_not_count_as_headers(size: int) -> None:
+def test_small_chunks_are_no_headers(size: int) -> None:
     sent = CHUNKED + chunk(b"x") * 20_000 + LAST_CHUNK
     received, _ = fed([sent[at : at + size] for at in range(0, len(sent), size)])
     assert received.bodies == [b"x" * 20_000]

@@ -1,4 +1,4 @@
-"""Encoded responses, read back by another implementation of HTTP."""
+"""Responses as bytes, read back by another implementation of HTTP."""
 
 import h11
 import pytest
@@ -36,7 +36,7 @@ def read(method: str, data: bytes) -> tuple[h11.Response, bytes]:
 
 
 @given(PIECES, st.sampled_from(["GET", "POST", "HEAD"]), st.sampled_from(["1.0", "1.1"]), st.booleans())
-def test_encoded_response_is_read_back_unchanged(
+def test_a_client_reads_what_was_written(
     pieces: list[bytes], method: str, version: str, counts: bool
 ) -> None:
     body = b"".join(pieces)
@@ -50,7 +50,7 @@ def test_encoded_response_is_read_back_unchanged(
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_responses_with_statuses_without_a_body_have_none(status: int) -> None:
+def test_some_statuses_have_no_body(status: int) -> None:
     _, body = read("GET", encoded(ResponseEncoder("GET", "1.1"), [b"unseen"], status=status))
     assert body == b""
 
@@ -68,7 +68,7 @@ def test_responses_with_statuses_without_a_body_have_none(status: int) -> None:
         (b"x", b"\r\ny: z"),
     ],
 )
-def test_header_value_with_a_line_end_is_refused(name: bytes, value: bytes) -> None:
+def test_a_header_cannot_become_another_one(name: bytes, value: bytes) -> None:
     encoder = ResponseEncoder("GET", "1.1")
     with pytest.raises(RuntimeError):
         encoder.start(200, [(name, value)], date=b"", keep_alive=True)
@@ -76,12 +76,12 @@ def test_header_value_with_a_line_end_is_refused(name: bytes, value: bytes) -> N
 
 
 @pytest.mark.parametrize("pieces", [[b"12", b"345"], [b"123"]], ids=["longer", "shorter"])
-def test_body_that_does_not_match_content_length_raises(pieces: list[bytes]) -> None:
+def test_a_body_is_as_long_as_it_was_announced(pieces: list[bytes]) -> None:
     with pytest.raises(RuntimeError, match="Content-Length"):
         encoded(ResponseEncoder("GET", "1.1"), pieces, (b"content-length", b"4"))
 
 
-def test_encoder_of_parts_out_of_order_raises() -> None:
+def test_nothing_comes_twice() -> None:
     encoder = ResponseEncoder("GET", "1.1")
     with pytest.raises(RuntimeError):
         encoder.body(b"", more=True)

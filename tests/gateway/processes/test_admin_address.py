@@ -1,4 +1,4 @@
-"""The admin address: health, readiness and metrics."""
+"""Health, readiness and metrics on an address of their own."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def got(address: tuple[str, int], target: str, method: str = "GET") -> Ans
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_admin_address_alone_serves_the_gateways_own_paths(workers: int, tmp_path: Path) -> None:
+async def test_the_gateways_own_paths_are_there_and_nowhere_else(workers: int, tmp_path: Path) -> None:
     admin = free_address()
     async with upstream(WHOLE) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
@@ -53,7 +53,7 @@ async def test_admin_address_alone_serves_the_gateways_own_paths(workers: int, t
         await asyncio.open_connection(*admin)
 
 
-async def test_admin_address_shows_readiness_and_reloads(tmp_path: Path) -> None:
+async def test_readiness_goes_there_too_and_a_changed_file_is_taken_over(tmp_path: Path) -> None:
     async def endless(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
         await call.until_closed()

@@ -1,4 +1,4 @@
-"""Without free file descriptors idle connections are closed, and streams are not."""
+"""File descriptors run out for idle connections, never for streams."""
 
 import asyncio
 import sys
@@ -36,7 +36,7 @@ async def few_descriptors(folder: Path) -> AsyncIterator[Running]:
             yield running
 
 
-async def test_idle_connections_close_oldest_first_when_descriptors_run_out(tmp_path: Path) -> None:
+async def test_idle_connections_give_way_the_oldest_first(tmp_path: Path) -> None:
     async with few_descriptors(tmp_path) as running, AsyncExitStack() as stack:
         idle = [await stack.enter_async_context(client(running.at)) for _ in range(4 * CONNECTIONS)]
         for connected in idle[:: CONNECTIONS // 2]:
@@ -50,7 +50,7 @@ async def test_idle_connections_close_oldest_first_when_descriptors_run_out(tmp_
     assert not [line for line in running.told if line["level"] == "error"]
 
 
-async def test_open_stream_is_never_closed_for_a_descriptor(tmp_path: Path) -> None:
+async def test_a_stream_never_gives_way(tmp_path: Path) -> None:
     async with few_descriptors(tmp_path) as running, AsyncExitStack() as stack:
         streaming = [await stack.enter_async_context(client(running.at)) for _ in range(CONNECTIONS)]
         for connected in streaming:

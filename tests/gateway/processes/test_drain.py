@@ -1,4 +1,4 @@
-"""Stopping the gateway: readiness ends first, streams may finish, and the others end properly."""
+"""How the gateway stops: readiness first, streams that can finish do, the others end properly."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def draining(
 
 
 @pytest.mark.parametrize(("sent", "workers"), [(signal.SIGTERM, 1), (signal.SIGTERM, 2), (signal.SIGINT, 1)])
-async def test_stop_ends_streams_properly(sent: signal.Signals, workers: int, tmp_path: Path) -> None:
+async def test_a_stop_ends_streams_properly(sent: signal.Signals, workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, endless, drain="300ms", workers=workers) as running,
         client(running.at) as connected,
@@ -60,7 +60,7 @@ async def test_stop_ends_streams_properly(sent: signal.Signals, workers: int, tm
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_stop_lets_streams_finish_and_refuses_new_requests(workers: int, tmp_path: Path) -> None:
+async def test_a_stop_lets_streams_finish_and_tells_everybody_else(workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, a_second, drain="20s", workers=workers) as running,
         client(running.at) as connected,
@@ -84,7 +84,7 @@ async def test_stop_lets_streams_finish_and_refuses_new_requests(workers: int, t
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_stop_without_open_streams_is_prompt(workers: int, tmp_path: Path) -> None:
+async def test_with_nothing_under_way_a_stop_is_prompt(workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, endless, drain="60s", workers=workers) as running,
         client(running.at) as silent,
@@ -124,7 +124,7 @@ async def flood(call: Call) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_stop_with_a_client_that_reads_late_delivers_the_end(workers: int, tmp_path: Path) -> None:
+async def test_a_client_that_reads_late_gets_the_end(workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, flood, write="20s", drain="200ms", workers=workers) as running,
         client(running.at) as connected,
@@ -143,7 +143,9 @@ async def test_stop_with_a_client_that_reads_late_delivers_the_end(workers: int,
 
 
 @pytest.mark.parametrize("signals", [1, 2])
-async def test_stop_with_a_client_that_does_not_read_ends_in_time(signals: int, tmp_path: Path) -> None:
+async def test_a_client_that_does_not_read_delays_no_stop_beyond_its_time(
+    signals: int, tmp_path: Path
+) -> None:
     write = "1s" if signals == 1 else "60s"
     async with (
         draining(tmp_path, flood, write=write, drain="200ms") as running,

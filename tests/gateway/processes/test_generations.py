@@ -1,4 +1,4 @@
-"""Each configuration has its own dialects: one name may mean different dialects in two of them."""
+"""Each configuration knows dialects of its own: two that are served may mean other things by one name."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ def configured(url: str, version: str, **options: Any) -> GatewayConfig:
 
 
 @pytest.mark.parametrize("speaks", ["acme", "auto"])
-async def test_stream_keeps_its_dialects_across_a_reload(speaks: str) -> None:
+async def test_a_stream_keeps_the_dialects_that_it_began_with(speaks: str) -> None:
     """A file that has changed takes over while it is under way; what comes later is read in its words."""
     go_on = asyncio.Event()
 
@@ -79,7 +79,7 @@ async def test_stream_keeps_its_dialects_across_a_reload(speaks: str) -> None:
     assert later.assert_valid().text == "two Hi. two Hi. "
 
 
-async def test_names_of_dialects_refer_to_their_own_configuration() -> None:
+async def test_everything_that_names_a_dialect_means_that_of_its_configuration() -> None:
     """What is refused and what is written too."""
     refused = json.dumps({"acme": {"problem": "FULL"}}).encode()
     for version in ("one", "two"):
@@ -95,5 +95,5 @@ async def test_names_of_dialects_refer_to_their_own_configuration() -> None:
             assert f"data: {version} session_start".encode() in (await ask(running)).body
 
 
-async def test_dialect_name_is_known_in_its_configuration_only() -> None:
+async def test_a_name_is_known_where_the_configuration_knows_it() -> None:
     assert "acme" not in settled(endpoints={"/chat": {"upstream": "http://127.0.0.1:9"}}).known_dialects

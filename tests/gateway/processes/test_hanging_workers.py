@@ -1,4 +1,4 @@
-"""A worker that hangs is replaced, and the log names its open streams."""
+"""A worker that answers nobody is replaced, and the log names what was open in it."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ async def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
             assert not [line for line in running.told if "ended" in line["event"]]
 
 
-async def test_worker_that_works_or_may_hang_is_not_replaced(tmp_path: Path) -> None:
+async def test_who_works_or_may_hang_is_left_alone(tmp_path: Path) -> None:
     async with upstream(endless) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
         server = {"workers": 2, "hang_time": "off"}

@@ -1,4 +1,4 @@
-"""Several workers on one address: start, restart, stop, and the end of their parent."""
+"""Several worker processes on one address: started, started again, stopped, gone with their parent."""
 
 import asyncio
 import hashlib
@@ -42,7 +42,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def test_workers_all_serve_and_log_each_request_once(tmp_path: Path) -> None:
+async def test_all_take_requests_and_are_told_once(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as server,
         running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
@@ -102,7 +102,7 @@ async def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
         assert await running.ended() == 0
 
 
-async def test_workers_that_keep_dying_end_the_parent(tmp_path: Path) -> None:
+async def test_workers_that_keep_dying_end_it_all(tmp_path: Path) -> None:
     async with running_gateway(
         tmp_path, endpoints=endpoints("http://127.0.0.1:9"), server={"workers": 2}
     ) as running:
@@ -130,7 +130,7 @@ async def test_workers_stop_when_their_parent_dies(tmp_path: Path) -> None:
         await until(lambda: not any(map(is_alive, workers)))
 
 
-async def test_ctrl_c_in_a_terminal_stops_once(tmp_path: Path) -> None:
+async def test_ctrl_c_in_a_terminal_is_one_stop(tmp_path: Path) -> None:
     """A terminal sends it to parent and workers: the workers must not take both for two."""
 
     async def a_second(call: Call) -> None:
@@ -154,7 +154,7 @@ async def test_ctrl_c_in_a_terminal_stops_once(tmp_path: Path) -> None:
     assert not [line for line in running.told if line["event"] != "request"]
 
 
-async def test_address_in_use_is_reported_once(tmp_path: Path) -> None:
+async def test_an_address_in_use_is_told_once(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         async with running_gateway(
@@ -214,7 +214,7 @@ async def served_file(running: Running) -> str:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_sighup_reloads_a_changed_file(workers: int, tmp_path: Path) -> None:
+async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> None:
     async def waiting(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
         await asyncio.wait_for(goes_on.wait(), 20)
@@ -247,7 +247,7 @@ async def test_sighup_reloads_a_changed_file(workers: int, tmp_path: Path) -> No
     assert [line for line in running.told if "server.workers needs a restart" in line["event"]]
 
 
-async def test_watched_file_reloads_without_a_signal(tmp_path: Path) -> None:
+async def test_a_file_that_is_watched_needs_no_signal(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as server,
         running_gateway(tmp_path, "--reload", endpoints=endpoints(server.url)) as running,

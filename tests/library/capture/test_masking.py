@@ -1,4 +1,4 @@
-"""Masking of secrets in recorded bodies, however the network cut them."""
+"""Secrets in recorded bodies: found however the network cut them, replaced byte by byte."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def cut(data: bytes, ends: list[int]) -> list[bytes]:
 
 
 @given(ends=piece_ends)
-def test_mask_finds_a_secret_cut_at_any_byte(ends: list[int]) -> None:
+def test_a_secret_is_found_wherever_it_is_cut(ends: list[int]) -> None:
     whole = body(f"a {KNOWN} b", *(f"with {form} in it" for form in FORMS), HARMLESS)
     mask = CutBodyMask(SecretMask([KNOWN]))
     pieces = cut(whole, ends)
@@ -42,7 +42,7 @@ def test_mask_finds_a_secret_cut_at_any_byte(ends: list[int]) -> None:
     assert texts[1] == "with " + "*" * len(FORMS[0]) + " in it"
 
 
-def test_mask_takes_a_key_like_value_under_a_secret_name_for_a_secret() -> None:
+def test_what_stands_under_the_name_of_a_secret_is_one_if_it_could_be() -> None:
     mask = SecretMask()
     assert mask.apply('{"api_key": "hunter2222", "token": "Hel"}') == (
         '{"api_key": "**********", "token": "Hel"}',
@@ -52,7 +52,7 @@ def test_mask_takes_a_key_like_value_under_a_secret_name_for_a_secret() -> None:
 
 
 @given(text=st.text(alphabet='"\\{}:,nsk-_ab1 \n*=@/.', max_size=120))
-def test_masked_json_stays_valid_json(text: str) -> None:
+def test_json_stays_json(text: str) -> None:
     line = json.dumps({"text": text, "more": [text]})
     masked, _ = SecretMask(["ab1ab1", 'k-"ab1']).apply(line)
     assert len(masked) == len(line)

@@ -1,4 +1,4 @@
-"""Reading of capture files: whole, broken off, compressed, of later versions, hostile."""
+"""Capture files read: whole, broken off, compressed, from the future, hostile."""
 
 import gzip
 import io
@@ -40,7 +40,7 @@ def load(data: bytes, **limits: int) -> list[capture.Capture]:
     return capture.load(io.BytesIO(data), limits=Limits(**limits) if limits else None)
 
 
-def test_load_of_a_whole_capture_gives_every_part(tmp_path: Path) -> None:
+def test_everything_is_there(tmp_path: Path) -> None:
     path = tmp_path / "any.name"
     path.write_bytes(WHOLE)
     (found,) = capture.load(path)
@@ -55,11 +55,11 @@ def test_load_of_a_whole_capture_gives_every_part(tmp_path: Path) -> None:
     assert found.end == {"kind": "end", "t": 6, "reason": "done", "status": "completed"}
 
 
-def test_load_reads_several_captures_in_one_compressed_file() -> None:
+def test_several_in_a_file_and_compressed() -> None:
     assert [found.id for found in load(gzip.compress(WHOLE + WHOLE, mtime=0))] == ["req_1", "req_1"]
 
 
-def test_load_of_a_file_that_broke_off_reads_up_to_its_last_line() -> None:
+def test_a_file_that_broke_off_is_read_up_to_there() -> None:
     for length in range(len(lines(META)), len(WHOLE)):
         (found,) = load(WHOLE[:length])
         is_half = not (WHOLE[:length].endswith(b"\n") or WHOLE[length : length + 1] == b"\n")
@@ -79,12 +79,12 @@ def test_load_of_a_file_that_broke_off_reads_up_to_its_last_line() -> None:
         (gzip.compress(WHOLE, mtime=0)[:60], "the compressed file is broken"),
     ],
 )
-def test_load_of_a_file_that_is_not_a_capture_raises(data: bytes, why: str) -> None:
+def test_what_is_none_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(CaptureError, match=why):
         load(data)
 
 
-def test_load_of_a_capture_above_the_stream_limit_raises() -> None:
+def test_a_capture_is_no_larger_than_a_stream() -> None:
     with pytest.raises(CaptureError, match="line 3: the capture is larger"):
         load(lines(META, *[{"kind": "read", "t": 1, "data": "x" * 60}] * 2), stream_bytes=100)
     event = {"kind": "event", "t": 1, "event": {"type": "content", "data": {"content": "x" * 1000}}}
@@ -94,7 +94,7 @@ def test_load_of_a_capture_above_the_stream_limit_raises() -> None:
         load(lines({**META, "x": "y" * 1000}), stream_bytes=100)
 
 
-def test_decoder_conformance_takes_captures_as_samples(tmp_path: Path) -> None:
+def test_samples_of_a_decoder_may_be_captures(tmp_path: Path) -> None:
     body = 'data: {"type": "token", "content": "Tea"}\n\ndata: {"type": "done"}\n\n'
     recorded = lines(META, {"kind": "read", "t": 1, "n": 0, "attempt": 1, "data": body})
     (tmp_path / "one").write_bytes(recorded)

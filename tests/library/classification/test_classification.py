@@ -1,4 +1,4 @@
-"""Classification of failures: by type and status, by code, and by words in clear contexts."""
+"""One failure, one class: by type and status, by code, and by words only where they leave no doubt."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from streamweir.errors import (
         *((status, "UPSTREAM_INVALID_RESPONSE") for status in (0, 101, 200, 204, 301, 399, 600, -1)),
     ],
 )
-def test_info_for_status_gives_the_row_of_the_status(status: int, code: str) -> None:
+def test_a_status_has_its_row(status: int, code: str) -> None:
     assert info_for_status(status) == error_info(code)
 
 
 @pytest.mark.parametrize(("status", "kept"), [(429, 7), (503, 7), (500, None), (401, None), (200, None)])
-def test_info_for_status_keeps_retry_after_for_429_and_503_only(status: int, kept: int | None) -> None:
+def test_retry_after_counts_where_it_has_a_meaning(status: int, kept: int | None) -> None:
     assert info_for_status(status, retry_after_ms=7).retry_after_ms == kept
 
 
@@ -84,13 +84,13 @@ NOW = 784111777.0  # Sun, 06 Nov 1994 08:49:37 GMT
         ),
     ],
 )
-def test_parse_retry_after_reads_seconds_and_dates(value: str | None, milliseconds: int | None) -> None:
+def test_retry_after_is_seconds_or_a_date(value: str | None, milliseconds: int | None) -> None:
     assert parse_retry_after(value, now=NOW) == milliseconds
 
 
 @pytest.mark.slow
 @given(st.text() | st.from_regex(r"\w{3}, \d+ Nov \d+ \d+:\d+:\d+ [+-]?\w+"))
-def test_parse_retry_after_of_any_text_is_bounded(value: str) -> None:
+def test_any_retry_after_is_bounded(value: str) -> None:
     milliseconds = parse_retry_after(value, now=NOW)
     assert milliseconds is None or 0 <= milliseconds <= 86_400_000
 
@@ -130,7 +130,7 @@ CODES_OF_OTHERS: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("code", "ours"), CODES_OF_OTHERS)
-def test_classify_failure_with_a_known_code_gives_its_row(code: object, ours: str) -> None:
+def test_a_code_is_looked_up(code: object, ours: str) -> None:
     found, row = classify_failure(code=code), CODES[ours]
     assert (found.code, found.error_type) == (ours, row.error_type)
     assert (found.recoverable, found.reason) == (row.recoverable, row.reason)
@@ -152,9 +152,7 @@ def test_classify_failure_with_a_known_code_gives_its_row(code: object, ours: st
         ("DEADLINE_EXCEEDED", "timeout", True),
     ],
 )
-def test_classify_failure_with_a_machine_code_keeps_the_code(
-    code: str, error_type: str, recoverable: bool
-) -> None:
+def test_a_machine_code_keeps_its_name(code: str, error_type: str, recoverable: bool) -> None:
     found = classify_failure("Rate limit exceeded", code=code)
     assert (found.code, found.error_type, found.recoverable) == (code, error_type, recoverable)
     assert found.reason == "upstream_error"
@@ -164,7 +162,7 @@ def test_classify_failure_with_a_machine_code_keeps_the_code(
     "code",
     ["AKIAIOSFODNN7EXAMPLE", "DEADBEEF" * 4 + "0", "AB", "A" * 65, "A-B", "ABC\n", "Abc", "1AB", "ÄBC"],
 )
-def test_classify_failure_with_a_malformed_or_key_like_code_drops_it(code: str) -> None:
+def test_what_is_no_machine_code_or_looks_like_a_key_is_not_passed_on(code: str) -> None:
     assert classify_failure(code=code).code == "UPSTREAM_ERROR"
 
 
@@ -198,9 +196,7 @@ def test_classify_failure_with_a_malformed_or_key_like_code_drops_it(code: str) 
         (None, 102, "429 Too Many Requests", "RATE_LIMITED"),
     ],
 )
-def test_classify_failure_decides_by_status_then_code_then_words(
-    status: Any, code: object, message: object, ours: str
-) -> None:
+def test_status_then_code_then_words(status: Any, code: object, message: object, ours: str) -> None:
     assert classify_failure(message, code=code, status=status).code == ours
 
 
@@ -502,7 +498,7 @@ WORDS = {
 @pytest.mark.parametrize(
     ("code", "message"), [(code, text) for code, texts in WORDS.items() for text in texts]
 )
-def test_classify_failure_uses_words_in_clear_contexts_only(code: str, message: str) -> None:
+def test_words_count_only_where_they_leave_no_doubt(code: str, message: str) -> None:
     assert classify_failure(message).code == code
 
 
@@ -516,7 +512,7 @@ def test_classify_failure_uses_words_in_clear_contexts_only(code: str, message: 
         ),
     ],
 )
-def test_classify_failure_accepts_a_message_of_any_type(message: object, code: str) -> None:
+def test_a_message_may_be_anything(message: object, code: str) -> None:
     assert classify_failure(message).code == code
 
 
@@ -527,7 +523,7 @@ anything = st.recursive(
 
 
 @given(anything, anything, anything)
-def test_classify_failure_of_any_input_does_not_raise(message: object, code: object, status: Any) -> None:
+def test_nothing_breaks_the_classification(message: object, code: object, status: Any) -> None:
     found = classify_failure(message, code=code, status=status)
     assert found.code in CODES or found.code == code
 
@@ -549,7 +545,7 @@ def test_classify_failure_of_any_input_does_not_raise(message: object, code: obj
         "配额",
     ],
 )
-def test_classify_failure_of_a_megabyte_of_words_is_quick(piece: str) -> None:
+def test_a_megabyte_of_words_takes_no_time(piece: str) -> None:
     classify_failure(piece * (2**20 // len(piece)), code=piece * 2**18)
 
 
@@ -666,16 +662,16 @@ EXCEPTIONS: list[tuple[BaseException, str]] = [
 @pytest.mark.parametrize(
     ("exc", "code"), EXCEPTIONS, ids=lambda value: value if isinstance(value, str) else repr(value)
 )
-def test_classify_exception_gives_the_class_of_the_type(exc: BaseException, code: str) -> None:
+def test_an_exception_has_its_class(exc: BaseException, code: str) -> None:
     assert classify_exception(exc) == error_info(code)
 
 
-def test_classify_exception_keeps_retry_after_of_an_sdk() -> None:
+def test_retry_after_of_an_sdk_is_kept() -> None:
     assert classify_exception(http_status_error(429, retry_after="3")).retry_after_ms == 3000
     assert classify_exception(http_status_error(500, retry_after="3")).retry_after_ms is None
 
 
-def test_classify_exception_shows_redacted_text_in_debug_only() -> None:
+def test_the_text_of_an_exception_shows_in_debug_only_and_redacted() -> None:
     exc = RuntimeError("no host 10.0.0.5")
     assert "host" not in repr(classify_exception(exc))
     assert classify_exception(exc, debug=True).details == {
@@ -685,7 +681,7 @@ def test_classify_exception_shows_redacted_text_in_debug_only() -> None:
     assert classify_exception(StatedError(), debug=True).details == {"plan": "free"}
 
 
-def test_classify_exception_with_a_cycle_of_causes_ends() -> None:
+def test_a_ring_of_causes_ends() -> None:
     first, second = RuntimeError(), RuntimeError()
     first.__cause__, second.__cause__ = second, first
     assert classify_exception(first).code == "INTERNAL"
@@ -711,17 +707,17 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("members", HOSTILE.values(), ids=HOSTILE)
-def test_classify_exception_of_a_hostile_exception_does_not_raise(members: dict[str, Any]) -> None:
+def test_a_hostile_exception_breaks_nothing(members: dict[str, Any]) -> None:
     for debug in (False, True):
         info = classify_exception(type("Hostile", (Exception,), members)("boom"), debug=debug)
         assert info.code == "INTERNAL"
         assert msgspec.json.encode(info)
 
 
-def test_classify_exception_with_a_hostile_text_uses_the_type() -> None:
+def test_a_hostile_text_does_not_hide_the_type() -> None:
     assert classify_exception(type("Slow", (TimeoutError,), {"__str__": _boom})()).code == "UPSTREAM_TIMEOUT"
 
 
 @pytest.mark.parametrize(("code", "fails"), [("-5", True), ("--5", False), ("²", False), ("-", False)])
-def test_failure_in_body_with_a_code_like_a_number_reads_the_number(code: str, fails: bool) -> None:
+def test_a_code_that_is_nearly_a_number(code: str, fails: bool) -> None:
     assert (failure_in_body({"code": code, "message": "x"}) is not None) == fails

@@ -1,4 +1,4 @@
-"""A dialect learned from any recorded body passes `check` and reads the body."""
+"""What is learned from any recorded body is a dialect that `check` takes, and keeps its promises."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def texts_in(value: Any) -> list[str]:
 
 
 @for_each("path", BODIES, group=folder_of)
-def test_learned_dialect_of_any_recording_passes_check(path: Path) -> None:
+def test_every_dialect_is_sound(path: Path) -> None:
     learned = learned_from(path)
     if learned is None:
         return
@@ -77,7 +77,7 @@ def meaning(dialect: Dialect, body: bytes) -> dict[str, Any]:
 
 
 @for_each("path", HOME_MADE_BODIES, group=folder_of)
-def test_learned_dialect_of_a_happy_stream_gives_the_same_answer(path: Path) -> None:
+def test_a_happy_stream_means_what_the_written_dialect_reads(path: Path) -> None:
     written = Dialect.of_class("written", load_dialect(path.parent / "dialect.yaml"))
     wanted = meaning(written, path.read_bytes())
     if wanted["status"] != "completed" or f"{path.parent.name}/{path.stem}" in NOT_AS_WRITTEN:
@@ -88,7 +88,7 @@ def test_learned_dialect_of_a_happy_stream_gives_the_same_answer(path: Path) -> 
     assert meaning(found, path.read_bytes()) == wanted, learned.yaml
 
 
-def test_learn_from_a_built_in_dialect_extends_it() -> None:
+def test_what_a_built_in_dialect_reads_is_that_dialect() -> None:
     bases = {stream.dialect: set[str]() for stream in recorded_streams()}
     for stream in recorded_streams():
         learned = learned_from(stream.path)
@@ -98,7 +98,7 @@ def test_learn_from_a_built_in_dialect_extends_it() -> None:
 
 
 @for_each("path", BODIES[::7], group=folder_of)
-def test_learned_dialect_has_no_literal_that_was_not_recorded(path: Path) -> None:
+def test_no_literal_is_made_up(path: Path) -> None:
     learned = learned_from(path)
     if learned is None:
         return

@@ -1,4 +1,4 @@
-"""Learning from unknown backends: the learned dialect reads the recording without an edit."""
+"""Backends that nobody has described: what is learned from one recording reads it, without an edit."""
 
 import json
 import time
@@ -259,7 +259,7 @@ def calls_of(events: list[dict[str, Any]]) -> list[tuple[str, Any, Any]]:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_learned_dialect_of_a_recording_reads_the_recording(name: str) -> None:
+def test_what_is_learned_reads_it(name: str) -> None:
     backend = BACKENDS[name]
     learned = learn([backend.body], name="acme")
     events = spoken(Dialect.of_class("acme", load_dialect(learned.dialect)), backend.body)
@@ -271,7 +271,7 @@ def test_learned_dialect_of_a_recording_reads_the_recording(name: str) -> None:
     assert (events[-1]["type"], events[-1]["status"]) == ("session_end", "completed"), learned.yaml
 
 
-def test_report_lists_messages_that_were_not_understood() -> None:
+def test_the_report_says_what_is_not_understood() -> None:
     body = sse(
         *({"kind": "tok", "t": text} for text in TEXT), {"kind": "mood", "level": {"joy": 3}}, "[DONE]"
     )
@@ -290,14 +290,14 @@ def test_report_lists_messages_that_were_not_understood() -> None:
     ]
 
 
-def test_learned_dialect_without_a_seen_end_ends_at_eof_with_a_comment() -> None:
+def test_an_end_that_was_not_seen_is_marked() -> None:
     learned = learn([BACKENDS["no end at all"].body])
     assert learned.dialect["terminal"] == ["eof"]
     assert "# no end was seen" in learned.yaml
     assert learned.report.unsure
 
 
-def test_learn_from_several_bodies_uses_all_of_them() -> None:
+def test_several_bodies_teach_more_than_one() -> None:
     plain, tools = (
         BACKENDS["tokens"],
         sse(
@@ -314,13 +314,13 @@ def test_learn_from_several_bodies_uses_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"  \n", b"\x89PNG\0\xff", ndjson({"status": "ok"}, {"n": 1})])
-def test_learn_from_bodies_without_frames_or_text_raises(body: bytes) -> None:
+def test_there_may_be_nothing_to_learn(body: bytes) -> None:
     with pytest.raises(NothingLearned):
         learn([body])
 
 
-def test_learn_from_more_tool_calls_takes_time_in_proportion() -> None:
-    """One kind of record begins and ends each call, so that every record is compared with the others."""
+def test_time_grows_no_faster_than_the_number_of_calls() -> None:
+    """One kind of record begins and ends each call, so that all of them are compared with the others."""
 
     def seconds(count: int) -> float:
         calls = [

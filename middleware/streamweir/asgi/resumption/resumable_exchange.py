@@ -76,7 +76,7 @@ class ResumableExchange(ResponseInterceptor):
         self._listening.release()
 
     async def _break_off(self) -> None:
-        """Store the end of a run that has not ended, because the server cancels the request."""
+        """End a run that is not over for its other readers too: the server cancels the request."""
         if self._events is not None and not self._events.is_over:
             await self._events.end(lambda events: events.fail("GATEWAY_DRAINING"))
 

@@ -24,14 +24,14 @@ Test = Callable[[Any, ReadScope], bool]
 
 
 class Conditions:
-    """The conditions under which a rule takes a frame.
+    """What a frame has to be for a rule to take it.
 
     Attributes:
-        events: the SSE event names that fit; None: all.
-        match: the required values of fields.
-        takes_text: frames without JSON may fit.
-        is_narrow: there are conditions besides `events` and `match`.
-        takes: returns whether a frame fits.
+        events: the SSE event names that fit; None: any.
+        match: the values that fields have to have.
+        takes_text: a frame may fit whose data is no JSON.
+        is_narrow: a frame may fit all of `events` and `match` and still not the rest.
+        takes: whether a frame fits.
     """
 
     def __init__(self, section: Section, names: Vocabulary, *, is_text_only: bool) -> None:
@@ -54,7 +54,7 @@ class Conditions:
 
     @property
     def reads(self) -> Reads:
-        """The places of the message that the conditions depend on."""
+        """The places of the message that make a difference."""
         values: set[Path] = {*(self.match.reads() if self.match else ())}
         if self._texts is not None or self._prefix is not None:
             values.add(())
@@ -62,7 +62,7 @@ class Conditions:
         return own | self._when.truth_reads if self._when else own
 
     def takes_all_of(self, later: Conditions) -> bool:
-        """Return whether every frame that fits `later` surely fits these conditions too."""
+        """Does every frame fit that fits `later`? Said only where it is plain."""
         if self.is_narrow:
             return False
         if self.events is None and self.match is None:
@@ -81,7 +81,7 @@ class Conditions:
             *map(_of_absence, self._lacks),
             *([_of_texts(self._texts)] if self._texts is not None else []),
         ]
-        # `when` sees the text behind a prefix
+        # what follows a prefix is what `when` sees
         last = self._prefix_and_when()
         return _all_of([*tests, *([last] if last else [])])
 

@@ -39,26 +39,26 @@ DIALECT_KEYS: Final = (
     "examples",
 )
 _SUBSTANCE: Final = ("rules", "write", "extends")
-"""A dialect needs one of these keys, unless its body is text."""
+"""A dialect has one of these, or its body is text."""
 
 MAX_DEPTH: Final = 8
-"""The most dialects in a chain of `extends`."""
+"""A dialect extends another one at most so often over."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED: Final = "auto"
 _OWN: Final = __name__.rpartition(".")[0]
-"""The package of the classes that are made for each dialect."""
+"""The room whose classes are made anew for each dialect."""
 
 
 class DialectSource(NamedTuple):
     """A dialect as it was written.
 
     Attributes:
-        name: the name of the dialect.
+        name: of the dialect.
         value: its mapping.
-        report: takes its problems.
-        path: its path in the file, for the report.
-        folder: the folder that file names in its examples are relative to.
+        report: told of what is wrong with it.
+        path: where it stands, for the report.
+        folder: what the files that its examples name are relative to.
     """
 
     name: str
@@ -69,13 +69,13 @@ class DialectSource(NamedTuple):
 
 
 class MappedDialect(NamedTuple):
-    """A compiled dialect.
+    """A dialect that was compiled, with what it says of itself.
 
     Attributes:
-        dialect: the dialect.
-        examples: its examples, which have not been run.
-        source: its source.
-        is_sound: no problem was reported for it.
+        dialect: reads and writes.
+        examples: to be run.
+        source: what it was compiled from.
+        is_sound: nothing is wrong with it.
     """
 
     dialect: Dialect
@@ -85,10 +85,10 @@ class MappedDialect(NamedTuple):
 
 
 def compile_dialects(sources: Iterable[DialectSource], known: Dialects) -> list[MappedDialect]:
-    """Compile the dialects of one configuration; a base comes before the dialects that extend it.
+    """Return the dialects of one configuration, those that are extended first; what is wrong is reported.
 
     Args:
-        sources: the dialects, each with a different name.
+        sources: by name, each once.
         known: the built-in and installed dialects.
     """
     return _Compiler({source.name: source for source in sources}, known).compile_all()
@@ -145,7 +145,7 @@ class _Compiler:
         sides |= {"request_body": reader, "request": writer}
         examples = compile_examples(section, {kind for kind, side in sides.items() if side is not None})
         is_sound = report.count == 0
-        if not is_sound:  # its problems were reported already
+        if not is_sound:  # that it is named is no second problem
             decoder, encoder = decoder or Decoder, encoder or Encoder
         dialect = _dialect(source.name, decoder, encoder, requests)
         return MappedDialect(dialect, examples, source, is_sound)
@@ -163,7 +163,7 @@ class _Compiler:
             section.wrong("extends", f"dialects extend each other at most {MAX_DEPTH} deep")
             return None
         if base in self._sources:
-            if len(set(chain)) != len(chain):  # the dialect extends a cycle, which is reported at its members
+            if len(set(chain)) != len(chain):  # a cycle further up: reported there
                 return None
             compiled = self._compile(base)
             return compiled.dialect if compiled else None
@@ -181,7 +181,7 @@ class _Compiler:
             return None
 
     def _chain(self, name: str) -> list[str]:
-        """Return the names in a chain of `extends`, up to one that repeats or is no source."""
+        """The names that a dialect extends, one over the other, until one repeats or is not of here."""
         chain: list[str] = []
         while name in self._sources:
             value = self._sources[name].value
@@ -198,11 +198,11 @@ class _Compiler:
 def _dialect(
     name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None, requests: Sides
 ) -> Dialect:
-    """Return the dialect. If its own name is wrong, it gets another one."""
+    """The dialect, under a name that it may have; its classes say what writes what they read."""
     usable = name if _NAME.fullmatch(name) and name != _RESERVED else "dialect"
     reader, writer = requests
     side: Any = decoder if decoder is not None else encoder
-    if side is not None and side.__module__.startswith(_OWN):  # an inherited one does not count
+    if side is not None and side.__module__.startswith(_OWN):  # not one that it was handed down
         side.request_reader, side.request_writer = reader, writer
     if decoder is not None and decoder is not Decoder:
         decoder.encoder = encoder  # type: ignore[attr-defined]

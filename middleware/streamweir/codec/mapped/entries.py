@@ -1,4 +1,4 @@
-"""Compiles `emit`: entries, each of which is an event or a group, with conditions and repetitions.
+"""What a rule emits: entries, each an event or a group, with conditions and repetitions.
 
 Source: the dialect-file contract, section 3.
 """
@@ -24,30 +24,30 @@ from streamweir.expressions.values import is_true
 __all__ = ["Emission", "Emit", "compile_emission"]
 
 MAX_EVENTS: Final = 1000
-"""The most events of one frame; with more the frame is malformed."""
+"""One frame gives at most so many events; beyond, it is malformed."""
 
 MAX_DEPTH: Final = 3
-"""The most levels of groups."""
+"""Groups nest so deep."""
 
 _ENVELOPE: Final = 160
-"""The bytes that an event counts for, besides its fields."""
+"""Bytes of an event beside its fields."""
 
 _ANY_ENTRY: Final = ("type", "when", "each")
 _GROUP_KEYS: Final = ("emit", "when", "each")
 
 Emit = Callable[[Any, ReadScope, list[Event]], None]
-"""Appends the events of an entry to a list."""
+"""Adds the events that a message means."""
 
 
 class Emission(NamedTuple):
-    """Compiled entries.
+    """What entries do.
 
     Attributes:
-        emit: appends their events to a list.
-        types: the types of their events.
-        reads: the places of the message that their events depend on, without those in `texts`.
-        texts: the places of texts that become the text of an event unchanged.
-        completes_messages: one of their events may end a message.
+        emit: adds their events.
+        types: the types of the entries in them.
+        reads: the places of the message that make a difference to them, their plain texts aside.
+        texts: where plain texts stand.
+        completes_messages: an event in them may end a message.
     """
 
     emit: Emit
@@ -60,14 +60,14 @@ class Emission(NamedTuple):
 def compile_emission(
     value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary, depth: int = 1
 ) -> Emission:
-    """Compile an entry or a list of entries. A wrong entry is reported, and emits nothing.
+    """Return an entry, or a list of them, compiled; what is wrong is reported and says nothing.
 
     Args:
-        value: the value of `emit`.
-        path: its path in the file.
-        report: takes the problems.
-        names: the names of the scope that expressions may use.
-        depth: the level of the group.
+        value: what stands under `emit`.
+        path: where it stands.
+        report: told of problems.
+        names: the scope's names that there are.
+        depth: how many groups are around it, itself included.
     """
     if isinstance(value, list):
         items = [(item, (*path, index)) for index, item in enumerate(value)]
@@ -152,7 +152,7 @@ def _repeated(emission: Emission, each: Expression | None) -> Emission:
         finally:
             scope.item, scope.index = outer
 
-    # a text in an item has no fixed place: the whole list counts as read
+    # a text in an item has no place of its own: it is read as part of the list
     texts = Reads(values=emission.texts)
     return emission._replace(emit=emit, reads=emission.reads | texts | each.reads, texts=frozenset())
 
@@ -229,7 +229,7 @@ def _emission(
 def _literals(
     section: Section, kinds: dict[str, FieldKind], templates: dict[str, Template]
 ) -> dict[str, Any]:
-    """Return the fields with constant values, converted to their kinds."""
+    """The fields that hold the same in every event, made to fit."""
     found: dict[str, Any] = {}
     for name, template in templates.items():
         if name == "text" and not template.is_literal:
@@ -246,9 +246,9 @@ def _literals(
 
 
 def _sized(template: Template) -> Evaluate:
-    """Return a closure that evaluates a field and raises if the value is too large.
+    """Return what evaluates a field, and refuses a value that is larger than a frame may become.
 
-    Only a value that may contain a part of the message several times is measured, before it is converted.
+    Only a value that may hold a part of the message many times is looked at: to make it fit may write it out.
     """
     evaluate = template.evaluate
     if not template.repeats:
@@ -294,7 +294,7 @@ def _any_event(
 def _plain_text(
     type_name: str, constant: dict[str, Any], own: list[_Field], meta: list[_Field], weight: _Weight
 ) -> Emit | None:
-    """Return a faster builder for the usual event: text, in which only text and metadata change."""
+    """The usual event written out: text, and nothing but that and metadata in it changes."""
     if [field.name for field in own] != ["content"] or "is_complete" in constant:
         return None
     cls: type[Content] | type[Thinking] = Content if type_name == "content" else Thinking
@@ -330,12 +330,12 @@ def _meta(message: Any, scope: ReadScope, constant: Any, fields: list[_Field]) -
 
 
 class _Weight(NamedTuple):
-    """The facts of an entry that bound the size of its events.
+    """What the events of one entry are made of, to tell how large they can be.
 
     Attributes:
-        expressions: the number of its expressions.
-        literal: the bytes of its literals.
-        repeats: the value of an expression may contain a part of the message several times.
+        expressions: how many there are.
+        literal: bytes of everything that is written out in the entry.
+        repeats: an expression may hold a part of the message many times.
     """
 
     expressions: int
@@ -343,10 +343,10 @@ class _Weight(NamedTuple):
     repeats: bool
 
     def add(self, event: Event, scope: ReadScope, out: list[Event]) -> None:
-        """Append an event of the entry to the events of the frame.
+        """Add an event of the entry to those of the frame.
 
         Raises:
-            MalformedEvent: the frame has too many events, or they are too large.
+            MalformedEvent: they are more, or larger, than one frame may become.
         """
         if len(out) >= MAX_EVENTS:
             raise MalformedEvent("more events than one frame may give")

@@ -1,4 +1,4 @@
-"""Builds one event from fields that were evaluated and converted."""
+"""What makes one event of fields that were evaluated and fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["BUILDERS", "Build"]
 
 Fields = dict[str, Any]
 Build = Callable[[Fields, Meta | None, ReadScope], Event | None]
-"""Returns an event for its fields that are not null, its metadata and the state of the stream."""
+"""Makes an event of the fields that are not null, its metadata and the state of the stream."""
 
 
 def _session_start(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
@@ -85,7 +85,7 @@ def _tool_call_progress(fields: Fields, meta: Meta | None, _scope: ReadScope) ->
 
 
 def _tool_call_end(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """Return the end of a call. Its status is `failed` if there is an error and no status."""
+    """A call with an error has failed, unless its status says otherwise."""
     error = fields.get("error")
     status: Any = fields.get("status") or ("success" if error is None else "failed")
     return ToolCallEnd(
@@ -111,7 +111,7 @@ def _interaction(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
 
 
 def _error(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """Return an error, classified by the upstream's fields. Fields of the rule win."""
+    """Classified by what the upstream says; what the rule says itself wins."""
     event = upstream_error(
         fields.get("message"),
         code=fields.get("code"),
@@ -158,4 +158,4 @@ BUILDERS: Final[Mapping[str, Build]] = {
     "usage": _usage,
     "complete": _complete,
 }
-"""The builders, by type of entry."""
+"""By type of entry."""

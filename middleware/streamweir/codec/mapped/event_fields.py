@@ -33,7 +33,7 @@ from streamweir.events import META_IDS, DataType, Scope, State
 __all__ = ["ENTRIES", "META_FIELDS", "TEXT_MODES", "EntryKind"]
 
 TEXT_MODES: Final[Mapping[str, Any]] = {"delta": None, "cumulative": "snapshot", "whole": "repeat"}
-"""The hints for stages, by the words of `text`, which say how a text relates to its message."""
+"""The words of `text`: how a text relates to its message, and the hint that says so to the stages."""
 
 META_FIELDS: Final[Mapping[str, FieldKind]] = {
     **dict.fromkeys(META_IDS, ID),
@@ -41,16 +41,16 @@ META_FIELDS: Final[Mapping[str, FieldKind]] = {
     "upstream_time": COUNT,
     "extra": EXTRA,
 }
-"""The fields of `metadata`, which every event may have."""
+"""The fields that every event may have: those of its `metadata`."""
 
 
 class EntryKind(NamedTuple):
     """One type of entry.
 
     Attributes:
-        fields: the kinds of its fields, by name.
-        required: the fields that an entry must have. If one of them is null, the entry emits nothing.
-        has_meta: an entry may have the fields of metadata.
+        fields: by name, what each holds.
+        required: fields that must stand there; where one is null, the entry says nothing.
+        has_meta: the fields of metadata may stand there.
     """
 
     fields: Mapping[str, FieldKind]
@@ -157,4 +157,4 @@ ENTRIES: Final[Mapping[str, EntryKind]] = {
     ),
     "complete": EntryKind({}, has_meta=False),
 }
-"""The entries, by type. All except for the last two are events of the standard."""
+"""By type. All but the last two are events of the standard."""

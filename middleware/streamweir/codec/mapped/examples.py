@@ -1,4 +1,4 @@
-"""The examples of a dialect: inputs with expected results.
+"""The examples of a dialect: what goes in, and what has to come out.
 
 Source: the dialect-file contract, section 8.
 """
@@ -43,18 +43,18 @@ _MISSING: Final[dict[str, str]] = {
     "request": "the dialect has no `request.write`",
     "request_body": "the dialect has no `request.read`",
 }
-"""By the key of the input, the problem if the dialect has nothing that takes it."""
+"""By the key of what goes in: why nothing takes it."""
 
 
 class Example(NamedTuple):
     """One example.
 
     Attributes:
-        kind: the kind, which follows from the key of the input.
-        given: the input.
-        wanted: the expected result.
-        event: the SSE event name of the frames in the input.
-        path: its path in the file.
+        kind: by the key of what goes in.
+        given: what goes in.
+        wanted: what has to come out.
+        event: the SSE event name of frames that go in.
+        path: where the example stands.
     """
 
     kind: ExampleKind
@@ -65,11 +65,11 @@ class Example(NamedTuple):
 
 
 def compile_examples(section: Section, kinds: Collection[str]) -> list[Example]:
-    """Return the examples of a dialect; wrong ones are reported and left out.
+    """Return what stands under `examples`, without what is wrong.
 
     Args:
         section: the dialect.
-        kinds: the kinds of examples that the dialect can run.
+        kinds: of the examples that there is something for.
     """
     found = []
     for path, value in section.items("examples", "a list of examples"):

@@ -1,6 +1,6 @@
-"""The kinds of fields of events, and how values of upstreams are converted to them.
+"""What the fields of events may hold, and how what an upstream sends is made to fit.
 
-A value that cannot be converted makes the frame malformed. Source: the dialect-file contract, section 3.
+Source: the dialect-file contract, section 3. What cannot be made to fit makes the frame malformed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["FieldKind", "word"]
 
 
 class FieldKind(NamedTuple):
-    """The kind of a field.
+    """What a field holds.
 
     Attributes:
-        convert: converts a value that is not null; returns None for a value without meaning.
-        what: the kind in words that follow "must be".
-        schema: the JSON Schema of a literal.
+        convert: makes a value fit, which is not null; returns null for one that says nothing.
+        what: in words that follow "must be".
+        schema: of a literal, as JSON Schema.
     """
 
     convert: Callable[[Any], Any]
@@ -80,21 +80,21 @@ def _count(value: Any) -> int:
 
 
 def _progress(value: Any) -> float:
-    """Return a share from 0 to 1; a number above 1 counts as per cent."""
+    """Above 1 it is per cent."""
     if not _is_number(value) or value < 0:
         raise _refuse("a number of 0 or more")
     return min(value / 100, 1.0) if value > 1 else value
 
 
 def _status_code(value: Any) -> int | None:
-    """Return the status of an error; None for 0 and 200, which some upstreams send with errors."""
+    """Some upstreams send 0, or 200, with an error: that says nothing of it."""
     if not _is_number(value):
         raise _refuse("a number")
     return round(value) if 400 <= value < 600 else None
 
 
 def _finish_reason(value: Any) -> str | None:
-    """Return one of the four finish reasons for an upstream's word; an unknown word is a plain stop."""
+    """Upstreams have many words for four things; any other is a plain stop."""
     if not isinstance(value, str):
         raise _refuse("text")
     return standard_finish(value) if value else None
@@ -123,7 +123,7 @@ def _anything(value: Any) -> Any:
 
 
 def word(*allowed: str) -> FieldKind:
-    """Return the kind of a field that holds one of these words."""
+    """A field that holds one of a few words."""
 
     def convert(value: Any) -> str:
         if isinstance(value, str) and value in allowed:

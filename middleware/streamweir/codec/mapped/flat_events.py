@@ -1,4 +1,4 @@
-"""Converts events to the flat form of examples, and back.
+"""Events as examples show them: flat, with the fields that were settled.
 
 Source: the dialect-file contract, section 8.
 """
@@ -15,7 +15,7 @@ __all__ = ["MAY_BE_LEFT_OUT", "event_from", "shown"]
 
 _OURS: Final = frozenset({"protocol", "request_id"})
 _EMPTY: Final = frozenset({"tool_id", "interaction_id", "message"})
-"""Fields whose value is empty if a rule leaves them out."""
+"""Fields that are empty where a rule left them out."""
 
 _HINTS: Final = ("tool_name", "for_users")
 
@@ -26,11 +26,11 @@ MAY_BE_LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
     "error": frozenset({"for_users"}),
     "session_end": frozenset({"summary"}),
 }
-"""By type, the fields that an example may leave out: ids of calls, hints, the counts of `usage`."""
+"""By type, what an example need not show: which call is meant, for whom texts are, the counts of `usage`."""
 
 
 def shown(event: Event) -> dict[str, Any]:
-    """Return an event in the flat form of examples."""
+    """Return `event` as an example shows it."""
     data = {name: value for name, value in wire_data(event).items() if name not in _OURS}
     data |= {name: getattr(event, name, None) for name in _HINTS}
     visible = {
@@ -42,7 +42,7 @@ def shown(event: Event) -> dict[str, Any]:
 
 
 def event_from(fields: Mapping[str, Any]) -> Event:
-    """Return the event for flat fields, which are converted to their kinds."""
+    """Return the event that flat fields stand for; what does not fit is made to."""
     name = fields["type"]
     own = set(WIRE_FIELDS[EVENT_TYPES[name]])
     data = {key: value for key, value in fields.items() if key in own}

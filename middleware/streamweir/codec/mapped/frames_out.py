@@ -28,12 +28,12 @@ _NO_LINE: Final = str.maketrans("\r\n\0", "   ")
 
 
 class FrameOut:
-    """One compiled frame of `send`.
+    """One frame of `send`: how it is written.
 
     Attributes:
-        names: the names of the scope that it contains.
-        numbers: keys of its JSON whose number changes from frame to frame, with the kind of number.
-        is_plain: if two events differ only in their text, their frames differ only in it and in `numbers`.
+        names: the scope's names in it.
+        numbers: keys of its JSON that hold a number which changes from frame to frame, and what that is.
+        is_plain: of two events that differ in their text only, it differs in that and in `numbers` only.
     """
 
     def __init__(self, section: Section, names: Vocabulary) -> None:
@@ -54,7 +54,7 @@ class FrameOut:
         )
 
     def write(self, message: Any, scope: Scope) -> Iterator[Frame]:
-        """Yield the frames: one, or one for each item of `each`, or none."""
+        """Yield the frames: one, none, or one per item."""
         if self._each is None:
             yield from self._one(message, scope)
             return
@@ -81,7 +81,7 @@ class FrameOut:
             yield Frame(b"", event, frame_id)
 
     def _is_plain(self, expressions: list[Expression]) -> bool:
-        """Return whether the text is one leaf of the frame, and no other leaf depends on it or on a count."""
+        """The text stands in one leaf, and nothing else depends on it or on what counts."""
         assert self._data is not None
         leaves = self._data.leaves.values()
         texts = [leaf for leaf in leaves if leaf.path == _CONTENT]
@@ -100,7 +100,7 @@ class FrameOut:
 
 
 def compile_frames(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) -> list[FrameOut]:
-    """Return the frames of `send`; wrong ones are reported and left out."""
+    """Return what stands under `send`, without what is wrong."""
     items = (
         [(item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(value, list)
@@ -112,7 +112,7 @@ def compile_frames(value: Any, path: KeyPath, report: ProblemReport, names: Voca
 
 def _frame(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) -> FrameOut | None:
     if isinstance(value, str):
-        # a text in place of a frame: problems get the path of the text
+        # a text in place of a frame: its problems stand where it stands
         template = compile_template(value, names, report.at_value, path)
         return FrameOut(_TextFrame(value, path, report, template), names)
     section = Section.of(value, path, report, "a frame, as `{data: ...}` or `{text: ...}`, or text")
@@ -127,7 +127,7 @@ def _frame(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) 
 
 
 class _TextFrame(Section):
-    """The section `{text: VALUE}`, for which a plain text is the short form."""
+    """The section `{text: VALUE}` that a text in place of a frame stands for."""
 
     __slots__ = ("_template",)
 
@@ -151,27 +151,27 @@ def _text(section: Section, key: str, names: Vocabulary) -> Template | None:
 
 
 def _counted(template: Template, message: Any, scope: Scope) -> Any:
-    """Return the value of a part of a frame, and count its size."""
+    """Return the value of a part of a frame, which counts in what one event may become."""
     value = template.evaluate(message, scope)
     scope.make(scope.size_of(value))
     return value
 
 
 def _lines(value: Any) -> str:
-    """Return text with LF line ends, because a single CR ends a line in SSE."""
+    """Text with LF line ends: a lone CR would end a line in SSE."""
     text = text_of(value)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _line(value: Any) -> str | None:
-    """Return a name or an id without line ends, so that it cannot begin another field."""
+    """A name or an id, which cannot hold a line end: nothing that is written may begin another field."""
     if value is None or value == "":
         return None
     return text_of(value).translate(_NO_LINE)
 
 
 def _numbers(data: Template | None) -> dict[str, str]:
-    """Return the kind of number by key of the JSON; keys that occur twice are left out."""
+    """By key of the JSON: which number stands there. A key that is used twice tells nothing."""
     found: dict[str, str] = {}
     for place, leaf in data.leaves.items() if data else ():
         name = _number_name(leaf)

@@ -1,4 +1,4 @@
-"""Tracks messages that have text and no end, for dialects that mark the ends of messages."""
+"""Which messages have text and no end, in a dialect that marks their ends and may itself end at EOF."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamweir.ids import short_id
 __all__ = ["OpenMessages"]
 
 MAX_OPEN: Final = 1000
-"""The most open messages that are tracked."""
+"""So many open messages are told apart."""
 
 
 class OpenMessages:
@@ -22,11 +22,11 @@ class OpenMessages:
 
     @property
     def is_any_open(self) -> bool:
-        """Whether any message has text and no end."""
+        """Some message has text and no end."""
         return bool(self._open)
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield `events`, and note the messages that they begin and end."""
+        """Yield `events`, and take note of what they begin and end."""
         for event in events:
             if isinstance(event, Content):
                 key = (short_id((event.meta or {}).get("message_id", "")), short_id(event.channel or ""))

@@ -1,4 +1,4 @@
-"""The options of a dialect, with those of its base.
+"""The options of a dialect, and what its base has of them.
 
 Source: the dialect-file contract, section 2.
 """
@@ -15,26 +15,26 @@ __all__ = ["DialectOptions", "compile_options"]
 
 
 class DialectOptions(NamedTuple):
-    """The options of a dialect.
+    """Options.
 
     Attributes:
-        values: by option, the values that expressions see, by the text with which they are chosen.
+        values: by name, the values that expressions see, by what they are called when chosen.
     """
 
     values: Mapping[str, Mapping[str, Any]] = {}
 
     def texts(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Return the texts that may be chosen, by option; options of the base are included."""
+        """Return by name what may be chosen; those of the base too, where there are none of that name."""
         return {**base, **{name: tuple(values) for name, values in self.values.items()}}
 
     def seen(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, Mapping[str, Any]]:
-        """Return the values that expressions see, by option; those of the base are texts."""
+        """Return by name what expressions see; the base's options are text."""
         inherited = {name: {value: value for value in values} for name, values in base.items()}
         return {**inherited, **self.values}
 
 
 def compile_options(section: Section) -> DialectOptions:
-    """Compile `options`; wrong ones are reported and left out."""
+    """Return what stands under `options`, without what is wrong."""
     if section.values.get("options") is None:
         return DialectOptions()
     inner = Section.of(section.values["options"], section.at("options"), section.report)

@@ -1,4 +1,4 @@
-"""Paths in a message: parses those of `has` and `lacks`, and compares places."""
+"""Places in a message: the paths of `has` and `lacks`, and which of two concern each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamweir.expressions import Path
 __all__ = ["MISSING", "concern_each_other", "concerns_any", "parse_path", "value_at"]
 
 MISSING: Final = object()
-"""The value at a place that does not exist."""
+"""What stands at a place that there is not."""
 
 _STEP: Final = re.compile(r"\.?([^.\[\]\s]+)|\[(-?[0-9]{1,9})\]")
 
@@ -30,7 +30,7 @@ def parse_path(text: str) -> Path | None:
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """Return the value at `path`, or `MISSING`."""
+    """Return what stands at `path`, or `MISSING`."""
     for step in path:
         if isinstance(step, str):
             value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
@@ -42,11 +42,11 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def concern_each_other(one: Path, other: Path) -> bool:
-    """Return whether two places are the same, or one is within the other."""
+    """Is one of two places the other, or within it?"""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
 def concerns_any(path: Path, others: Iterable[Path]) -> bool:
-    """Return whether `path` is the same as one of `others`, within it, or around it."""
+    """Is `path` one of `others`, within one, or around one?"""
     return any(concern_each_other(path, other) for other in others)

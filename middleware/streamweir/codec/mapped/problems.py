@@ -1,6 +1,6 @@
-"""Problems in a dialect's file. Each has a path, and concerns the key or the value there.
+"""What is wrong with a dialect's file, and where: a path, and whether it stands at the key or at the value.
 
-The reader of the file turns paths into lines and columns.
+Whoever has read the file knows lines and columns; here only paths are known.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ __all__ = [
 ]
 
 MAX_QUOTED: Final = 60
-"""The most characters of a value in a message, with its quotes."""
+"""Characters of a value in a message, quotes included."""
 
 KeyPath = tuple[str | int, ...]
 """The keys and list indices that lead to a value."""
 
 
 class ProblemReport(Protocol):
-    """Takes problems. `detail` quotes the value, and is left out if the value may be a secret."""
+    """Takes note of problems; `detail` quotes the value, and may be left out where that is a secret."""
 
     def at_key(self, path: KeyPath, message: str) -> None:
-        """Add a problem with the key at `path`, or with an item of a list."""
+        """Note a problem with the key at `path`, or with an item of a list."""
         ...
 
     def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
-        """Add a problem with the value at `path`."""
+        """Note a problem with the value at `path`."""
         ...
 
 
 class Problem(NamedTuple):
-    """One problem; `str()` is its message with the path, for files without positions."""
+    """One thing that is wrong; `str()` is how it is printed where no positions are known."""
 
     path: KeyPath
     message: str
@@ -52,17 +52,17 @@ class Problem(NamedTuple):
 
 
 class ProblemList:
-    """A list of problems in the order in which they were found."""
+    """Collects problems in the order in which they are found."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
     def at_key(self, path: KeyPath, message: str) -> None:
-        """Add a problem with a key."""
+        """Note a problem with a key."""
         self.problems.append(Problem(path, message, is_at_key=True))
 
     def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
-        """Add a problem with a value."""
+        """Note a problem with a value."""
         self.problems.append(Problem(path, message + detail, is_at_key=False))
 
 
@@ -85,13 +85,13 @@ class CountingReport:
 
 
 def path_text(path: KeyPath) -> str:
-    """Return a path as text: `rules[0].emit.type`."""
+    """Return a path as it is printed: `rules[0].emit.type`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
 
 
 def quoted(value: Any) -> str:
-    """Return the end of a message about a wrong value: `, not 'x'`; empty for mappings, lists and null."""
+    """Return what a message says of a wrong value: `, not 'x'`; nothing for mappings, lists and null."""
     if not isinstance(value, str | int | float):
         return ""
     text = repr(value) if not isinstance(value, bool) else str(value).lower()
@@ -99,6 +99,6 @@ def quoted(value: Any) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: a similar known name, else all known names."""
+    """Return what to say after an unknown name: the known one nearest to it, or else all of them."""
     names = [*known]
     return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"

@@ -1,4 +1,4 @@
-"""Finds rules that no frame can reach.
+"""Rules that no frame ever reaches.
 
 Source: the dialect-file contract, section 9.
 """
@@ -14,11 +14,11 @@ R = TypeVar("R")
 
 
 def unreachable(rules: Sequence[R], takes_all_of: Callable[[R, R], bool]) -> list[tuple[int, int]]:
-    """Return each rule that no frame can reach, with the first rule before it that takes all its frames.
+    """Return each rule that is never reached, with the first one before it that takes all of it.
 
     Args:
         rules: in their order.
-        takes_all_of: returns whether the first rule takes every frame that the second one takes.
+        takes_all_of: is nothing left for the second rule where the first one stands before it?
     """
     found = []
     for place, rule in enumerate(rules):

@@ -12,26 +12,26 @@ from streamweir.expressions import Scope
 __all__ = ["READ_NAMES", "ReadScope"]
 
 READ_NAMES = frozenset({"_message", "_text", "_event", "_state", "_options"})
-"""The names that reading expressions may use outside of `each`."""
+"""The names of expressions that read, outside of `each`."""
 
 
 _STATE: Final = 16_000
-"""The most characters of all remembered values."""
+"""Characters of all that may be remembered."""
 
 _FRAME: Final = 4
-"""The JSON of a value that an expression finds in a frame is at most this many times the frame."""
+"""The JSON that an expression finds in a message is at most so many times the frame."""
 
 _LITERALS: Final = 1000
-"""The most characters of the literals in one expression."""
+"""Characters of the literals in one expression."""
 
 
 class ReadScope(Scope):
-    """The scope of expressions that read, and the state that entries set.
+    """What expressions see, and what entries keep that are no events.
 
     Attributes:
-        usage: the token counts so far, for the summary at the end.
-        complete: an entry has stated that the answer is complete.
-        is_json: the data of the frame is JSON or empty.
+        usage: the counts so far, for the summary of the end.
+        complete: an entry has said that the answer is complete.
+        is_json: the frame that is read holds JSON, or nothing.
     """
 
     __slots__ = ("_at_most", "_growth", "_unit", "complete", "is_json", "usage")
@@ -45,31 +45,31 @@ class ReadScope(Scope):
         self._growth: FrameGrowth | None = None
 
     def begin_frame(self) -> None:
-        """Reset the counts for the next frame."""
+        """Count anew for `frame`."""
         self.begin()
         self._unit = _FRAME * (len(self.frame.data) + len(self.frame.event or "")) + _LITERALS
         self._unit += _STATE if self.state else 0
         self._at_most, self._growth = 0, None
 
     def forget(self) -> None:
-        """Drop the frame and the sizes of its values."""
+        """Let go of what was looked at, and of its sizes."""
         super().forget()
         self._growth = None
 
     def count_event(self, event: Event, out: list[Event], *, expressions: int, literal: int) -> Event:
-        """Count an event of the frame, and return it with long ids shortened.
+        """Count an event of the frame, and return it with its ids as short as they leave.
 
-        The size is estimated from the frame and the entry. If the estimates of all events of the frame reach
-        the limit, the events are measured exactly from then on.
+        What the event can be at most is found out without looking at it. Events are measured from the one on
+        with which they might be too many bytes.
 
         Args:
             event: the event.
             out: the events of the frame before it.
-            expressions: the number of expressions in its entry, none of which repeats parts of the message.
-            literal: the bytes of the literals in its entry.
+            expressions: how many expressions it was made with, none of which repeats parts of the message.
+            literal: bytes of its literals.
 
         Raises:
-            MalformedEvent: the events of the frame are too large together.
+            MalformedEvent: the events of the frame are more than one frame may become.
         """
         self._at_most += expressions * (self._unit + self.made) + literal
         if self._at_most <= self.most:
@@ -77,7 +77,7 @@ class ReadScope(Scope):
         return self.measure_event(event, out)
 
     def measure_event(self, event: Event, out: list[Event]) -> Event:
-        """Count the exact bytes of an event; see `count_event`."""
+        """Count the bytes of an event exactly; see `count_event`."""
         if self._growth is None:
             self._growth = FrameGrowth(self.most)
             out[:] = map(self._growth.take, out)

@@ -1,4 +1,4 @@
-"""The decoder of home-made dialects; each dialect is a subclass with its rules.
+"""The decoder of a dialect from YAML: a Decoder like any other, with its rules as a parameter.
 
 Source: the dialect-file contract, sections 2, 3 and 7.
 """
@@ -28,22 +28,22 @@ __all__ = ["MappedDecoder", "ReadingRules", "TextBodyDecoder"]
 
 
 _SILENT: Final = frozenset({"usage", "complete"})
-"""Types of entries that are no events."""
+"""Entries that are no events."""
 
 
 class ReadingRules(NamedTuple):
-    """The compiled reading side of a dialect.
+    """How a dialect is read.
 
     Attributes:
-        rules: the table of rules.
-        ignore: matches frames without meaning.
-        terminal: matches soft evidence of the end.
-        unwrap: returns the message within a frame's JSON; None: all of it.
-        is_text: frames hold text, which is not parsed.
-        is_lines: each frame is a line.
-        base: reads the frames that no rule takes; None: they are unknown.
-        options: the values that expressions see, by option and chosen text.
-        collects_arguments: pieces of arguments are collected until the call is whole.
+        rules: find which one takes a frame.
+        ignore: frames that say nothing.
+        terminal: soft evidence of the end.
+        unwrap: what counts as the message.
+        is_text: frames hold text; nothing is parsed.
+        is_lines: a frame is a line.
+        base: reads what no rule takes.
+        options: the values that expressions see, by the option's name and the value's text.
+        collects_arguments: pieces of arguments are collected.
         marks_messages: the dialect marks the end of messages.
     """
 
@@ -60,14 +60,14 @@ class ReadingRules(NamedTuple):
 
 
 class MappedDecoder(Decoder):
-    """A decoder with rules.
+    """Reads by rules.
 
     Class attributes:
-        reading: the compiled reading side.
+        reading: the rules.
 
     Attributes:
-        taker: the label of the rule that took the last frame, or `ignored`, `terminal`, `base`, `no rule`.
-        rule_events: the events of the last frame, before calls are completed.
+        taker: what took the last frame: a rule by its label, `ignored`, `terminal`, `base` or `no rule`.
+        rule_events: what the last frame means by itself, before anything is paired.
     """
 
     reading: ClassVar[ReadingRules]
@@ -79,7 +79,7 @@ class MappedDecoder(Decoder):
         self._base = reading.base() if reading.base else None
         self._reads_by_base = False
         self._has_learned = False
-        """The last frame has changed a remembered value, so an equal frame may have other events."""
+        """The last frame has changed what is remembered: the same once more may mean something else."""
         self._base_vouches = reading.base is not None and reading.base.text_fields is not None
         self._pieces: ArgumentPieces | None = None
         self._messages = OpenMessages() if reading.marks_messages and reading.terminal.ends_at_eof else None
@@ -87,12 +87,12 @@ class MappedDecoder(Decoder):
 
     @classmethod
     def own_unwrap(cls, base: type[Decoder] | None) -> Expression | None:
-        """Return the `unwrap` of a home-made base, which a dialect inherits."""
+        """Return the `unwrap` of a home-made base, which is used where there is no other."""
         return base.reading.unwrap if base is not None and issubclass(base, MappedDecoder) else None
 
     @classmethod
     def unwrapped(cls, base: type[Decoder] | None) -> type[Decoder] | None:
-        """Return `base` without its own `unwrap`."""
+        """Return `base` as it reads messages that have been unwrapped."""
         if base is None or not issubclass(base, MappedDecoder) or base.reading.unwrap is None:
             return base
         attributes = {"reading": base.reading._replace(unwrap=None), "text_fields": None}
@@ -100,11 +100,11 @@ class MappedDecoder(Decoder):
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return the options of the base that follow from the path."""
+        """Return what the path settles for the base."""
         return cls.reading.base.options_for(path) if cls.reading.base else {}
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events of `frame`, by the rules or by the base."""
+        """Return the events that the rules, or the base, make of `frame`."""
         events = self.decode_alone(frame)
         if self._pieces is not None:
             events = self._pieces.pass_on(events)
@@ -113,7 +113,7 @@ class MappedDecoder(Decoder):
         return events
 
     def decode_alone(self, frame: Frame) -> Iterable[Event]:
-        """Return the events of `frame` without completing calls, and set `taker`."""
+        """Return what `frame` means by itself: calls are not completed, what is taken is kept in `taker`."""
         if not self._has_begun:
             self._begin()
         try:
@@ -145,7 +145,7 @@ class MappedDecoder(Decoder):
         return self._unmatched(frame, message)
 
     def accepts_text(self, text: str) -> bool:
-        """Ask the base about its texts; rules do not read the texts of `text_fields`."""
+        """Let the base look at a text that is its own; the rules look at none that is vouched for."""
         if self._has_learned or (self._pieces is not None and self._pieces.has_waiting_start):
             return False
         if not self._reads_by_base:
@@ -153,7 +153,7 @@ class MappedDecoder(Decoder):
         return self._base is not None and self._base_vouches and self._base.accepts_text(text)
 
     def close(self) -> Iterator[Event]:
-        """Yield the last events, and the end if there is evidence of it."""
+        """Yield what is left, and the end if there is evidence of it."""
         waits = self._pieces is not None and self._pieces.has_calls
         if self._pieces is not None:
             yield from self._pieces.start_all()
@@ -168,7 +168,7 @@ class MappedDecoder(Decoder):
     # The steps of one frame
 
     def _begin(self) -> None:
-        """Set up with the first frame, because options and room are set after construction."""
+        """Options and room are given after construction: they are looked at with the first frame."""
         self._has_begun = True
         values = self.reading.options
         self._scope.options = {name: values[name][self.option(name)] for name in values}
@@ -219,7 +219,7 @@ class MappedDecoder(Decoder):
             self._has_learned = rule.memory.keep(message, self._scope)
 
     def _may_be_half(self, types: frozenset[str]) -> bool:
-        """Return whether the frame may be the first half of a line, because no rule could read it."""
+        """A last line without its end, of which a rule made nothing though it should have."""
         is_unfinished = self.reading.is_lines and self._scope.frame.unterminated
         return is_unfinished and bool(types) and types.isdisjoint(_SILENT)
 
@@ -258,26 +258,26 @@ class MappedDecoder(Decoder):
 
 
 class TextBodyDecoder(Decoder):
-    """Reads a body that consists of the text of the answer."""
+    """Reads a body that is the answer itself, to its end."""
 
     framing = "text"
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the text of the frame as content."""
+        """Return the piece that has arrived."""
         return (Content(frame.text),) if frame.data else ()
 
     def close(self) -> Iterable[Event]:
-        """Return the end of the stream, which is the end of the body."""
+        """Return the end: that of the body."""
         return (SessionEnd(),)
 
 
 def frame_value(frame: Frame) -> Any:
-    """Return the JSON of a frame; an empty text if the frame has no data."""
+    """The JSON of a frame that holds JSON; its text where it holds nothing."""
     return frame.json() if frame.data else None
 
 
 def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
-    """Return a frame with `value` as its data: a text unchanged, other values as JSON."""
+    """Return a frame that holds `value`: text as it is, anything else as JSON."""
     is_text = isinstance(value, str)
     return Frame(
         value.encode("utf-8", "replace") if is_text else write_json(value),
@@ -290,6 +290,6 @@ def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
 
 
 def _and_then(events: list[Event], problem: MalformedEvent) -> Iterator[Event]:
-    """Yield events, then raise the error that followed them."""
+    """Yield what came before something malformed, which is raised after it."""
     yield from events
     raise problem

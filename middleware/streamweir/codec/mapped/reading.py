@@ -1,4 +1,4 @@
-"""Compiles the keys with which a dialect is read to a decoder.
+"""How a dialect is read: its keys compiled to a decoder.
 
 Source: the dialect-file contract, sections 2, 3, 7 and 9.
 """
@@ -31,13 +31,13 @@ _PLAIN: Final = frozenset({"lines", "text"})
 def compile_decoder(
     section: Section, options: DialectOptions, base: type[Decoder] | None, *, extends: bool
 ) -> type[Decoder] | None:
-    """Return the decoder class of a dialect; None if it is only written, or has too many problems.
+    """Return what reads the dialect; None if it is only written, or too wrong to be read.
 
     Args:
         section: the dialect.
-        options: its options.
-        base: the decoder class that reads the frames that no rule takes; None: there is none.
-        extends: it has a base. `base` may be None all the same, if the base has too many problems.
+        options: its own.
+        base: what reads what no rule takes.
+        extends: it has a base, which may be too wrong itself to be `base`.
     """
     framing = section.word("framing", FRAMINGS) or (base.framing if base else "auto")
     data = section.word("data", _DATA) or ("text" if framing in _PLAIN else "json")
@@ -77,7 +77,7 @@ def compile_decoder(
 
 
 def _text_fields(rules: list[Rule], reading: ReadingRules) -> TextFields | None:
-    """Return the places of the texts in its messages; None if the messages are no JSON."""
+    """Where the texts of its messages are, if these are JSON."""
     if reading.is_text:
         return None
     root: Path | None = () if reading.unwrap is None else reading.unwrap.path
@@ -86,7 +86,7 @@ def _text_fields(rules: list[Rule], reading: ReadingRules) -> TextFields | None:
 
 
 def remembered_names(rules: Any) -> frozenset[str]:
-    """Return the names that rules remember, also of rules with problems."""
+    """Return the names that rules remember, whatever else is right or wrong with them."""
     written = [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
     found = [rule.get("remember") for rule in written]
     return frozenset(name for values in found if isinstance(values, Mapping) for name in values)
@@ -109,7 +109,7 @@ def _text_body(section: Section) -> type[Decoder]:
 
 
 def _check(section: Section, rules: list[Rule], *, has_end: bool) -> None:
-    """Report rules that cannot be reached and a missing end, unless another problem causes that."""
+    """Report rules that are never reached and a missing end, unless that only follows from something else."""
     for place, first in unreachable(rules, _takes_all_of):
         path = (*section.at("rules"), rules[place].place)
         section.report.at_key(path, f"is never reached: {rules[first].label} takes all of it")

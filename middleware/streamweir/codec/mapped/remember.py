@@ -1,7 +1,6 @@
-"""Compiles `remember`: values by name that are kept for the rest of the stream.
+"""`remember`: one value per name, kept for what follows in the same stream.
 
-Only short texts, numbers and booleans are kept, so the memory is bounded. Source: the dialect-file contract,
-section 3.
+Source: the dialect-file contract, section 3. Bounded: short texts, numbers, true and false.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _NAME: Final = re.compile(r"[a-z0-9_]+")
 
 
 class Memory:
-    """The compiled `remember` of one rule.
+    """What one rule remembers.
 
     Attributes:
-        names: the names of the values.
-        keep: evaluates and stores the values; returns whether one of them has changed.
-        reads: the places of the message that the values depend on.
-        expression_names: the names of the scope that the values depend on.
+        names: of the values.
+        keep: takes note of what the current value, and the scope, hold; whether that was anything new.
+        reads: the places of the message that the values come from.
+        expression_names: the scope's names that the values come from.
     """
 
     __slots__ = ("expression_names", "keep", "names", "reads")
@@ -43,7 +42,7 @@ class Memory:
 
 
 def compile_memory(section: Section, names: Vocabulary) -> Memory | None:
-    """Compile `remember`; return None if there is none."""
+    """Return what stands under `remember`; None where there is nothing."""
     if "remember" not in section:
         return None
     inner = Section.of(section.values["remember"], section.at("remember"), section.report)

@@ -1,4 +1,4 @@
-"""Compiles `request:` of a home-made dialect to a reader and a writer of requests.
+"""Requests of a home-made dialect: what its clients send, and what its servers expect, as trees.
 
 Source: the request contract, section 7.
 """
@@ -34,17 +34,17 @@ HISTORIES: Final = ("all", "new", "last")
 
 _KEY: Final = "request"
 _TAKEN: Final = ("tools", "inputs", "state", "context", "response_format")
-"""The fields that count as lost if the tree does not contain them."""
+"""What counts as lost where the tree does not name it."""
 
 Sides = tuple[RequestReader | None, RequestWriter | None]
 
 
 def compile_requests(section: Section, base: Dialect | None) -> Sides:
-    """Return the request reader and writer of a dialect; a side that it does not define is that of `base`.
+    """Return what reads the requests of a dialect's clients, and what writes them; those of `base` else.
 
     Args:
         section: the dialect.
-        base: the dialect that it extends; None: it extends none.
+        base: what it extends.
     """
     inherited: Sides = (base.request_reader, base.request_writer) if base else (None, None)
     if _KEY not in section:
@@ -100,7 +100,7 @@ def _writer(section: Section, history: History) -> RequestWriter:
 
 
 def _names_in(template: RequestTemplate) -> frozenset[str]:
-    """Return the fields of the request that the trees read; all fields if a tree reads the whole request."""
+    """The fields of the request that the trees name; all, where one has the whole."""
     trees: Iterable[Tree | None] = (
         template.body,
         template.form,
@@ -112,7 +112,7 @@ def _names_in(template: RequestTemplate) -> frozenset[str]:
 
 
 def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[str, Any]:
-    """Return the canonical request that the tree sees, with the messages that `history` selects."""
+    """The canonical request as the tree sees it: with the part of the conversation that it wants."""
     root: dict[str, Any] = {
         **outgoing.request,
         "thread_id": outgoing.thread_id,
@@ -129,7 +129,7 @@ def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[s
 
 
 def _last_message(outgoing: Outgoing) -> list[Message]:
-    """Return the user's last message with the text that is sent."""
+    """The user's last message, its text as it is sent."""
     messages = outgoing.messages
     at = last_user_index(messages)
     files = [] if at is None else files_of(messages[at])

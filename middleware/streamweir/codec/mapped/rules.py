@@ -1,4 +1,4 @@
-"""The rules that read frames.
+"""The rules that read: which one takes a frame, and what it does with it.
 
 Source: the dialect-file contract, section 3.
 """
@@ -30,14 +30,14 @@ class Rule:
     """One rule.
 
     Attributes:
-        place: its index in the list.
-        label: its name in reports: `rules[2]`.
-        conditions: the conditions under which it takes a frame.
-        emission: its entries; None if it hands a message to the base.
-        message: the template of the message for the base; None if it has entries.
-        event: the SSE event name of that message; None: that of the frame.
-        memory: its `remember`; None if it has none.
-        is_sound: it has no problems, so that further problems may be derived from it.
+        place: where it stands in the list.
+        label: as it is named in reports: `rules[2]`.
+        conditions: what it takes.
+        emission: what it emits; None if it hands a message to the base.
+        message: what it hands to the base.
+        event: the SSE event name of that; None: that of the frame.
+        memory: what it remembers.
+        is_sound: nothing is wrong with it, so that what follows from it can be said.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary, *, is_text_only: bool) -> None:
@@ -58,26 +58,26 @@ class Rule:
 
     @property
     def may_end(self) -> bool:
-        """Whether it can give evidence of the end."""
+        """It can give evidence of the end."""
         return self.emission is not None and bool(self.emission.types & _ENDS)
 
     @property
     def effect_reads(self) -> Reads:
-        """The places of the message that its effects depend on, without those of plain texts."""
+        """The places of the message that make a difference to what it does, those of plain texts aside."""
         emission = self.emission.reads if self.emission else Reads()
         return emission | self.memory.reads if self.memory else emission
 
     @property
     def may_emit_text(self) -> bool:
-        """Whether it may emit text, itself or through the base."""
+        """It may emit text, or have the base do so."""
         return self.emission is None or not self.emission.types.isdisjoint(("content", "thinking"))
 
 
 class RuleTable:
     """Finds the first rule that takes a frame.
 
-    Most rules require a word in the same field, or an SSE event name. For each word the table holds the rules
-    that may take a frame with it, and evaluates only these.
+    Most rules ask for one word in one field, or for one SSE event name: those that cannot take a frame with
+    another word are not asked.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -89,7 +89,7 @@ class RuleTable:
         self._others = self._possible(None)
 
     def find(self, message: Any, scope: ReadScope) -> Rule | None:
-        """Return the first rule that takes the frame of `scope`; None if no rule does."""
+        """Return the first rule that takes the frame of `scope`, None if there is none."""
         for rule in self._candidates(message, scope):
             if rule.conditions.takes(message, scope):
                 return rule
@@ -104,13 +104,13 @@ class RuleTable:
         return self._by_word.get(word, self._others) if isinstance(word, str) else self._others
 
     def _possible(self, word: str | None) -> tuple[Rule, ...]:
-        """Return the rules that may take a message with a word; None: a word that no rule requires."""
+        """The rules that may take a message with this word; None stands for one that no rule asks for."""
         wanted = [(rule, _words(rule, self._field)) for rule in self._all]
         return tuple(rule for rule, words in wanted if words is None or word in words)
 
 
 def compile_rules(section: Section, names: Vocabulary, *, is_text_only: bool, has_base: bool) -> list[Rule]:
-    """Compile `rules`; wrong ones are reported and left out."""
+    """Return what stands under `rules`, without what is wrong."""
     rules = []
     for index, (path, value) in enumerate(section.items("rules", "a list of rules")):
         report = CountingReport(section.report)
@@ -138,7 +138,7 @@ def _check(section: Section, *, has_base: bool) -> None:
 
 
 def _distinguishing_field(rules: Sequence[Rule]) -> str | None:
-    """Return the field in which most rules require a word."""
+    """Return the field by which most rules tell their messages apart."""
     fields = Counter(
         name
         for rule in rules
@@ -150,6 +150,6 @@ def _distinguishing_field(rules: Sequence[Rule]) -> str | None:
 
 
 def _words(rule: Rule, field: str | None) -> frozenset[str] | None:
-    """Return the words that a rule requires in a field; None if it may take any value."""
+    """The words that a rule asks for in a field; None if it does not ask, or may take any."""
     match = rule.conditions.match
     return match.words(field) if match is not None and field is not None else None

@@ -1,4 +1,4 @@
-"""Makes the JSON Schema of a dialect's file from the tables with which the file is compiled. For editors."""
+"""The JSON Schema of a dialect's file, for editors; from the tables that the file is compiled with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dialect_schema() -> dict[str, Any]:
 
 
 def dialect_definitions() -> dict[str, Any]:
-    """Return the definitions of the schema; `Dialect` is the definition of a whole dialect."""
+    """Return the definitions that the schema of a dialect is made of; `Dialect` is the whole."""
     return {
         "Expression": {
             "type": "string",
@@ -92,7 +92,7 @@ def _example() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    """Return the schema of `request:`."""
+    """What its clients send, and what its servers expect."""
     return _mapping(
         {
             "write": _described(
@@ -136,7 +136,7 @@ def _event(name: str) -> dict[str, Any]:
 
 
 def _value(kind: FieldKind) -> dict[str, Any]:
-    """Return the schema of a literal that fits another schema, an expression, or null."""
+    """A literal that fits, an expression, or null."""
     return {"anyOf": [dict(kind.schema), _TEMPLATE, {"type": "null"}]} if kind.schema else {}
 
 

@@ -1,4 +1,4 @@
-"""A mapping in a dialect's file, whose values are checked and whose problems are reported."""
+"""A mapping in a dialect's file: values by key, and a report of what is wrong with them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Section:
     """One mapping of a dialect's file.
 
     Attributes:
-        values: its values, by key.
-        path: its path in the file.
-        report: takes its problems.
+        values: by key.
+        path: the keys and indices that lead to it in the file.
+        report: takes the problems that are found in it.
     """
 
     values: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Section:
 
     @classmethod
     def of(cls, value: Any, path: KeyPath, report: ProblemReport, what: str = "a mapping") -> Section | None:
-        """Return the section for a mapping; report a problem and return None if `value` is no mapping."""
+        """Return the mapping `value`; None, and a problem noted, if it is none."""
         if isinstance(value, Mapping):
             return cls(value, path, report)
         report.at_value(path, f"must be {what}", quoted(value))
@@ -46,23 +46,23 @@ class Section:
         return key in self.values
 
     def at(self, key: str | int) -> KeyPath:
-        """Return the path of the value of `key`."""
+        """Return the path of what stands under `key`."""
         return (*self.path, key)
 
     def wrong(self, key: str, message: str, value: Any = None) -> None:
-        """Report a problem with the value of `key`, which is quoted if it is given."""
+        """Note a problem with the value under `key`, which is quoted if given."""
         self.report.at_value(self.at(key), message, quoted(value))
 
     def misplaced(self, key: str, message: str) -> None:
-        """Report a problem with a key."""
+        """Note a problem with a key."""
         self.report.at_key(self.at(key), message)
 
     def lacks(self, message: str) -> None:
-        """Report that the mapping lacks a key."""
+        """Note that something is missing in the mapping."""
         self.report.at_value(self.path, message)
 
     def check_keys(self, known: Collection[str], what: str = "key") -> None:
-        """Report each key that is not `known`."""
+        """Note each key that is not `known`."""
         for key in self.values:
             if key not in known:
                 self.misplaced(key, f"unknown {what}{suggestion(str(key), known)}")
@@ -70,7 +70,7 @@ class Section:
     # Values of one kind
 
     def flag(self, key: str) -> bool | None:
-        """Return a boolean; None if it is absent or wrong."""
+        """Return true or false; None where there is none."""
         value = self.values.get(key)
         if value is None or isinstance(value, bool):
             return value
@@ -78,7 +78,7 @@ class Section:
         return None
 
     def text(self, key: str) -> str | None:
-        """Return a text; None if it is absent or wrong."""
+        """Return text; None where there is none."""
         value = self.values.get(key)
         if value is None or isinstance(value, str):
             return value
@@ -86,7 +86,7 @@ class Section:
         return None
 
     def word(self, key: str, allowed: Collection[str]) -> str | None:
-        """Return one of `allowed`; None if the value is absent or wrong."""
+        """Return one of `allowed`; None where there is none."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -96,7 +96,7 @@ class Section:
         return None
 
     def texts(self, key: str) -> list[str]:
-        """Return a text, or a list of texts, as a list; empty if it is absent or wrong."""
+        """Return a text, or a list of them, as a list; empty where there is none."""
         value = self.values.get(key)
         if isinstance(value, str):
             return [value]
@@ -107,7 +107,7 @@ class Section:
         return []
 
     def items(self, key: str, what: str = "a list") -> Iterator[tuple[KeyPath, Any]]:
-        """Yield the items of a list with their paths; nothing if it is absent or wrong."""
+        """Yield the items of a list, with where they stand; nothing where there is none."""
         value = self.values.get(key)
         if isinstance(value, list):
             for index, item in enumerate(value):
@@ -118,7 +118,7 @@ class Section:
     # Expressions
 
     def expression(self, key: str, names: Vocabulary) -> Expression | None:
-        """Compile the expression of `key`, with or without `${{ }}`; return None if it is absent or wrong."""
+        """Return the expression under `key`, with or without `${{ }}`; None where there is none to use."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -132,10 +132,10 @@ class Section:
             return None
 
     def template(self, key: str, names: Vocabulary) -> Template:
-        """Compile the tree of `key`; wrong leaves are reported and are null."""
+        """Return the tree under `key`; what is wrong in it stands for null."""
         return compile_template(self.values[key], names, self.report.at_value, self.at(key))
 
 
 def is_text_list(value: Any) -> bool:
-    """Return whether a value is a list of texts that is not empty."""
+    """Is this a list of texts, and not empty?"""
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)

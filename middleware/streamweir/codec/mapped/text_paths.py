@@ -1,7 +1,7 @@
-"""Finds the places of plain text in the messages of a dialect, from its rules.
+"""Where the messages of a dialect have plain text: what its rules vouch for, found out from them.
 
-A message that differs from the one before only in its text can be read with a template
-(`message_template`). This is allowed only if no condition, entry or memory of the rules depends on the text.
+A message that differs from the last one only in its text is read by its form (`message_template`), if nothing
+that decides what becomes of a message looks at that text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHANGING: Final = (
     *("timestamp", "created_at", "created", "createdAt", "time", "ts", "date"),
     *("sequence", "seq", "sequence_number", "index", "offset", "id", "event_id", "eventId", "uuid"),
 )
-"""Fields with a time or a count. They may change from message to message if no rule reads them."""
+"""Fields that usually change from message to message; where no rule looks at them, that means nothing."""
 
 _CONTAINERS: Final[tuple[Path, ...]] = ((), ("metadata",), ("meta",))
 
@@ -33,13 +33,13 @@ def text_fields(
     unwrap: Path | None,
     base: TextFields | None,
 ) -> TextFields | None:
-    """Return the places of the texts; None if templates cannot be used for this dialect.
+    """Return where the texts are; None where nothing can be vouched for.
 
     Args:
-        rules: all reading rules.
-        words: the compiled `ignore` and `terminal`.
-        unwrap: the path of the message within a frame's JSON; None if `unwrap` is no plain path.
-        base: the places of the base, which reads the frames that no rule takes.
+        rules: all that read.
+        words: what is ignored and what is evidence of the end.
+        unwrap: where in the message stands what the rules see; None: not at a plain place.
+        base: of the dialect that takes what no rule does.
     """
     if unwrap is None:
         return None
@@ -66,7 +66,7 @@ def _texts(rules: list[Rule], base: TextFields | None) -> dict[Path, None]:
 
 
 def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
-    """Yield the places of texts that a rule hands to the base at one of the base's own places."""
+    """Yield the texts that a rule hands to the base at a place that the base vouches for."""
     for place, leaf in rule.message.leaves.items() if rule.message and base else ():
         for text in base.texts if base else ():
             if leaf.path is not None and text[: len(place)] == place:
@@ -74,7 +74,7 @@ def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
 
 
 def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
-    """Return the places that a rule reads for the message for the base, without plain texts."""
+    """What a rule reads for the message that it hands on, plain texts aside."""
     if rule.message is None:
         return Reads()
     plain = [
@@ -87,7 +87,7 @@ def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
 
 
 def _unread(seen: Iterable[Path], unwrap: Path, base: TextFields | None) -> tuple[Path, ...]:
-    """Return the places of times and counts that no rule reads, in the message and around it."""
+    """The places of numbers and times of which nobody takes notice, in the message and around it."""
     own = [(*container, name) for container in _CONTAINERS for name in _CHANGING]
     inside = [path for path in (own if base is None else base.ignored) if not concerns_any(path, seen)]
     envelope = [(*unwrap[:length], name) for length in range(len(unwrap)) for name in _CHANGING]

@@ -1,4 +1,4 @@
-"""Compiles `ignore` and `terminal`: lists of words and matches that recognise frames.
+"""`ignore` and `terminal`: frames known by a word, or by a match.
 
 Source: the dialect-file contract, section 2.
 """
@@ -19,18 +19,18 @@ from streamweir.jsontext import parse_json
 __all__ = ["EOF", "UNNAMED", "Words", "compile_words", "frame_name"]
 
 EOF: Final = "eof"
-"""The word of `terminal` that stands for the end of the body."""
+"""The word of `terminal` that is no word: the end of the body."""
 
 _NAME_FIELDS: Final = ("type", "event", "kind")
 UNNAMED: Final = "message"
-"""The SSE event name of a frame without one."""
+"""The SSE event name that a frame without one has."""
 
 
 class Words:
     """Words and matches.
 
     Attributes:
-        ends_at_eof: `eof` is one of the words.
+        ends_at_eof: the end of the body is one of them.
     """
 
     def __init__(self, words: list[str], matches: list[Match]) -> None:
@@ -44,7 +44,7 @@ class Words:
         return bool(self._words or self._matches)
 
     def take(self, frame: Frame, message: Any) -> bool:
-        """Return whether a frame fits a word, by its name or its whole text, or fits a match."""
+        """Does a frame fit a word, by its name or by its whole text, or a match?"""
         if self._words and (frame_name(frame, message) in self._words or frame.data.strip() in self._texts):
             return True
         for fits in self._matches:  # noqa: SIM110 (a loop is half the cost of `any`)
@@ -54,7 +54,7 @@ class Words:
 
     @property
     def reads(self) -> frozenset[Path]:
-        """The places of the message that words and matches depend on."""
+        """The places of the message that make a difference."""
         if any(map(_may_be_a_message, self._texts)):
             return frozenset({()})
         names = {(name,) for name in _NAME_FIELDS} if self._words else set()
@@ -62,7 +62,7 @@ class Words:
 
 
 def _may_be_a_message(text: bytes) -> bool:
-    """Return whether a text begins like a JSON object or list."""
+    """Is this the JSON of something that may have text in it?"""
     try:
         return isinstance(parse_json(text)[0], dict | list)
     except MalformedEvent:
@@ -70,7 +70,7 @@ def _may_be_a_message(text: bytes) -> bool:
 
 
 def compile_words(section: Section, key: str) -> Words:
-    """Compile `ignore` or `terminal`; wrong items are reported and left out."""
+    """Return what stands under `ignore` or `terminal`, without what is wrong."""
     words, matches = [], []
     for path, value in section.items(key, "a list of words and matches"):
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The rules that write events.
+"""The rules that write: which one takes an event, and what it sends for it.
 
 Source: the dialect-file contract, section 6.
 """
@@ -28,15 +28,14 @@ class WriteRule:
     """One rule.
 
     Attributes:
-        place: its index in the list.
-        types: the types of events that it takes.
-        frames: the frames that it sends.
-        memory: its `remember`; None if it has none.
-        names: the names of the scope in its expressions.
-        depends_on_text: its conditions depend on the event's text or sequence, or on earlier output.
-        uses_state: its conditions depend on remembered values.
-        plain: its only frame, if for events that differ only in their text the frames differ only in it and
-            in known numbers; else None.
+        place: which rule it is.
+        types: of the events that it takes.
+        frames: what it sends.
+        memory: what it remembers.
+        names: the scope's names in its expressions.
+        depends_on_text: whether it takes an event depends on its text, its place, or what was written.
+        uses_state: whether it takes an event depends on what rules remember.
+        plain: its frame, if that differs only in its text, and in known numbers, for events that do.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary) -> None:
@@ -61,16 +60,16 @@ class WriteRule:
         self.plain: FrameOut | None = self.frames[0] if is_plain else None
 
     def takes(self, message: Any, scope: Scope) -> bool:
-        """Return whether it takes an event of one of its types."""
+        """Does it take an event of one of its types?"""
         return self._when is None or is_true(self._when.evaluate(message, scope))
 
     def takes_all_of(self, later: WriteRule) -> bool:
-        """Return whether it takes every event that the later rule takes."""
+        """Is nothing left for `later`, which stands behind it?"""
         return self._when is None and later.types <= self.types
 
 
 def compile_write_rules(section: Section, names: Vocabulary) -> list[WriteRule]:
-    """Compile `rules` of `write`; wrong ones are reported and left out."""
+    """Return what stands under `rules` of `write`, without what is wrong."""
     rules: list[WriteRule] = []
     for place, (path, value) in enumerate(section.items("rules", "a list of rules")):
         inner = Section.of(value, path, section.report, "a rule: `on` and `send`")
@@ -81,7 +80,7 @@ def compile_write_rules(section: Section, names: Vocabulary) -> list[WriteRule]:
 
 
 def rules_by_type(rules: Sequence[WriteRule]) -> Mapping[str, tuple[WriteRule, ...]]:
-    """Return the rules in their order, by the types of events that they may take."""
+    """Return the rules that may take an event of each type, in their order."""
     return {name: tuple(rule for rule in rules if name in rule.types) for name in EVENT_TYPES}
 
 

@@ -21,14 +21,14 @@ from streamweir.events import (
 __all__ = ["WRITE_NAMES", "Answer", "OpenCalls", "flat_event"]
 
 WRITE_NAMES: Final = frozenset({"_message", "_state", "_options", "_count", "_answer"})
-"""The names that writing expressions may use outside of `each`."""
+"""The names of expressions that write, outside of `each`."""
 
 MAX_ANSWER: Final = 1 << 20
-"""The most bytes of the answer that are kept; a longer answer is null."""
+"""Bytes of the longest answer that is kept; a longer one is null."""
 
 
 class Answer:
-    """The text of the answer so far."""
+    """All text of the answer so far."""
 
     def __init__(self, room: int) -> None:
         self._most = min(MAX_ANSWER, room // 2)
@@ -36,7 +36,7 @@ class Answer:
         self._is_too_long = False
 
     def note(self, event: Event) -> None:
-        """Add the text of `event` if it belongs to the answer."""
+        """Take note of `event`, if it is text of the answer."""
         if isinstance(event, Content) and event.channel is None:
             if event.op == "replace":
                 self._pieces = TextPieces()
@@ -44,7 +44,7 @@ class Answer:
             self.add(event.content)
 
     def add(self, text: str) -> None:
-        """Add `text` to the answer."""
+        """The answer goes on with `text`."""
         if not self._is_too_long:
             self._pieces.append(text)
             self._is_too_long = self._pieces.size > self._most
@@ -52,18 +52,18 @@ class Answer:
             self._pieces = TextPieces()
 
     def text(self) -> str | None:
-        """Return the text of the answer; None if it is too long to be kept."""
+        """Return it; None if it is too long to be kept."""
         return None if self._is_too_long else self._pieces.text
 
 
 class OpenCalls:
-    """The names and arguments of open calls, which later events of a call do not contain."""
+    """Name and arguments of the calls that have no end yet: their later events do not say them."""
 
     def __init__(self, room: int) -> None:
         self._starts = KeptCalls(room)
 
     def of(self, event: Event) -> Mapping[str, Any]:
-        """Return the fields of a call's start that `event`, a later event of the call, lacks."""
+        """Return what the start of the call of `event` says that the event itself does not."""
         match event:
             case ToolCallStart():
                 self._starts.add(event)
@@ -79,12 +79,12 @@ def _named(start: ToolCallStart | None) -> Mapping[str, Any]:
 
 
 def flat_event(event: Event, stamp: Stamp, beside: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event in flat form, as the message for writing expressions.
+    """Return the message of expressions that write: the event, flat.
 
     Args:
-        event: the event.
-        stamp: its stamp.
-        beside: further fields that the event does not contain.
+        event: what is written.
+        stamp: its place.
+        beside: what the event itself does not say.
     """
     message: dict[str, Any] = {"type": event.type, **wire_metadata(event), **beside}
     message |= wire_data(event)

@@ -1,4 +1,4 @@
-"""The encoder of home-made dialects; each dialect is a subclass with its rules.
+"""The encoder of a dialect from YAML: an Encoder like any other, with its rules as a parameter.
 
 Source: the dialect-file contract, sections 6 and 7.
 """
@@ -24,14 +24,14 @@ _NEVER_A_LOSS: Final = (SessionStart, SessionEnd, ToolCallDelta)
 
 
 class WritingRules(NamedTuple):
-    """The compiled writing side of a dialect.
+    """How a dialect is written.
 
     Attributes:
-        rules: the rules that may take an event, by its type.
-        base: writes the events that no rule takes; None: they are lost.
-        options: the values that expressions see, by option and chosen text.
-        keeps_answer: an expression reads the text of the answer (`_answer`).
-        replaces: the clients understand `op: replace`; None: this is decided by the base.
+        rules: by type of event, those that may take it.
+        base: writes what no rule takes.
+        options: the values that expressions see, by the option's name and the value's text.
+        keeps_answer: a rule asks for all text of the answer.
+        replaces: the clients understand `op: replace`; None: as those of the base do.
     """
 
     rules: Mapping[str, tuple[WriteRule, ...]]
@@ -42,10 +42,10 @@ class WritingRules(NamedTuple):
 
 
 class MappedEncoder(Encoder):
-    """An encoder with rules.
+    """Writes by rules.
 
     Class attributes:
-        writing: the compiled writing side.
+        writing: the rules.
     """
 
     writing: ClassVar[WritingRules]
@@ -57,20 +57,20 @@ class MappedEncoder(Encoder):
         self._answer: Answer | None = None
         self._piece: Content | Thinking | None = None
         self._rule: WriteRule | None = None
-        """The rule for all pieces that differ from `_piece` only in their text."""
+        """What takes pieces like `_piece`, whatever their text."""
         self._base: Encoder | None = None
         self._has_begun = False
 
     @property
     def can_replace(self) -> bool:
-        """Whether clients understand `op: replace`: as the dialect states, else as its base does."""
+        """As the dialect says, or else its base with its options."""
         self._begin()
         if self.writing.replaces is not None or self._base is None:
             return bool(self.writing.replaces)
         return self._base.can_replace
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames of `event`, by the rules or by the base."""
+        """Return the frames that the rules, or the base, send for `event`."""
         self._begin()
         if self._answer is not None:
             self._answer.note(event)
@@ -79,7 +79,7 @@ class MappedEncoder(Encoder):
             rule = self._find(event, message)
             if rule is not None:
                 return self._written(rule, message)
-        except MalformedEvent:  # the frames would be too large, or too expensive to make
+        except MalformedEvent:  # it would be larger, or take longer, than one event may
             self._note_lost(event)
             return ()
         finally:
@@ -93,7 +93,7 @@ class MappedEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return the numbers that count up in the frames of pieces like `event`; see `Encoder`."""
+        """Say which numbers count in the frame of the rule that takes pieces like `event`."""
         self._begin()
         if event is not self._piece:
             self._piece, self._rule = event, self._rule_for_all(event, stamp)
@@ -106,7 +106,7 @@ class MappedEncoder(Encoder):
         return {key: numbers[name] for key, name in rule.plain.numbers.items()}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Count pieces that were written from a template, and add their text to the answer."""
+        """Count pieces that were written as the first of them, and keep what they add to the answer."""
         if self._answer is not None and isinstance(event, Content) and event.channel is None:
             self._answer.add("".join(texts))
         if self._rule is not None:
@@ -115,11 +115,11 @@ class MappedEncoder(Encoder):
             self._base.texts_written(event, texts)
 
     def close(self) -> Iterable[Frame]:
-        """Return the frames that the base writes behind the last event."""
+        """Return what the base writes behind the last event."""
         return self._base.close() if self._base is not None else ()
 
     def _begin(self) -> None:
-        """Set up with the first call, because options are set after construction."""
+        """The options are chosen after construction: they are looked at when something is asked first."""
         if self._has_begun:
             return
         self._has_begun = True
@@ -158,7 +158,7 @@ class MappedEncoder(Encoder):
             self.lost[event.type.replace("_", " ")] += 1
 
     def _rule_for_all(self, event: Content | Thinking, stamp: Stamp) -> WriteRule | None:
-        """Return the rule that surely takes all pieces like `event`; else None."""
+        """The rule that takes all pieces like `event`; None where that is not sure."""
         rules = self.writing.rules[event.type]
         found = self._find(event, flat_event(event, stamp, {})) if rules else None
         self._scope.forget()

@@ -1,4 +1,4 @@
-"""Compiles `write:` to an encoder.
+"""How a dialect is written: `write:` compiled to an encoder.
 
 Source: the dialect-file contract, sections 6 and 7.
 """
@@ -29,13 +29,13 @@ _SWITCH: Final = ("on", "off")
 def compile_encoder(
     section: Section, options: DialectOptions, base: type[Encoder] | None, *, extends: bool
 ) -> type[Encoder] | None:
-    """Return the encoder class of a dialect, or that of its base; None if the dialect is not written.
+    """Return what writes the dialect: by its rules, else as the base does; None if it is not written.
 
     Args:
         section: the dialect.
-        options: its options.
-        base: the encoder class that writes the events that no rule takes; None: there is none.
-        extends: it has a base. `base` may be None all the same, if the base has too many problems.
+        options: its own.
+        base: what writes what no rule takes.
+        extends: it has a base, which may be too wrong itself to be `base`.
     """
     if "write" not in section:
         return base
@@ -106,7 +106,7 @@ def _framings(section: Section, write: Section, base: type[Encoder] | None) -> t
 
 
 def _switch(section: Section, key: str) -> bool | None:
-    """Return `on` or `off` for a boolean, because readers of YAML 1.1 turn these words into booleans."""
+    """`on` and `off` are words in YAML 1.2; readers of YAML 1.1 make true and false of them."""
     value = section.values.get(key)
     if isinstance(value, bool):
         return value

@@ -1,1 +1,1 @@
-"""What a `StreamReader` is made of: what a frame means, texts known without parsing, what cannot be read."""
+"""The parts of a `StreamReader`: frames to events, texts read without parsing, frames that cannot be read."""

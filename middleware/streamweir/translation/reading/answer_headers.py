@@ -1,4 +1,4 @@
-"""What the headers of an answer say of it that its body does not."""
+"""Facts in the headers of an answer that its body does not hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AnswerHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 
 def found_in(headers: AnswerHeaders, patterns: Mapping[str, re.Pattern[str]]) -> dict[str, str]:
-    """Return the named groups of the patterns, each looked for in the headers of its lower-case name."""
+    """Return the named groups of the patterns; each is searched in the headers with its lower-case name."""
     found: dict[str, str] = {}
     for name, value in headers:
         pattern = patterns.get(name.decode("latin-1").lower())

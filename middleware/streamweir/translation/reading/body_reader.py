@@ -1,4 +1,4 @@
-"""One body from bytes to frames, and from frames to what they mean."""
+"""Reads one body: bytes to frames, and frames to items."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from streamweir.translation.reading.text_blocks import TextBlocks
 __all__ = ["BodyReader"]
 
 _SHORT: Final = 1024
-"""Fewer bytes are read by the parser in less time than it takes to look for texts in them."""
+"""A shorter read goes to the parser, which takes less time than looking for texts in it."""
 
 _LONGEST_UNREAD: Final = 4 << 10
-"""The beginning of a text waits for its end up to this size; a longer one goes to the parser at once."""
+"""The longest beginning of a block that is kept for the next read; a longer one goes to the parser."""
 
 
 class BodyReader:
@@ -28,13 +28,22 @@ class BodyReader:
         frames: reads the frames, one by one.
         limit: the most bytes that an event may have.
 
+    What the caller may do with the next read depends on where the last one ended:
+
+    ============================ ======== ============= ====================================================
+    the last read ended          `around` `next_around` the next read
+    ============================ ======== ============= ====================================================
+    at a boundary, texts known   set      set           if it has the bytes `around` its texts, it is just
+                                                        these texts, and need not be given to `read`
+    within the block of a text   None     set           `read_texts` may be tried before `read`
+    anywhere else                None     None          is for `read`
+    ============================ ======== ============= ====================================================
+
     Attributes:
         parser: cuts the body into frames; replaced once the dialect is known.
-        has_ended: the end of the dialect has been read: frames behind it are returned without being read.
-        around: if it is not None, a read that has these bytes around its texts says these texts and nothing
-            else, and need not be given to `read`. Set where a read ended at a boundary, else None.
-        next_around: the same, also where a read ended within the block of a text. If it is not None,
-            `read_texts` may be tried before `read`.
+        has_ended: the end of the dialect has been read: frames behind it are returned without being decoded.
+        around: see above.
+        next_around: see above.
     """
 
     parser: SniffingParser
@@ -50,17 +59,18 @@ class BodyReader:
         self._blocks = TextBlocks()
 
     def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
-        """Return the texts of a read that begins or ends within the block of a text, and is nothing else.
+        """Return the texts of a read that consists of texts, but begins or ends within the block of one.
 
-        None, and nothing has changed, for any other read. The beginning of one more text waits for its end.
+        The beginning of a block at the end of the read is kept for the next read.
 
         Returns:
-            A piece like all of the texts, the texts, and the bytes of their blocks.
+            The common event of the texts, the texts, and the bytes of their blocks. None, and nothing has
+            changed, for any other read.
         """
         around = self.next_around
         if around is None or not around.is_constant:
             return None
-        if not self._unread and data.endswith(around.end):  # `around` has been asked
+        if not self._unread and data.endswith(around.end):  # the caller has tried `around`
             return None
         data = self._unread + data
         stop = data.rfind(around.end) + len(around.end)
@@ -76,15 +86,15 @@ class BodyReader:
         return around.template.event, texts, data
 
     def as_read(self, piece: Piece, texts: list[str], raw: bytes) -> FrameItems:
-        """Return texts that were read by their surroundings in the form of `read`."""
+        """Return the result of `read_texts` in the form of `read`."""
         return [TextRun(piece, texts)], Frame(b"", raw=raw) if self.parser.keeps_raw else None
 
     def read(self, data: bytes) -> Iterator[FrameItems]:
-        """Return what `data` completes, frame by frame; to be taken before the next call.
+        """Return the frames that `data` completes, with their items. To be iterated before the next call.
 
         Raises:
-            LimitExceeded: while it is taken: an event is larger than allowed, after all before it.
-            NotTheDialect: while it is taken: the body is not that of the dialect.
+            LimitExceeded: in the iteration: an event is larger than allowed, after all before it.
+            NotTheDialect: in the iteration: the body is not of the dialect.
         """
         decoder = self._frames.decoder
         next_around = self.next_around
@@ -99,7 +109,7 @@ class BodyReader:
         return self._read_blocks(data)
 
     def _read_blocks(self, data: bytes) -> Iterator[FrameItems]:
-        """Read texts by their surroundings, and what is between them by the parser."""
+        """Read texts by their surroundings, and the bytes between them by the parser."""
         templates, parser, blocks = self._frames.templates, self.parser, self._blocks
         begin, size = 0, len(data)
         tries_all = True
@@ -130,7 +140,7 @@ class BodyReader:
             self.around = None if self._unread else self.next_around
 
     def finish(self) -> Iterator[FrameItems]:
-        """Yield what the end of the body completes. Raises what `read` does."""
+        """Yield the frames that the end of the body completes. Raises: see `read`."""
         unread, self._unread = self._unread, b""
         if unread:
             yield from self._parsed(unread, learns=False)
@@ -138,24 +148,24 @@ class BodyReader:
             yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
 
     def _around_of(self, template: MessageTemplate | None) -> Surroundings | None:
-        """Return the surroundings of the texts that come next, if they may be read by these alone."""
+        """Return the surroundings of the next texts; None if these have to be parsed."""
         decoder = self._frames.decoder
         if self.has_ended or decoder is None or decoder.judges_texts:
             return None
         return self._blocks.around(template)
 
     def _may_wait(self, data: bytes, around: Surroundings) -> bool:
-        """May this be the beginning of a block that is a text?"""
+        """May `data` be the beginning of the block of a text?"""
         if len(data) > _LONGEST_UNREAD or len(data) > self._limit or not around.is_constant:
             return False
         return data.startswith(around.before) or around.before.startswith(data)
 
     def _parsed(self, data: bytes, *, learns: bool) -> Iterator[FrameItems]:
-        """Read `data` frame by frame; texts of the template in force that follow each other are one run.
+        """Read `data` frame by frame. Consecutive texts of the current template become one run.
 
         Args:
             data: the bytes for the parser.
-            learns: learn the surroundings of a text from them, if they are one.
+            learns: learn the surroundings of a text from `data`, if it is the block of one.
         """
         frames, parser = self._frames, self.parser
         begun = template = frames.templates.current
@@ -183,7 +193,7 @@ class BodyReader:
                     yield read
                 template = frames.templates.current
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
-        except Exception:  # what came before it is given all the same
+        except Exception:  # the texts before it count
             if texts and template is not None:
                 yield [TextRun(template.event, texts)], _joined(raws)
             raise
@@ -200,7 +210,7 @@ class BodyReader:
         self.around = self.next_around = None if self.has_ended else known
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
-        """Return a gap, or a frame behind the end, which no decoder reads.
+        """Return a frame that is not decoded: a gap, or a frame behind the end.
 
         Raises:
             LimitExceeded: there were too many gaps.
@@ -213,10 +223,10 @@ class BodyReader:
         return (((), frame),)
 
     def _is_read(self, frame: Frame) -> bool:
-        """Is it for the decoder? Not if it is a gap, or behind the end."""
+        """Is a frame decoded? Gaps and frames behind the end are not."""
         return frame.raw is None or not (frame.is_gap or self.has_ended)
 
 
 def _joined(raws: list[bytes]) -> Frame | None:
-    """Return the bytes of the frames of a run of texts as one frame; None if they are not kept."""
+    """Return one frame with the bytes of the frames of a text run; None if they are not kept."""
     return Frame(b"", raw=b"".join(raws)) if raws else None

@@ -1,4 +1,4 @@
-"""What one frame means: its events, with what belongs to them, and what was held back before them."""
+"""Reads one frame: its events, the warnings about them, and a frame that was held back before."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EMPTY_BYTES: Final = 1024
 """So does a message without an event, or with one that no rule knows."""
 
 MIN_EMPTY: Final = 1 << 20
-"""So much may be counted, however small `stream_bytes` is."""
+"""The least bytes that may be counted so, even if `stream_bytes` is smaller."""
 
 _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
 """The events that may hold an upstream's text about a failure."""
@@ -46,21 +46,21 @@ class FrameReader:
     """Reads the frames of one stream, one by one, once its dialect is known.
 
     Args:
-        limits: bounds of an event and of the number of malformed ones are kept here.
+        limits: of the stream; those of events and of malformed events are enforced here.
         raw: add `metadata.source` to the events.
 
     Attributes:
-        decoder: of the stream; None while its dialect is to be found out.
-        templates: the forms of its texts, from then on.
-        started: an event has come.
-        takes_marked: know the events that this process puts into the stream as text (`marked_event`).
-        errors_for_users: the texts of failures are written for users, where an event does not say it itself.
-        unreadable: what could not be read.
-        understanding: what was understood.
+        decoder: of the stream; None before the dialect is known.
+        templates: of its texts; set with the decoder.
+        started: an event has been read.
+        takes_marked: read the events that this process puts into the stream as text (`marked_event`).
+        errors_for_users: the texts of failures are written for users, unless an event says otherwise.
+        unreadable: counts frames that could not be read.
+        understanding: counts messages that the decoder knew.
     """
 
     _held = b""
-    """The bytes that arrived behind `_error_only` since."""
+    """The bytes of the frames behind `_error_only` that have no events."""
 
     def __init__(self, limits: Limits, raw: bool) -> None:
         self.decoder: Decoder | None = None
@@ -81,10 +81,10 @@ class FrameReader:
         self._provenance: Provenance | None = None
         self._has_reported_text = False
         self._error_only: ErrorOnlyBody | None = None
-        """The first frame, while it may turn out to be all of the body."""
+        """The first frame, held back: it reports a failure, is of no known kind, and may be the only one."""
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
-        """Settle the dialect, and with it what depends on it."""
+        """Set the dialect and its decoder."""
         self._dialect = dialect
         self.decoder = decoder
         self._is_ours = dialect.is_ours
@@ -96,18 +96,18 @@ class FrameReader:
 
     @property
     def holds_back(self) -> bool:
-        """The first frame waits for the next one: it may be a failure, or the beginning of a stream."""
+        """The first frame is held back until another one follows: it may be a failure, or begin a stream."""
         return self._error_only is not None
 
     def read(self, frame: Frame) -> list[FrameItems]:
-        """Return what a frame means, after a frame that was held back before it.
+        """Return a frame with its items, and before it a frame that was held back.
 
-        Empty if the frame is held back. A list, because a generator within another one costs as much as an
-        event.
+        The list is empty if the frame itself is held back. It is no generator, because a nested generator
+        costs as much as an event.
 
         Raises:
-            LimitExceeded: it is more than one frame may be.
-            NotTheDialect: the body is not that of the dialect.
+            LimitExceeded: the frame has more events than allowed.
+            NotTheDialect: the body is not of the dialect.
         """
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = [*self.unreadable.note(frame)] if marked.before else []
@@ -140,7 +140,7 @@ class FrameReader:
             read.append((items, frame))
         else:
             self.hold(frame)
-            if items:  # a warning about the frame, which leaves later
+            if items:  # a warning about the frame, whose bytes are held back
                 read.append((items, Frame(b"", raw=None if frame.raw is None else b"", is_gap=True)))
         return read
 
@@ -155,19 +155,19 @@ class FrameReader:
             raise LimitExceeded("more messages than allowed mean nothing")
 
     def hold(self, frame: Frame) -> None:
-        """Let a frame that says nothing wait together with the frame that is held back."""
+        """Keep the bytes of a frame without events together with the frame that is held back."""
         if self._error_only is not None and self._error_only.frame is not frame:
             self._held += frame.raw or b""
 
     def last_words(self) -> Iterable[Event]:
-        """Return what the decoder says where the body ends. Raises what it raises."""
+        """Return the last events of the decoder. Raises what the decoder raises."""
         if self.decoder is None or self._dialect is None:
             return ()
         words = self.decoder.close()
         return words if self._dialect.is_ours else map(decoded_event, words)
 
     def attributed(self, event: Event) -> Event:
-        """Say whom the texts of a failure were written for, where the event itself does not."""
+        """Return an event with `for_users` set by the dialect, if it is a failure that leaves it open."""
         if type(event) not in _OF_FAILURES or not self.errors_for_users:
             return event
         assert isinstance(event, Error | Warning | ToolCallEnd)
@@ -176,7 +176,7 @@ class FrameReader:
         return event
 
     def _decode_into(self, events: list[Event], frame: Frame) -> bool:
-        """Decode a frame; False if it could not be read, or not all of it."""
+        """Append the events of a frame; return False if it could not be read to its end."""
         growth: FrameGrowth | None = None
         few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
         try:
@@ -202,13 +202,13 @@ class FrameReader:
         return growth
 
     def _is_behind_end(self, events: Sequence[Event]) -> bool:
-        """Has the dialect's end come, with these events or before them?"""
+        """Has the dialect's end been read, with these events or before them?"""
         assert self.decoder is not None
         return self.decoder.complete or any(type(event) is SessionEnd for event in events)
 
     @property
     def _regards_events(self) -> bool:
-        """Texts of failures are written for users: other events than texts are looked at."""
+        """Events other than texts have to be attributed: texts of failures are written for users."""
         return self.errors_for_users
 
     def _attributed(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
@@ -225,10 +225,10 @@ class FrameReader:
             items.append(given)
         return items
 
-    # A body that may be nothing but a failure
+    # A body that may only be a failure
 
     def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
-        """Return what may leave of the first message; a failure that is no event waits for the next one."""
+        """Return the events of the first message; hold back a failure that is no event of the dialect."""
         if self._error_only:
             return decoded
         first = first_message(frame, decoded, room=self._room)
@@ -238,7 +238,7 @@ class FrameReader:
         return ()
 
     def release(self) -> list[FrameItems]:
-        """Return the frame that was held back: another one has followed, so the body is a stream."""
+        """Return the frame that was held back, because another one has followed."""
         held, self._error_only = self._error_only, None
         if held is None:
             return []
@@ -253,7 +253,7 @@ class FrameReader:
         return [(events, held.frame)]
 
     def error_only_events(self) -> Iterator[FrameItems]:
-        """Yield the failure that the body was, if no other frame has followed it."""
+        """Yield the failure that was held back, at the end of the body."""
         if self._error_only is not None:
             yield [error_event_of(self._error_only.failure)], None
 

@@ -1,12 +1,12 @@
-"""Events that the host application puts into a stream as text, known by a mark that nobody else can write.
+"""Events that the host application puts into a stream as text, with a mark that only this process can write.
 
     data: {"streamweir":"<32 random hex digits>","type":"warning","data":{...},"metadata":{...}}
 
-The mark is made anew in every process and is the first key of the JSON text (`process_token`). A reader that
-`takes_marked` gives such an event as it is, whatever dialect surrounds it, without the mark; the shape of an
-event proves nothing. It is looked for in two places: in a piece that is nothing else, before framing
-(`whole_event`), so that it may come while the application is in the middle of relaying another event; and in
-a frame (`event_in`), where the network has cut the text or another library has framed it once more.
+The mark differs in every process and is the first key of the JSON text (`process_token`). A reader that
+`takes_marked` returns such an event without its mark, in a stream of any dialect. An event of the same shape
+without the mark does not count. The mark is looked for in two places: in a read that is only this event
+(`whole_event`), before framing, because the application may be in the middle of relaying another event; and
+in a frame (`event_in`), because the network may have cut the text, or a library framed it again.
 
 Source: the library contract, section 2.
 """
@@ -25,18 +25,18 @@ __all__ = ["MARKED_STARTS", "SSE_PREFIX", "MarkedEvent", "event_in", "whole_even
 
 SSE_PREFIX: Final = b"data: "
 MARKED_STARTS: Final = (SSE_PREFIX + TOKEN_PREFIX, TOKEN_PREFIX)
-"""What a piece begins with that is a marked event; asked of every read."""
+"""The beginnings of a read that is a marked event."""
 
 
 class MarkedEvent(NamedTuple):
-    """A marked event, found in a frame, and what stood before it there: half an event, if anything."""
+    """A marked event in a frame, and the bytes before it: half of another event, or nothing."""
 
     event: Event
     before: bytes
 
 
 def whole_event(data: bytes) -> Event | None:
-    """Return the marked event that `data` is, None if it is anything else or more than one."""
+    """Return the marked event that `data` is; None if it is something else, or more than one event."""
     if not data.startswith(MARKED_STARTS):
         return None
     line, _, rest = data.partition(b"\n")
@@ -44,7 +44,7 @@ def whole_event(data: bytes) -> Event | None:
 
 
 def event_in(data: bytes) -> MarkedEvent | None:
-    """Return the marked event that the data of a frame ends with, None if there is none."""
+    """Return the marked event at the end of a frame's data; None if there is none."""
     start = data.find(TOKEN_PREFIX)
     if start < 0:
         return None

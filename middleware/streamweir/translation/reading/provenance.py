@@ -1,6 +1,6 @@
-"""What an upstream really sent, beside what it means: `metadata.source`, for endpoints that ask for it.
+"""The upstream's own message in the metadata of its events: `metadata.source`, an option of endpoints.
 
-Source: the standard protocol 1.1, section 1. The safety stage takes it off errors, warnings and failed steps.
+Source: the standard protocol 1.1, section 1. The sanitizer removes it from errors, warnings and failed steps.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["Provenance"]
 
 
 class Provenance:
-    """Shows what the events of one stream were read from.
+    """Adds the upstream's messages to the events of one stream.
 
     Args:
-        dialect: what is read.
+        dialect: of the upstream.
     """
 
     def __init__(self, dialect: str) -> None:
@@ -30,9 +30,9 @@ class Provenance:
         self._has_failure = False
 
     def may_show(self, events: Sequence[Event]) -> bool:
-        """Note `events` of a frame, and return whether it may be shown with them.
+        """Note the events of a frame; return whether the frame may be added to them.
 
-        Not where a failure stands in it: neither its own, nor one that an end repeats.
+        It may not if it holds a failure, be it its own or one that the end of the stream repeats.
         """
         has_failure = any(map(_is_failure, events))
         self._has_failure = self._has_failure or has_failure
@@ -40,7 +40,7 @@ class Provenance:
         return not (has_failure or repeats)
 
     def with_source(self, event: Event, frame: Frame) -> Event:
-        """Return `event` with the frame that it was read from."""
+        """Return `event` with its frame in `metadata.source`."""
         try:
             raw = frame.json()
         except MalformedEvent:

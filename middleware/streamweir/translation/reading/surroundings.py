@@ -1,4 +1,4 @@
-"""Texts of a body known by what stands around each of them, so that a whole read is taken at once."""
+"""The bytes around the texts of a body, by which a read that consists of texts is read without parsing."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _texts: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class Surroundings:
-    """What a block begins and ends with that holds a text of a template.
+    """The bytes before and behind the text in the blocks of one template.
 
     Args:
-        template: of the message.
-        name: the event name of its frame.
-        begin: what stands in front of the message.
-        end: what stands behind it.
+        template: of the messages.
+        name: the event name of their frames.
+        begin: the bytes of a block before its message.
+        end: the bytes of a block behind its message.
 
     Attributes:
-        template: as given.
-        before: what a block begins with, as far as nothing changes in it.
-        end: as given.
-        is_constant: nothing but the text differs from block to block.
+        template: the argument.
+        before: the constant bytes at the beginning of a block.
+        end: the argument.
+        is_constant: blocks differ only in their text; else also in numbers, such as times.
     """
 
     __slots__ = ("_after", "_begin", "_between", "_end", "_name", "before", "end", "is_constant", "template")
@@ -48,12 +48,12 @@ class Surroundings:
 
     @classmethod
     def of(cls, template: MessageTemplate, frame: Frame, block: bytes) -> Surroundings | None:
-        """Return what stands around the message of `frame` in its block; None where its end is not known."""
+        """Return the surroundings of the message of `frame` in its block; None if that has no line end."""
         begin, found, end = block.partition(frame.data)
         return cls(template, frame.event, begin, end) if found and end else None
 
     def text_in(self, data: bytes) -> str | None:
-        """Return the text of `data`, which is one such block; None, or nothing, if it is anything else."""
+        """Return the text of one such block; None or empty for any other bytes."""
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
         message = data[self._begin : self._end]
@@ -66,15 +66,16 @@ class Surroundings:
             return None
 
     def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
-        """Return the texts of the blocks that follow each other from `begin` on, and where the last one ends.
+        """Return the texts of consecutive blocks from `begin` on, and where the last block ends.
 
-        The texts are None if the bytes up to there are for the parser. The end is `begin` if no block is
-        whole.
+        The texts are None if the parser has to read the bytes up to that end. The end is `begin` if no block
+        is whole.
 
         Args:
             data: one read.
             begin: a boundary in it.
-            tries_all: all whole blocks may be texts; to be tried once for a read.
+            tries_all: first try whether all whole blocks are texts. Once per read, for this takes time in
+                proportion to the read.
         """
         end = self.end
         stop = data.rfind(end, begin) + len(end)
@@ -82,7 +83,7 @@ class Surroundings:
             return None, begin
         if not self.is_constant:
             return None, len(data)
-        is_whole_read = not begin and stop == len(data)  # which has been tried by whoever has it
+        is_whole_read = not begin and stop == len(data)  # the caller has tried it
         if tries_all and not is_whole_read and (texts := self.texts_in(data[begin:stop])) is not None:
             return texts, stop
         at = begin
@@ -97,9 +98,9 @@ class Surroundings:
         return data.find(self.end) == len(data) - len(self.end)
 
     def texts_in(self, data: bytes) -> list[str] | None:
-        """Return the texts of `data`, which is nothing but such blocks; None where anything else is in it.
+        """Return the texts of bytes that consist of such blocks; None for any other bytes.
 
-        None for several blocks, too, in which more changes than the text.
+        Also None for several blocks that are not `is_constant`.
         """
         if not self.is_constant:
             text = self.text_in(data)
@@ -108,11 +109,11 @@ class Surroundings:
             return None
         strings = data[self._begin : self._end]
         try:
-            if strings.find(self._between) < 0:  # `in` makes an exception to find out that this is no number
+            if strings.find(self._between) < 0:  # `in` is slow: it tries the bytes as a number first
                 text = _text(strings)
                 return [text] if text else None
             pieces = strings.split(self._between)
-            # no string goes on behind a line end, so that none is taken for two, or two for one
+            # a string ends at a line end, so that none is taken for two, or two for one
             texts = _texts(b"[%b]" % b",\n".join(pieces))
         except (msgspec.MsgspecError, ValueError):
             return None

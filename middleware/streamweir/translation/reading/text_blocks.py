@@ -1,4 +1,4 @@
-"""The blocks of texts of one stream, known by the bytes around each text."""
+"""Learns the bytes around the texts of one stream."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streamweir.translation.reading.surroundings import Surroundings
 __all__ = ["TextBlocks"]
 
 _MOST_LEARNED: Final = 3
-"""So often the surroundings of one template are learned: where an id counts they never fit."""
+"""How often the surroundings of one template are learned. With an id that counts they never fit."""
 
 _PROBES: Final = 24
-"""So many blocks of a stream are read one by one before a template is in force."""
+"""How many blocks of a stream are read one by one while no template is in force."""
 
 _KEPT: Final = 4
-"""The surroundings of so many templates are kept."""
+"""The number of templates whose surroundings are kept."""
 
 _UNKNOWN: Final[tuple[Surroundings | None, int]] = (None, 0)
 _BLANK_LINE: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
@@ -37,7 +37,7 @@ class TextBlocks:
 
     def __init__(self) -> None:
         self._learned: dict[MessageTemplate, tuple[Surroundings | None, int]] = {}
-        """By template, its surroundings, and how often they were learned."""
+        """By template: its surroundings, and how often they were learned."""
         self._probes = _PROBES
 
     def around(self, template: MessageTemplate | None) -> Surroundings | None:
@@ -47,7 +47,7 @@ class TextBlocks:
     def end_of_probe(
         self, template: MessageTemplate | None, data: bytes, begin: int, framing: str | None
     ) -> int:
-        """Return where the next block ends, if it is worth reading alone to learn from it; else the end."""
+        """Return the end of the next block, if it is worth learning from alone; else that of `data`."""
         if not self._probes if template is None else self._is_given_up(template):
             return len(data)
         is_line = framing != "sse" and (framing is not None or data.startswith((b"{", b"["), begin))
@@ -62,14 +62,14 @@ class TextBlocks:
     ) -> Surroundings | None:
         """Learn the surroundings from bytes that end with a frame which is a text of the template.
 
+        Args:
+            template: the current template.
+            block: the bytes from one boundary to another. If they hold other frames, nothing is learned.
+            frame: the last frame in them.
+            framing: of the body.
+
         Returns:
             The surroundings; None if they are unknown.
-
-        Args:
-            template: in force.
-            block: from one boundary to another one. If other frames are in it, nothing is learned.
-            frame: the last one of it.
-            framing: of the body.
         """
         before = block.partition(frame.data)[0]
         if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):

@@ -1,4 +1,4 @@
-"""How much of a stream the rules of its dialect have known."""
+"""Counts the messages of a stream that its decoder knew."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from streamweir.framing import Frame
 __all__ = ["MAX_NAMED", "Understanding"]
 
 MAX_NAMED: Final = 5
-"""So many kinds of unknown events are named."""
+"""The most kinds of unknown messages that are named."""
 
 _MOST_LOOKED_AT: Final = 200
 
 
 class Understanding:
-    """What was understood of one stream.
+    """The messages of one stream, known and unknown.
 
     Attributes:
-        has_any: a rule of the dialect has known a message other than the end.
-        messages: how many messages meant anything, those that a template read aside.
-        unknown: how many messages no rule knew.
-        kinds: of these, the first few, each once.
+        has_any: the decoder knew a message other than the end.
+        messages: the number of messages with events, except those read by a template.
+        unknown: the number of messages that the decoder did not know.
+        kinds: the first kinds of unknown messages, each once.
     """
 
     __slots__ = ("has_any", "kinds", "messages", "unknown")
@@ -37,12 +37,12 @@ class Understanding:
         self.kinds: list[str] = []
 
     def note(self, events: Sequence[Event], frame: Frame, is_end: bool) -> None:
-        """Note whether a rule of the dialect knew the message that gave `events`.
+        """Count a message.
 
         Args:
-            events: what the message means.
-            frame: the message.
-            is_end: it is the end, or comes behind it. What such a message says of the run is no answer.
+            events: of the message.
+            frame: of the message.
+            is_end: the message is the end, or behind it. Then events about the run do not set `has_any`.
         """
         is_known = False
         for event in events:
@@ -62,7 +62,7 @@ class Understanding:
 
 
 def _is_about_the_run(event: Event) -> bool:
-    """Does the event say how the run is, and nothing of what came of it?"""
+    """Is the event about the run, and no part of an answer?"""
     return isinstance(event, SessionStart | SessionEnd | Status) or (
         isinstance(event, Content) and not event.content
     )

@@ -1,4 +1,4 @@
-"""What of a stream could not be read: how often, and what is reported of it."""
+"""Counts the frames of a stream that could not be read, and makes the warnings about them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Unreadable:
     """Counts the frames of one stream that could not be read.
 
     Args:
-        most: so many are let be; the next one ends the stream.
+        most: the number of such frames that the stream may have; the next one ends it.
 
     Attributes:
-        malformed: how many there were.
-        faults: how often the decoder has raised what it should not have.
-        half_a_frame: with which the body ended; None: it did not.
+        malformed: the number of frames that could not be read.
+        faults: the number of exceptions other than `MalformedEvent` that the decoder raised.
+        half_a_frame: the data of a frame that the body ended within; None if it did not.
     """
 
     def __init__(self, most: int) -> None:
@@ -37,7 +37,7 @@ class Unreadable:
         self._most = most
 
     def note(self, frame: Frame) -> Iterator[Event]:
-        """Take note of a frame, and yield what is reported of it."""
+        """Count a frame; yield the warning about it, or the error if there were too many."""
         if frame.unterminated:
             self.half_a_frame = frame.data
             return
@@ -48,7 +48,7 @@ class Unreadable:
             yield malformed_warning()
 
     def log_fault(self, error: Exception, dialect: Dialect | None) -> None:
-        """Log what a decoder raised that it should not have, once for each stream."""
+        """Log an exception of the decoder other than `MalformedEvent`, once per stream."""
         if isinstance(error, MalformedEvent):
             return
         self.faults += 1
@@ -58,6 +58,6 @@ class Unreadable:
             )
 
     def closing_warnings(self) -> Sequence[Warning]:
-        """Return what is to be reported when the stream ends."""
+        """Return the warnings that are sent at the end of the stream."""
         warning = more_malformed_warning(self.malformed)
         return () if warning is None else (warning,)

@@ -1,1 +1,1 @@
-"""Frames as they came, for clients of the very dialect that their upstream speaks."""
+"""Copies of the upstream's frames, for clients of the upstream's own dialect."""

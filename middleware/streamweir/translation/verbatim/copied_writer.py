@@ -1,4 +1,4 @@
-"""A stored stream for a client that gets the frames of the upstream, which are stored beside the events.
+"""Writes a stored stream for a client of the upstream's own dialect, from the stored frames.
 
 Source: the standard protocol 1.1, section 8; the contract of resumable streams, section 3.
 """
@@ -17,16 +17,16 @@ __all__ = ["CopiedWriter"]
 
 
 class CopiedWriter(VerbatimWriter):
-    """Writes stored frames as they are, and events only where none are stored.
+    """Writes stored frames unchanged, and those events that have no stored frames.
 
-    Events without stored frames are those that end a body for a cause of ours: the run is lost, its store is
-    out of reach, the gateway stops. They are written like the gateway's own events between copied frames.
+    Events without stored frames end a body because the run is lost, its store does not answer, or the gateway
+    stops. They are written like the events of the gateway between copied frames.
 
     Args:
         dialect: of the client and of the upstream.
         encoder: of this stream.
         framing: of the stored frames.
-        source: the reader of the dialect; nothing is read with it.
+        source: a reader of the dialect; no bytes are read with it.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class CopiedWriter(VerbatimWriter):
         super().__init__(dialect, encoder, framing, source=source, requested=framing)
         self._copies = True
         self._written = 0
-        """The number of bytes of the stored frames that have been written."""
+        """The number of bytes of stored frames that have been written."""
 
     def copy(self, data: bytes, place: int) -> None:
-        """Write stored frames, as far as they have not been written.
+        """Write the part of stored frames that has not been written yet.
 
         Args:
             data: their bytes.

@@ -1,4 +1,4 @@
-"""The frame of a failure with nothing changed in it but the texts that may not leave.
+"""Rewrites the frame of a failure: only texts that may not be sent to clients are changed.
 
 Source: the standard protocol 1.1, section 8 and section 3 rule 10.
 """
@@ -47,14 +47,14 @@ from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 __all__ = ["FrameSanitizer"]
 
 _NOTES: Final = frozenset(code for code, row in WARNINGS.items() if row.is_added_by_reader)
-"""Codes of the warnings that the reader adds next to the events of a frame; no frame says them."""
+"""Codes of the warnings that the reader adds to the events of a frame; the frame does not hold them."""
 
 _FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
-"""Events that hold what an application likes: a field of theirs that is called `error` is no failure."""
+"""Events with data of an application, in which a field called `error` need not be a failure."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
 _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
-"""What a dialect may write before the message of a failure to say that it is one, behind text or alone."""
+"""Words that a dialect may write before the message of a failure to mark it, such as `**ERROR**: `."""
 
 _DONE: Final = b"[DONE]"
 
@@ -62,20 +62,20 @@ _PLAIN_KEY: Final = re.compile(r"[\w.$@-]{1,64}")
 """The key of a field that stays, whatever it is called."""
 
 _LONGEST_PLAIN: Final = 8
-"""No secret is as short, under whatever name it stands."""
+"""The least length of a secret, in a field of any name."""
 
 _MOST_COMPARISONS: Final = 1 << 20
-"""So often texts of one frame are searched for messages of its failures; others are withheld."""
+"""The most searches for messages of failures in the texts of one frame; further texts are withheld."""
 
 
 class FrameSanitizer:
-    """Makes the frames of one stream safe, which say failures or keep them beside what they say."""
+    """Makes the frames of one stream safe: those that report failures, and those that hold one in a field."""
 
     def __init__(self) -> None:
         self._errors = ErrorSanitizer(debug=False)
 
     def process(self, frame: Frame, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
-        """Return the bytes of a frame as they may leave; they are UTF-8.
+        """Return the bytes of a frame that may be sent; they are UTF-8.
 
         Args:
             frame: with its `raw` bytes.
@@ -86,7 +86,7 @@ class FrameSanitizer:
         if not frame.data or (
             len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta
         ):
-            return raw  # the frame says nothing else
+            return raw  # the frame holds nothing else
         failures: list[Event] = []
         safe: list[Event] = []
         others: list[Event] = []
@@ -123,15 +123,16 @@ class FrameSanitizer:
 
 
 class SafeFrame:
-    """Writes the frame of a failure anew: its keys, numbers, ids, codes and known words stay.
+    """Rewrites the data of a frame that reports a failure.
 
-    A text stays too where the safe event has it, and a message gives way to the one that may leave.
+    Keys, numbers, ids, codes, known words and the texts of the safe events stay. A message is replaced by the
+    safe one. All other texts are withheld.
 
     Args:
-        raw: the events as they were read.
-        safe: the same, as they may leave.
-        others: what else the frame says, which may leave as it is.
-        is_code: whether a text is an id or a code, and no key in disguise.
+        raw: the failures as they were read.
+        safe: the same failures as they may be sent.
+        others: the other events of the frame, which may be sent unchanged.
+        is_code: returns whether a text is an id or a code, and no secret.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class SafeFrame:
         self._is_code = is_code
         self._messages: dict[str, str] = {}
         self._replaced: dict[str, str | None] = {}
-        """By text, what has been found out of it."""
+        """By text: its replacement; None if it holds no message of a failure."""
         self._comparisons_left = _MOST_COMPARISONS
         self._kept: set[str] = set()
         for event, clean in zip(raw, safe, strict=True):
@@ -158,7 +159,7 @@ class SafeFrame:
             self._kept.update(_texts_in(wire_data(event)), _texts_in(meta))
 
     def rewritten(self, data: bytes) -> bytes | None:
-        """Return the data of the frame as it may leave; None if nothing has to be changed."""
+        """Return the data of the frame that may be sent; None if nothing has to be changed."""
         try:
             value = parse_json(data)[0]
         except MalformedEvent:
@@ -200,7 +201,7 @@ class SafeFrame:
         return WITHHELD
 
     def _without_message(self, text: str) -> str | None:
-        """What a text becomes that holds the message of a failure; None if it holds none."""
+        """Return the replacement of a text that holds the message of a failure; None if it holds none."""
         if (replacement := self._messages.get(text)) is not None:
             return replacement
         self._comparisons_left -= len(self._messages)
@@ -223,11 +224,11 @@ def _as_line(text: str) -> bytes:
 
 
 def without_failures(data: bytes, *, is_code: Callable[[str], bool], is_unread: bool = False) -> bytes | None:
-    """Return the data of a frame without the failures that it keeps next to the event it says.
+    """Return the data of a frame without the failures in its fields.
 
     Args:
-        data: of a frame that is no failure itself.
-        is_code: whether a text is an id or a code, and no key in disguise.
+        data: of a frame whose events are no failures.
+        is_code: returns whether a text is an id or a code, and no secret.
         is_unread: no event was read from the frame: it is bookkeeping, such as a copy of another event, and
             its fields have not been searched for a failure yet.
 
@@ -261,7 +262,7 @@ def _withheld(value: Any, is_code: Callable[[str], bool], is_unread: bool) -> An
 
 
 def _is_failure(name: str, value: Any) -> bool:
-    """Does a field say what failed, and not that nothing did, or only what is to be heeded?"""
+    """Does a field report a failure? Not if it is empty, says that nothing failed, or is a warning."""
     if not value or not is_failing_name(name) or "warn" in name.lower():
         return False
     return not (isinstance(value, str) and value.strip().lower() in NOTHING)
@@ -298,5 +299,5 @@ def _is_bad_end(event: Event) -> bool:
 
 
 def _is_report(item: Event) -> bool:
-    """Is this a warning about a frame, which stands in none?"""
+    """Is it a warning of the reader about a frame?"""
     return isinstance(item, Warning) and item.message_code in _NOTES and item.for_users is True

@@ -1,4 +1,4 @@
-"""A stream for a client of the very dialect that its upstream speaks: frames as they came.
+"""Writes a stream for a client of the upstream's own dialect: copies of its frames.
 
 Source: the standard protocol 1.1, section 8.
 """
@@ -26,7 +26,7 @@ __all__ = ["VerbatimWriter"]
 _Origin: TypeAlias = Literal["gateway", "upstream", "closing"]
 
 _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
-"""Warnings about what is repaired in other protocols, and not in this one."""
+"""Codes of warnings about repairs, which are not made in copied frames."""
 
 
 _LONGEST_SIGN: Final = 256
@@ -34,10 +34,10 @@ _LONGEST_SIGN: Final = 256
 
 
 class VerbatimWriter(StreamWriter, FrameSink):
-    """Copies the frames of the upstream, and writes events only where no frame says them.
+    """Copies the frames of the upstream, and writes the events that do not come from a frame.
 
-    Until the dialect and the framing of the upstream are known, and if they are not those of the client, this
-    is a `StreamWriter`. Once frames are copied, an event is written or not by its origin:
+    It is a plain `StreamWriter` until the dialect and the framing of the upstream are known, and for good if
+    they are not those of the client. Once frames are copied, the origin of an event decides if it is written:
 
     ======== ======================================== ===================================================
     origin   from ... to                              written
@@ -49,19 +49,19 @@ class VerbatimWriter(StreamWriter, FrameSink):
     closing  `begin_closing` to `end_closing`         warnings, unless the upstream has said its end
     ======== ======================================== ===================================================
 
-    The encoder is shown the events that are not written, so that it knows what is open when it has to write
-    an end.
+    Events that are not written are given to the encoder all the same, and its frames dropped: the encoder has
+    to know which messages and calls are open if the gateway has to end the stream.
 
     Args:
         dialect: of the client.
         encoder: of this stream.
         framing: `sse`, `ndjson` or `lines`.
-        source: what the stream is read with; it keeps the bytes of frames.
-        requested: the framing that the client asks for, also where the protocol is not usually so framed.
+        source: the reader of the stream; it keeps the bytes of frames.
+        requested: the framing that the client asked for, also if the encoder cannot write it.
         follows: the client takes the framing of the upstream.
 
     Attributes:
-        follows: as given, until something has been sent.
+        follows: the argument; False once something has been sent.
     """
 
     def __init__(
@@ -81,27 +81,27 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._copies: bool | None = None
         """None while the framing of the upstream is unknown."""
         self._has_copied_data = False
-        """A frame of the upstream that is no gap has gone out, so that an event of ours begins nothing."""
+        """A frame with data has been copied, so the stream has begun: no `session_start` is written."""
         self._origin: _Origin = "gateway"
         self._announced: Sequence[Warning] = ()
         self._frame: Frame | None = None
         """The frame whose events are being written."""
         self._safe: bytes | None = None
-        """The bytes of that frame as they may leave, until they have gone out."""
+        """The bytes of that frame that may be sent; None once they have been written."""
         self._sanitizer = FrameSanitizer()
         self._shown: Content | Thinking | None = None
         self._has_own_end = False
         self._mark = b""
-        """The byte order mark of the upstream, until anything else is written."""
+        """The byte order mark of the upstream; empty once something has been written."""
         self._missing_end = b""
         """The line end that the last copied frame does not have."""
         self._style = LineStyle(b"\n", b": ")
         self._is_fresh = True
-        """The encoder has been given nothing yet."""
+        """The encoder has been given no event yet."""
         self._gap = b""
         """The comments and blank lines since the last frame."""
         self._sign_of_life = b""
-        """The last frame of the upstream that said nothing, where its dialect has no heartbeat of its own."""
+        """The last frame without events, if the dialect has no heartbeat of its own."""
 
     @property
     def copies(self) -> bool:
@@ -111,7 +111,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return bool(self._copies)
 
     def _begin_copies(self) -> bool:
-        """Take on the framing of the upstream, if it writes what the client reads."""
+        """Adopt the framing of the upstream; return False if the client cannot read its frames."""
         framing: Any = self._reader.body.parser.framing
         fits = framing in (self._requested, self.framing) or self.follows
         if self._reader.dialect is not self._dialect or not fits:
@@ -126,7 +126,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     # Frames
 
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
-        """Take note that the events up to `frame` are said by a frame, which is made safe."""
+        """Note that the next events, up to `frame`, come from a frame; make the frame safe."""
         if not self.copies or frame.raw is None:
             return
         self._origin, self._frame, self._announced = "upstream", frame, announced
@@ -139,37 +139,37 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._safe = self._sanitizer.process(frame, items, framing)
         if self._encoder.is_old:
             self._note_sign_of_life(frame, self._safe, is_empty=not items)
-        if items and isinstance(items[0], SessionStart):  # no warning leaves before it
+        if items and isinstance(items[0], SessionStart):  # no warning is written before it
             self._copy(frame)
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
-        """Write the frame that began, unless it has gone out or the stream broke off in it."""
+        """Write the frame of `begin_frame`, unless it is written already or the stream ended in it."""
         del items
         frame, self._frame = self._frame, None
         if frame is not None:
             if self._origin == "upstream":
                 self._copy(frame)
             self._origin = "gateway"
-        elif self._copies:  # a read of nothing but texts
+        elif self._copies:  # a read that consists of texts
             self._out.append(raw)
 
     def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
-        """Keep a frame that says nothing, or the comments and blank lines between two frames together."""
+        """Keep a frame without events, or the comments and blank lines between two frames."""
         self._gap = (self._gap + safe)[: _LONGEST_SIGN + 1] if frame.is_gap else b""
         shown = self._gap or safe
         if is_empty and not frame.unterminated:
             self._sign_of_life = shown if len(shown) <= _LONGEST_SIGN else b""
 
     def begin_closing(self) -> None:
-        """Take note that the frames have said how the stream ends."""
+        """Note that the next events end the stream in the way that its frames reported."""
         self._origin = "closing"
 
     def end_closing(self) -> None:
-        """Take note that the next events are made by the gateway."""
+        """Note that the next events are made by the gateway."""
         self._origin = "gateway"
 
     def _write_like(self, raw: bytes) -> None:
-        """Write own frames in the style of the upstream, of which `raw` is the first frame."""
+        """Write own frames in the line style of the upstream's first frame."""
         self._has_copied_data = self._encoder.is_shown = self._encoder.writes_extra = True
         style, write = LineStyle.of(raw), self._bytes_of
 
@@ -195,7 +195,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     # Events
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Write `event` unless a copied frame has said it."""
+        """Write `event`, or only give it to the encoder; see the table of the class."""
         if not self.copies:
             super().write(event, stamp)
             self.follows = self._is_fresh = False
@@ -208,7 +208,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._show(event, stamp)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Show the encoder pieces of text whose frames are copied."""
+        """Give the encoder texts whose frames are copied."""
         if not self._copies:
             super().write_run(event, texts, stamp)
             return
@@ -219,9 +219,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.texts_written(event, texts)
 
     def heartbeat(self) -> bytes:
-        """Return the last sign of life that the upstream has shown, else what `StreamWriter` does.
+        """Return the upstream's last frame without events; without one, see `StreamWriter`.
 
-        From then on the framing is settled.
+        The framing cannot change any more.
         """
         if self._sign_of_life:
             return self._sign_of_life
@@ -234,7 +234,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return self._sign_of_life or super().default_heartbeat()
 
     def finish(self) -> None:
-        """Write what follows the last event, where the end is not the upstream's own."""
+        """Write the frames behind the last event, if the gateway has written the end."""
         if not self._copies or self._has_own_end:
             super().finish()
 
@@ -253,7 +253,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return not isinstance(event, Warning) or _is_of_use(event)
 
     def _show(self, event: Event, stamp: Stamp) -> None:
-        """Let the encoder know of `event`. What it cannot say of it, or not at all, was said already."""
+        """Give the encoder an event and drop its frames; ignore exceptions, because the event is copied."""
         self._shown = None
         if self._is_fresh:
             self._take_form()
@@ -262,12 +262,12 @@ class VerbatimWriter(StreamWriter, FrameSink):
                 pass
 
     def _take_form(self) -> None:
-        """Let the encoder write as the stream looks, of which a frame at least has come."""
+        """Set the encoder's options so that its frames look like those of the stream."""
         is_fresh, self._is_fresh = self._is_fresh, False
         if not (form := self._reader.shown_form):
             return
         options = {**self._encoder.options, **form}
-        if is_fresh:  # some settle what they write with before their first event
+        if is_fresh:  # some encoders read their options before the first event
             shown = self._encoder
             self._encoder = self._dialect.make_encoder(options, room=shown.room)
             self._encoder.is_shown, self._encoder.writes_extra = shown.is_shown, shown.writes_extra
@@ -276,7 +276,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.options = options
 
     def _end_of(self, raw: bytes) -> bytes:
-        """Return what is missing of a frame that is whole but for the end of its lines."""
+        """Return the line ends that are missing behind a frame."""
         end = b"\n" if raw.endswith(b"\r") else self._style.end
         if self.framing != "sse":
             return b"" if raw.endswith(b"\n") else end
@@ -289,5 +289,5 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
 
 def _is_of_use(event: Event) -> bool:
-    """Is it a warning that also a client of the upstream would get?"""
+    """Is it a warning, and not one about a repair?"""
     return isinstance(event, Warning) and event.message_code not in _REPORTS
