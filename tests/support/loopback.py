@@ -76,8 +76,12 @@ async def gateway(
     port: int = 0,
     via: Via | None = None,
     taps: Sequence[Any] = (),
+    send_buffer: int | None = None,
 ) -> AsyncIterator[Gateway]:
-    """Run the gateway, or `app` in its place, under its own server, without main loop and signal handlers."""
+    """Run the gateway, or `app` in its place, under its own server, without main loop and signal handlers.
+
+    `send_buffer` is how many bytes the system takes for a client that does not read; None: its default.
+    """
     streams, log = LiveStreams(), Log()
     metrics = make_metrics()
     server = GatewayServer(
@@ -88,13 +92,13 @@ async def gateway(
         observer=Observer(log, metrics),
         settings=config.server,
     )
-    async with listening(server, patience=1, port=port) as address:
+    async with listening(server, patience=1, port=port, send_buffer=send_buffer) as address:
         yield Gateway(address, streams, log)
 
 
 @asynccontextmanager
 async def listening(
-    server: uvicorn.Server, *, patience: float, port: int = 0
+    server: uvicorn.Server, *, patience: float, port: int = 0, send_buffer: int | None = None
 ) -> AsyncIterator[tuple[str, int]]:
     """Run a server without its main loop and its signal handlers; yield where it listens.
 
@@ -103,6 +107,8 @@ async def listening(
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     with socket.create_server(("127.0.0.1", port)) as listener:
+        if send_buffer is not None:  # connections inherit it
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         await server.startup([listener])
         try:
             yield listener.getsockname()

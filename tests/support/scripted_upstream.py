@@ -58,6 +58,8 @@ class SocketStream(ByteStream):
     def __init__(self, connected: socket.socket) -> None:
         connected.setblocking(False)
         self.socket = connected
+        self.is_blocked = False
+        """All buffers up to the reader are full."""
 
     async def receive(self, max_bytes: int = READ_SIZE) -> bytes:
         while True:
@@ -73,7 +75,9 @@ class SocketStream(ByteStream):
         while rest:
             try:
                 rest = rest[self.socket.send(rest) :]
+                self.is_blocked = False
             except BlockingIOError:
+                self.is_blocked = True
                 await anyio.wait_writable(self.socket)
 
     async def send_eof(self) -> None:
@@ -161,6 +165,11 @@ class Call:
         """Send the head of a response whose body ends with the connection."""
         lines = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", "Connection: close", *headers]
         await self.send("\r\n".join(lines).encode() + b"\r\n\r\n")
+
+    @property
+    def is_blocked(self) -> bool:
+        """Sending waits for room; over TLS that is not known."""
+        return isinstance(self._stream, SocketStream) and self._stream.is_blocked
 
     async def until_closed(self) -> None:
         """Wait until the client has closed the connection."""

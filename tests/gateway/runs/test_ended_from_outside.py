@@ -24,7 +24,7 @@ AT_ONCE = 0.5
 
 async def flood(call: Call) -> None:
     reading = asyncio.create_task(call.until_closed())
-    piece = chunk(b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 60_000))
+    piece = chunk(b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 500_000))
     try:
         await call.send(SSE)
         while True:
@@ -45,7 +45,7 @@ async def unread(**timeouts: str) -> AsyncIterator[tuple[Upstream, Gateway, Clie
     """A client that has stopped reading a flood."""
     async with (
         upstream(flood) as server,
-        gateway(flooded(server.url, **timeouts)) as running,
+        gateway(flooded(server.url, **timeouts), send_buffer=32_768) as running,
         client(running) as connected,
     ):
         connected.stop_reading()
@@ -53,6 +53,15 @@ async def unread(**timeouts: str) -> AsyncIterator[tuple[Upstream, Gateway, Clie
         async with asyncio.timeout(5):
             await server.called.wait()
         yield server, running, connected
+
+
+async def waits_for_client(server: Upstream) -> None:
+    """Return when the upstream cannot send any more, because every buffer up to the client is full."""
+    async with asyncio.timeout(5):
+        blocked = 0
+        while blocked < 5:
+            await asyncio.sleep(0.02)
+            blocked = blocked + 1 if server.call.is_blocked else 0
 
 
 async def closed_within(server: Upstream, seconds: float) -> None:
@@ -69,7 +78,7 @@ async def test_total_closes_the_upstream_of_a_client_that_does_not_read() -> Non
 
 async def test_a_drain_closes_the_upstream_of_a_client_that_does_not_read() -> None:
     async with unread(write="off") as (server, running, _):
-        await asyncio.sleep(0.3)
+        await waits_for_client(server)
         running.streams.drain()
         await closed_within(server, AT_ONCE)
 
@@ -94,7 +103,7 @@ async def test_where_write_is_off_what_is_left_may_take_a_while_and_no_longer(
 ) -> None:
     monkeypatch.setattr(live_delivery, "LEFT_SECONDS", 0.4)
     async with unread(**timeouts, write="off") as (server, running, _):
-        await asyncio.sleep(0.2)
+        await waits_for_client(server)
         await end(running)
         began = time.monotonic()
         async with asyncio.timeout(5):
@@ -109,7 +118,7 @@ async def test_where_write_is_off_what_is_left_may_take_a_while_and_no_longer(
 async def test_what_is_left_may_take_as_long_as_a_write_though_a_little_is_read() -> None:
     async with (
         upstream(flood) as server,
-        gateway(flooded(server.url, total=f"{TOTAL:.1f}s", write="500ms")) as running,
+        gateway(flooded(server.url, total=f"{TOTAL:.1f}s", write="500ms"), send_buffer=32_768) as running,
     ):
         loop, bare = asyncio.get_running_loop(), socket.socket()
         bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -132,7 +141,7 @@ async def test_a_client_that_reads_on_gets_all_of_it_and_the_end(
     end: Callable[[Gateway], Any], timeouts: dict[str, str], code: str
 ) -> None:
     async with unread(**timeouts, write="off") as (server, running, connected):
-        await asyncio.sleep(0.2)
+        await waits_for_client(server)
         await end(running)
         await closed_within(server, AT_ONCE + 0.3)
         transport = connected.writer.transport
