@@ -30,7 +30,9 @@ PLACE = f"/threads/{THREAD}/runs/{RUN}"
         ("Content-Location: /threads/../../runs", None),
     ],
 )
-async def test_the_gateway_knows_the_thread(speaks: str, header: str, thread: str | None) -> None:
+async def test_thread_from_a_response_header_is_known_to_the_gateway(
+    speaks: str, header: str, thread: str | None
+) -> None:
     async def script(call: Call) -> None:
         await call.send(answer(BODY, "Content-Type: text/event-stream", header))
 
@@ -43,7 +45,7 @@ async def test_the_gateway_knows_the_thread(speaks: str, header: str, thread: st
     assert (ids.get("thread_id"), ids["run_id"]) == (thread, RUN)
 
 
-async def test_the_middleware_knows_the_thread() -> None:
+async def test_thread_from_a_response_header_is_known_to_the_middleware() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"content-type", b"text/event-stream"), (b"content-location", PLACE.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -122,7 +122,9 @@ SPLINTERS = st.sampled_from(
 
 @CASES
 @given(case=garbled(), accept=st.sampled_from(["text/event-stream", "application/x-ndjson"]))
-def test_garbled_streams(running: Running, case: tuple[str, list[bytes]], accept: str) -> None:
+def test_garbled_stream_gives_a_valid_stream(
+    running: Running, case: tuple[str, list[bytes]], accept: str
+) -> None:
     dialect, pieces = case
     keeps_the_contract(running, running.ask(dialect, CLOSE_DELIMITED, *pieces, accept=accept))
 
@@ -132,7 +134,7 @@ def test_garbled_streams(running: Running, case: tuple[str, list[bytes]], accept
     dialect=st.sampled_from([*DIALECTS, "auto"]),
     pieces=st.lists(st.one_of(st.binary(max_size=200), SPLINTERS)),
 )
-def test_any_bytes_in_chunks(running: Running, dialect: str, pieces: list[bytes]) -> None:
+def test_any_bytes_in_chunks_give_a_valid_stream(running: Running, dialect: str, pieces: list[bytes]) -> None:
     chunks = [chunk(piece) for piece in pieces if piece]
     keeps_the_contract(running, running.ask(dialect, SSE, *chunks, LAST_CHUNK))
 
@@ -142,7 +144,7 @@ def test_any_bytes_in_chunks(running: Running, dialect: str, pieces: list[bytes]
 @example(head=b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
 @example(head=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n")
 @example(head=b"HTTP/1.1 100 Continue\r\n\r\n" * 50)
-def test_any_bytes_in_place_of_http(running: Running, head: bytes) -> None:
+def test_any_bytes_in_place_of_http_give_a_valid_answer(running: Running, head: bytes) -> None:
     answer = running.ask("legacy", head)
     keeps_the_contract(running, answer)
     assert answer.end["status"] == "error"
@@ -150,7 +152,7 @@ def test_any_bytes_in_place_of_http(running: Running, head: bytes) -> None:
 
 @CASES
 @given(stream=st.sampled_from(STREAMS), data=st.data())
-def test_what_a_broken_connection_completes_a_closed_one_does_too(
+def test_evidence_of_the_end_counts_for_broken_and_closed_connections(
     running: Running, stream: Recorded, data: st.DataObject
 ) -> None:
     """Cut within an HTTP chunk, a stream completes only on evidence of its own."""

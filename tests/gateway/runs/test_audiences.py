@@ -156,7 +156,7 @@ def busy_once() -> Script:
 
 @pytest.mark.parametrize("size", [0, 1, 2])
 @pytest.mark.parametrize("pause", [0.0, 0.05])
-async def test_a_run_is_the_same_for_nobody_and_for_two(size: int, pause: float) -> None:
+async def test_run_is_the_same_without_audience_and_with_two(size: int, pause: float) -> None:
     hall, record = Hall(size, pause), RequestRecord("req_1", "POST", "/chat")
     async with asyncio.timeout(PATIENCE), upstream(busy_once()) as server:
         run = run_for(hall, server.url, record)

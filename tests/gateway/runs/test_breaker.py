@@ -43,7 +43,7 @@ async def silent(call: Call) -> None:
     ],
     ids=["500", "504", "html", "closed", "not http", "empty", "cut off", "silent"],
 )
-async def test_failures_in_a_row_open_it_for_all_endpoints(script: Script | bytes) -> None:
+async def test_failures_in_a_row_open_the_breaker_for_all_endpoints(script: Script | bytes) -> None:
     config = {"failures": 2, "open_for": "30s"}
     timeouts = {"connect": "200ms", "first_event": "200ms", "idle": "200ms"}
     async with (
@@ -76,7 +76,7 @@ async def test_failures_in_a_row_open_it_for_all_endpoints(script: Script | byte
     ],
     ids=["404", "429", "408", "an error event", "broken off after an event"],
 )
-async def test_what_does_not_count(script: Script | bytes) -> None:
+async def test_refusals_and_our_own_ends_do_not_count_for_the_breaker(script: Script | bytes) -> None:
     config = {"failures": 1, "open_for": "30s"}
     async with upstream(script) as server, gateway(guarded(server.url, breaker=config)) as running:
         for _ in range(3):
@@ -84,7 +84,7 @@ async def test_what_does_not_count(script: Script | bytes) -> None:
         assert server.connections == 3
 
 
-async def test_clients_that_leave_are_no_failures() -> None:
+async def test_client_that_leaves_does_not_count_for_the_breaker() -> None:
     config = {"failures": 1, "open_for": "30s"}
     async with upstream(silent) as server, gateway(guarded(server.url, breaker=config)) as running:
         for _ in range(2):
@@ -96,14 +96,14 @@ async def test_clients_that_leave_are_no_failures() -> None:
         assert server.connections == 2
 
 
-async def test_it_can_be_off() -> None:
+async def test_breaker_can_be_off() -> None:
     async with upstream(BROKEN) as server, gateway(guarded(server.url, breaker="off")) as running:
         for _ in range(8):
             await ask(running)
         assert server.connections == 8
 
 
-async def test_one_trial_at_a_time_and_a_first_event_closes_it() -> None:
+async def test_half_open_breaker_admits_one_trial_and_its_first_event_closes_it() -> None:
     scripts: list[Script | bytes] = [BROKEN, silent]
 
     async def script(call: Call) -> None:
@@ -131,7 +131,7 @@ async def test_one_trial_at_a_time_and_a_first_event_closes_it() -> None:
         assert {got.text for got in answers} == {"Hello"}
 
 
-async def test_the_next_upstream_of_a_list_is_asked_at_once() -> None:
+async def test_open_breaker_lets_the_next_upstream_be_asked_at_once() -> None:
     async with upstream(BROKEN) as one, upstream(WHOLE) as two:
         config = settled(
             upstreams={
@@ -146,7 +146,7 @@ async def test_the_next_upstream_of_a_list_is_asked_at_once() -> None:
     assert (one.connections, two.connections) == (1, 3)
 
 
-async def test_an_earlier_failure_says_more_than_an_open_breaker() -> None:
+async def test_earlier_failure_is_reported_rather_than_an_open_breaker() -> None:
     async with upstream(BROKEN) as one, upstream(answer(b"", status="404 No")) as two:
         config = settled(
             upstreams={
@@ -180,7 +180,7 @@ def a_breaker(clock: Clock) -> tuple[CircuitBreaker, list[str]]:
     return breaker, seen
 
 
-def test_its_states() -> None:
+def test_breaker_goes_through_its_states() -> None:
     clock = Clock()
     breaker, seen = a_breaker(clock)
     assert breaker.enter() is False
@@ -203,7 +203,7 @@ def test_its_states() -> None:
     assert seen == ["open", "half_open", "open", "half_open", "closed"]
 
 
-def test_a_first_event_ends_the_row() -> None:
+def test_first_event_resets_the_count_of_failures() -> None:
     breaker, _ = a_breaker(Clock())
     for _ in range(3):
         breaker.failed(is_trial=False)
@@ -211,7 +211,7 @@ def test_a_first_event_ends_the_row() -> None:
     assert breaker.state == "closed"
 
 
-def test_what_was_under_way_when_it_opened_does_not_keep_it_open() -> None:
+def test_failures_of_requests_under_way_do_not_keep_the_breaker_open() -> None:
     clock = Clock()
     breaker, _ = a_breaker(clock)
     breaker.failed(is_trial=False)

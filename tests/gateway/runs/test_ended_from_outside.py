@@ -69,14 +69,14 @@ async def closed_within(server: Upstream, seconds: float) -> None:
         await server.call.closed.wait()
 
 
-async def test_total_closes_the_upstream_of_a_client_that_does_not_read() -> None:
+async def test_total_timeout_closes_the_upstream_of_a_client_that_does_not_read() -> None:
     async with unread(total=f"{TOTAL:.1f}s", write="off") as (server, _, __):
         await asyncio.sleep(TOTAL / 2)
         assert not server.call.closed.is_set()
         await closed_within(server, TOTAL / 2 + AT_ONCE)
 
 
-async def test_a_drain_closes_the_upstream_of_a_client_that_does_not_read() -> None:
+async def test_drain_closes_the_upstream_of_a_client_that_does_not_read() -> None:
     async with unread(write="off") as (server, running, _):
         await waits_for_client(server)
         running.streams.drain()
@@ -98,7 +98,7 @@ ENDINGS: list[Any] = [
 
 
 @pytest.mark.parametrize(("end", "timeouts", "code"), ENDINGS)
-async def test_where_write_is_off_what_is_left_may_take_a_while_and_no_longer(
+async def test_rest_without_write_timeout_is_limited_in_time(
     end: Callable[[Gateway], Any], timeouts: dict[str, str], code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_delivery, "LEFT_SECONDS", 0.4)
@@ -115,7 +115,7 @@ async def test_where_write_is_off_what_is_left_may_take_a_while_and_no_longer(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there the system tells how much it still holds")
-async def test_what_is_left_may_take_as_long_as_a_write_though_a_little_is_read() -> None:
+async def test_rest_is_limited_to_the_write_timeout_even_if_some_is_read() -> None:
     async with (
         upstream(flood) as server,
         gateway(flooded(server.url, total=f"{TOTAL:.1f}s", write="500ms"), send_buffer=32_768) as running,
@@ -137,7 +137,7 @@ async def test_what_is_left_may_take_as_long_as_a_write_though_a_little_is_read(
 
 
 @pytest.mark.parametrize(("end", "timeouts", "code"), ENDINGS)
-async def test_a_client_that_reads_on_gets_all_of_it_and_the_end(
+async def test_client_that_reads_on_gets_the_rest_and_the_end(
     end: Callable[[Gateway], Any], timeouts: dict[str, str], code: str
 ) -> None:
     async with unread(**timeouts, write="off") as (server, running, connected):

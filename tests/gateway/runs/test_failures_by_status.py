@@ -32,7 +32,7 @@ async def asked(protocol: str, script: bytes | Script, headers: Any = (), **endp
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
-async def test_a_failure_before_the_first_event_is_a_status(protocol: str, accept: str) -> None:
+async def test_failure_before_the_first_event_is_a_status(protocol: str, accept: str) -> None:
     got = await asked(protocol, BUSY, [("Accept", accept)])
     assert (got.status, got.header("retry-after")) == (429, "7")
     assert got.header("content-type") == "application/json"
@@ -43,13 +43,13 @@ async def test_a_failure_before_the_first_event_is_a_status(protocol: str, accep
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_what_cannot_succeed_is_not_tried_again(protocol: str) -> None:
+async def test_status_that_cannot_succeed_tells_the_client_not_to_retry(protocol: str) -> None:
     got = await asked(protocol, REFUSED)
     assert (got.status, got.header("x-should-retry")) == (502, "false")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_failure_after_the_first_event_is_a_part_of_the_stream(protocol: str) -> None:
+async def test_failure_after_the_first_event_is_part_of_the_stream(protocol: str) -> None:
     got = await asked(protocol, HALF)
     assert (got.status, got.header("content-type")) == (200, "text/event-stream; charset=utf-8")
     assert b"Half" in got.body
@@ -58,14 +58,14 @@ async def test_a_failure_after_the_first_event_is_a_part_of_the_stream(protocol:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_half_a_whole_answer_is_a_failure(protocol: str) -> None:
+async def test_half_a_folded_answer_is_a_failure(protocol: str) -> None:
     got = await asked(protocol, HALF, [("Accept", "application/json")])
     assert got.status == 502
     assert "Half" not in got.body.decode()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_after_a_heartbeat_the_status_stands(protocol: str) -> None:
+async def test_failure_after_a_heartbeat_keeps_status_200(protocol: str) -> None:
     async def late(call: Call) -> None:
         await asyncio.sleep(0.3)
         await call.send(BUSY)
@@ -77,7 +77,7 @@ async def test_after_a_heartbeat_the_status_stands(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_whole_answer_is_that_of_the_protocol(protocol: str) -> None:
+async def test_folded_answer_has_the_form_of_the_protocol(protocol: str) -> None:
     got = await asked(protocol, WHOLE, [("Accept", "application/json")])
     assert got.status == 200
     if protocol == "anthropic":
@@ -90,7 +90,7 @@ async def test_a_whole_answer_is_that_of_the_protocol(protocol: str) -> None:
     ("target", "own"),
     [("/v1/chat/completions", {"error"}), ("/v1/messages", {"type", "error", "request_id"})],
 )
-async def test_a_refusal_has_the_form_that_the_client_reads(target: str, own: set[str]) -> None:
+async def test_refusal_has_the_form_of_the_protocol(target: str, own: set[str]) -> None:
     chat = {"upstream": "http://127.0.0.1:9", "speaks": "legacy", "answers": ["anthropic"]}
     config = settled(endpoints={"/v1/messages": chat}, auth={"keys": {"web": KEY}})
     async with gateway(config) as running:
@@ -118,7 +118,7 @@ async def test_a_refusal_has_the_form_that_the_client_reads(target: str, own: se
         (b"no JSON", "text/event-stream", True),
     ],
 )
-async def test_the_request_says_whether_it_wants_a_stream(
+async def test_stream_field_of_the_request_decides(
     protocol: str, body: bytes, accept: str, is_stream: bool
 ) -> None:
     async with upstream(WHOLE) as server:

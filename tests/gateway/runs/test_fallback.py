@@ -59,7 +59,7 @@ async def reset(call: Call) -> None:
         *("malformed", "bad chunks", "reset", "silent", "comments"),
     ],
 )
-async def test_whatever_goes_wrong_before_the_first_event(first: Script | bytes) -> None:
+async def test_failure_before_the_first_event_asks_the_next_upstream(first: Script | bytes) -> None:
     async with (
         upstream(first) as one,
         upstream(GOOD) as two,
@@ -74,14 +74,14 @@ async def test_whatever_goes_wrong_before_the_first_event(first: Script | bytes)
         assert (line["attempts"], line["upstream"], line["reason"]) == (2, two.url, "done")
 
 
-async def test_refused() -> None:
+async def test_refused_connection_asks_the_next_upstream() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     async with upstream(GOOD) as two, gateway(a_list(f"http://127.0.0.1:{port}", two.url)) as running:
         assert (await ask(running)).assert_valid().text == "Hello"
 
 
-async def test_the_upstreams_may_speak_differently() -> None:
+async def test_upstreams_of_a_list_can_have_different_dialects() -> None:
     standard = (
         b'data: {"type": "content", "data": {"content": "Hi"}, "metadata": {"message_id": "m"}}\n\n'
         b'data: {"type": "session_end", "data": {"status": "completed", "reason": "done"}}\n\n'
@@ -102,7 +102,7 @@ async def test_the_upstreams_may_speak_differently() -> None:
     assert (line["upstream"], line["speaks"]) == ("new", "standard")
 
 
-async def test_what_was_given_up_is_closed() -> None:
+async def test_connection_of_a_given_up_attempt_is_closed() -> None:
     async with (
         upstream(silent) as one,
         upstream(SSE + chunk(TOKEN)) as two,
@@ -113,7 +113,7 @@ async def test_what_was_given_up_is_closed() -> None:
             await one.call.closed.wait()
 
 
-async def test_an_error_event_is_an_answer() -> None:
+async def test_error_event_is_an_answer_and_not_followed() -> None:
     error = SSE + chunk(b'data: {"type": "error", "content": "no"}\n\n') + LAST_CHUNK
     async with upstream(error) as one, upstream(GOOD) as two, gateway(a_list(one.url, two.url)) as running:
         got = await ask(running)
@@ -121,7 +121,7 @@ async def test_an_error_event_is_an_answer() -> None:
         assert two.connections == 0
 
 
-async def test_an_event_of_the_first_is_never_followed_by_the_second() -> None:
+async def test_attempt_with_an_event_is_never_followed() -> None:
     async with (
         upstream(SSE + chunk(TOKEN)) as one,
         upstream(GOOD) as two,
@@ -132,7 +132,7 @@ async def test_an_event_of_the_first_is_never_followed_by_the_second() -> None:
         assert two.connections == 0
 
 
-async def test_the_last_failure_is_told() -> None:
+async def test_last_failure_is_reported() -> None:
     async with (
         upstream(answer(b"", status="500 No")) as one,
         upstream(answer(b"", status="404 No")) as two,
@@ -146,7 +146,7 @@ async def test_the_last_failure_is_told() -> None:
         assert (folded.status, folded.json["error"]["code"]) == (502, "NOT_FOUND")
 
 
-async def test_the_first_events_clock_is_each_attempts_own() -> None:
+async def test_first_event_timeout_starts_anew_for_each_attempt() -> None:
     async def late(call: Call) -> None:
         await asyncio.sleep(0.2)
         await call.send(GOOD)
@@ -159,7 +159,7 @@ async def test_the_first_events_clock_is_each_attempts_own() -> None:
         assert (await ask(running)).assert_valid().text == "Hello"
 
 
-async def test_the_total_time_is_that_of_all() -> None:
+async def test_total_timeout_counts_over_all_attempts() -> None:
     timeouts = {"connect": "300ms", "first_event": "300ms", "idle": "300ms", "total": "400ms"}
     async with (
         upstream(silent) as one,
@@ -172,7 +172,7 @@ async def test_the_total_time_is_that_of_all() -> None:
         assert three.connections == 0
 
 
-async def test_a_client_that_leaves_ends_it_all() -> None:
+async def test_client_that_leaves_ends_all_attempts() -> None:
     async with (
         upstream(answer(b"", status="500 No")) as one,
         upstream(silent) as two,
@@ -191,7 +191,7 @@ async def test_a_client_that_leaves_ends_it_all() -> None:
         assert len(running.streams) == 0
 
 
-async def test_headers_that_left_with_a_heartbeat_stay_as_they_are() -> None:
+async def test_headers_sent_with_a_heartbeat_do_not_change() -> None:
     async with (
         upstream(silent) as one,
         upstream(GOOD) as two,

@@ -49,7 +49,7 @@ def faults_that_go_together(chance: random.Random) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_any_combination(seed: int) -> None:
+async def test_any_combination_of_faults_gives_a_valid_stream(seed: int) -> None:
     chance = random.Random(seed)
     dialect, framing = chance.choice(DIALECTS), chance.choice(("sse", "ndjson"))
     flags: dict[str, Any] = {name: chance.random() < 0.3 for name in ("debug", "raw")}

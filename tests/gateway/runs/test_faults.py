@@ -199,7 +199,7 @@ def depends_on_dialect(case: Case) -> bool:
 HTTP_FOR_ALL = ("html-stream", "json-envelope", "empty", "length-short", "gzip-cut", "random-cuts")
 
 
-def test_every_fault_has_a_case() -> None:
+def test_every_fault_of_the_fake_backend_has_a_case() -> None:
     played = {re.split("[@:]", fault)[0] for case in CASES for fault in case.faults.split()}
     assert played == set(FAULTS)
 
@@ -213,7 +213,9 @@ def combinations() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("case", "dialect", "framing"), [*combinations()])
-async def test_a_fault(case: Case, dialect: str, framing: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_fault_gives_its_error_and_a_valid_stream(
+    case: Case, dialect: str, framing: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with faulty_gateway(
         *case.faults.split(), dialect=dialect, framing=framing, **case.options
     ) as relay:
@@ -229,7 +231,7 @@ async def test_a_fault(case: Case, dialect: str, framing: str, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize("dialect", OTHERS)
-async def test_faults_in_another_dialect(dialect: str, subtests: pytest.Subtests) -> None:
+async def test_fault_in_another_dialect_gives_a_valid_stream(dialect: str, subtests: pytest.Subtests) -> None:
     """Those that are about events; limits and clocks, which take options or time, know of no dialect."""
     async with faulty_gateway(dialect=dialect) as relay:
         for case in filter(depends_on_dialect, CASES):
@@ -261,7 +263,7 @@ TALKATIVE = (
 
 @pytest.mark.parametrize("dialect", [*FULL, *OTHERS])
 @pytest.mark.parametrize("faults", TALKATIVE)
-async def test_debug_and_raw_hide_secrets_too(
+async def test_debug_and_raw_never_show_secrets(
     faults: str, dialect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
@@ -281,7 +283,7 @@ CODES_OF_STATUSES = {
 }
 
 
-async def test_every_error_status() -> None:
+async def test_error_status_gives_its_code() -> None:
     async with faulty_gateway() as relay:
         for status in range(400, 600):
             got = await relay.ask("json", f"status:{status}")
@@ -295,7 +297,7 @@ CUTS = ("cut", "stop", "stop-within")
 
 
 @pytest.mark.parametrize("dialect", [*FULL, *OTHERS])
-async def test_a_cut_is_never_a_success_wherever_it_is(dialect: str) -> None:
+async def test_cut_anywhere_is_never_a_success(dialect: str) -> None:
     events = list(Run(dialect, "sse", options={}).events())
     first_end = next(number for number, event in enumerate(events) if event.is_end)
     async with faulty_gateway(dialect=dialect) as relay:
@@ -307,7 +309,7 @@ async def test_a_cut_is_never_a_success_wherever_it_is(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("fault", ["status:429", "status:503"])
-async def test_retry_after_is_handed_on(fault: str) -> None:
+async def test_retry_after_is_passed_on(fault: str) -> None:
     async with faulty_gateway(fault, "retry-after:3s") as relay:
         streamed, folded = await asyncio.gather(*map(relay.ask, ("sse", "json")))
     assert streamed.error is not None
@@ -315,14 +317,14 @@ async def test_retry_after_is_handed_on(fault: str) -> None:
     assert folded.header("retry-after") == "3"
 
 
-async def test_malformed_events_without_end() -> None:
+async def test_endless_malformed_events_end_the_stream() -> None:
     async with faulty_gateway(*["badjson@20"] * 60) as relay:
         got = await relay.ask()
         await relay.settled()
     assert outcome(got) == "STREAM_LIMIT_EXCEEDED malformed"
 
 
-async def test_a_burst_arrives_whole() -> None:
+async def test_burst_arrives_complete() -> None:
     async with faulty_gateway("burst@20:100000") as relay:
         got = await relay.ask("json")
         await relay.settled()
@@ -342,7 +344,7 @@ async def test_a_burst_arrives_whole() -> None:
         ("br-bomb@5:64MiB", COMPLETED, {}),
     ],
 )
-async def test_memory_is_bounded(faults: str, expected: str, options: Mapping[str, Any]) -> None:
+async def test_memory_of_a_fault_is_bounded(faults: str, expected: str, options: Mapping[str, Any]) -> None:
     async with faulty_gateway(*faults.split(), **options) as relay:
         await relay.ask()
         before = forget_high_water()

@@ -40,7 +40,7 @@ async def begun(waiter: Waiter) -> Waiter:
     return waiter
 
 
-async def test_the_task_goes_on() -> None:
+async def test_interrupted_task_goes_on_after_the_block() -> None:
     waiter = await begun(Waiter(for_long))
     waiter.waiting.interrupt()
     await waiter.task
@@ -48,7 +48,7 @@ async def test_the_task_goes_on() -> None:
     assert not waiter.waiting.is_pending
 
 
-async def test_twice_at_once_is_once() -> None:
+async def test_two_interruptions_at_once_raise_once() -> None:
     waiter = await begun(Waiter(for_long))
     waiter.waiting.interrupt()
     waiter.waiting.interrupt()
@@ -57,7 +57,7 @@ async def test_twice_at_once_is_once() -> None:
     assert waiter.outcome == "interrupted and on"
 
 
-async def test_a_cancellation_of_others_is_stronger() -> None:
+async def test_cancellation_from_elsewhere_has_precedence() -> None:
     waiter = await begun(Waiter(for_long))
     waiter.waiting.interrupt()
     waiter.task.cancel()
@@ -65,14 +65,14 @@ async def test_a_cancellation_of_others_is_stronger() -> None:
         await waiter.task
 
 
-async def test_a_cancellation_of_others_alone() -> None:
+async def test_cancellation_from_elsewhere_passes() -> None:
     waiter = await begun(Waiter(for_long))
     waiter.task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter.task
 
 
-async def test_outside_of_the_block_nothing_happens() -> None:
+async def test_interrupt_outside_of_the_block_does_nothing() -> None:
     waiter = await begun(Waiter(lambda: asyncio.sleep(0)))
     await asyncio.sleep(0)
     waiter.waiting.interrupt()
@@ -80,7 +80,7 @@ async def test_outside_of_the_block_nothing_happens() -> None:
     assert waiter.outcome == " and on"
 
 
-async def test_from_within_nothing_happens() -> None:
+async def test_interrupt_from_within_the_task_does_nothing() -> None:
     waiting = InterruptibleWait()
     with waiting:
         waiting.interrupt()
@@ -88,7 +88,7 @@ async def test_from_within_nothing_happens() -> None:
     assert not waiting.is_pending
 
 
-async def test_what_ends_at_the_same_moment_is_interrupted_too() -> None:
+async def test_block_that_ends_at_the_same_moment_is_interrupted() -> None:
     """The event that is waited for comes first, the interruption in the same turn of the loop."""
     came = asyncio.Event()
     waiter = await begun(Waiter(came.wait))
@@ -98,7 +98,7 @@ async def test_what_ends_at_the_same_moment_is_interrupted_too() -> None:
     assert waiter.outcome == "interrupted and on"
 
 
-async def test_another_failure_on_the_way_out_is_told() -> None:
+async def test_other_exception_of_an_interrupted_block_is_raised() -> None:
     async def failing() -> None:
         try:
             await asyncio.sleep(60)

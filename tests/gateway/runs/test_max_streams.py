@@ -30,7 +30,7 @@ def limited(url: str, *others: str) -> GatewayConfig:
     )
 
 
-async def test_one_too_many_is_refused() -> None:
+async def test_stream_over_max_streams_is_refused() -> None:
     async with (
         upstream(held_open) as server,
         gateway(limited(server.url)) as running,
@@ -57,7 +57,7 @@ async def test_one_too_many_is_refused() -> None:
             await connected.until(b"Hel")
 
 
-async def test_failures_and_ends_give_their_place_back() -> None:
+async def test_place_is_freed_after_failures_and_ends() -> None:
     async with upstream(b"") as server, gateway(limited(server.url)) as running:
         for _ in range(4):
             got = await ask(running)
@@ -67,7 +67,7 @@ async def test_failures_and_ends_give_their_place_back() -> None:
             assert (await ask(running)).text == "Hello"
 
 
-async def test_the_next_upstream_takes_what_is_too_much() -> None:
+async def test_full_upstream_lets_the_next_one_be_asked() -> None:
     async with (
         upstream(held_open) as small,
         upstream(WHOLE) as large,
@@ -82,7 +82,7 @@ async def test_the_next_upstream_takes_what_is_too_much() -> None:
         assert (small.connections, large.connections) == (2, 1)
 
 
-async def test_a_failure_says_more_than_a_full_upstream() -> None:
+async def test_failure_is_reported_rather_than_a_full_upstream() -> None:
     async with upstream(held_open) as small, upstream(answer(b"", status="404 No")) as other:
         config = settled(
             upstreams={"small": {"url": small.url, "speaks": "legacy", "max_streams": 1}},
@@ -100,7 +100,7 @@ async def test_a_failure_says_more_than_a_full_upstream() -> None:
     assert got.error["code"] == "NOT_FOUND"
 
 
-def test_a_trial_is_not_begun_where_there_is_no_place() -> None:
+def test_full_upstream_begins_no_trial_of_the_breaker() -> None:
     config = limited("http://127.0.0.1:1").endpoints[0].upstreams[0]
     admission = Admissions().of(config)
     permits = [admission.admit(), admission.admit()]
@@ -111,7 +111,7 @@ def test_a_trial_is_not_begun_where_there_is_no_place() -> None:
     assert admission.open_streams == 0
 
 
-def test_upstreams_without_a_name_are_told_apart_by_their_urls() -> None:
+def test_unnamed_upstreams_are_counted_by_url() -> None:
     first, second = (
         limited(f"http://127.0.0.1:1/{path}", f"http://127.0.0.1:2/{path}").endpoints[0].upstreams
         for path in "ab"

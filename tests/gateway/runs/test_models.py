@@ -51,7 +51,7 @@ async def get(running: Gateway, target: str, *headers: tuple[str, str]) -> Answe
     return await ask(running, method="GET", target=target, headers=list(headers))
 
 
-async def test_the_model_chooses_the_upstream_and_its_request() -> None:
+async def test_model_chooses_the_upstream_and_its_request() -> None:
     async with upstream(by_path) as server, gateway(settled(**door(server.url))) as running:
         got = await post(running, "/v1/chat/completions", {"model": "bot", **ASKED})
         assert got.json["choices"][0]["message"]["content"] == "Hello"
@@ -68,7 +68,7 @@ async def test_the_model_chooses_the_upstream_and_its_request() -> None:
 
 
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
-async def test_an_unknown_model_is_not_found_in_the_words_of_the_protocol(target: str) -> None:
+async def test_unknown_model_is_refused_in_the_form_of_the_protocol(target: str) -> None:
     async with upstream(by_path) as server, gateway(settled(**door(server.url))) as running:
         got = await post(running, target, {"model": "nobody", **ASKED})
         assert (got.status, got.header("x-should-retry")) == (404, "false")
@@ -82,14 +82,14 @@ async def test_an_unknown_model_is_not_found_in_the_words_of_the_protocol(target
 
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
 @pytest.mark.parametrize(("body", "words"), [(b"{bad", "no JSON"), (b"[]", "must be a JSON object")])
-async def test_a_body_that_is_none_is_called_that(target: str, body: bytes, words: str) -> None:
+async def test_body_that_is_no_json_object_is_refused(target: str, body: bytes, words: str) -> None:
     async with gateway(settled(**door(NOBODY))) as running:
         got = await ask(running, target=target, body=body)
     assert got.status == 400
     assert words in got.json["error"]["message"]
 
 
-async def test_the_models_are_listed_beside_the_endpoints() -> None:
+async def test_models_are_listed_at_v1_models() -> None:
     async with gateway(settled(**door(NOBODY))) as running:
         listed = (await get(running, "/v1/models")).json
         assert listed["object"] == "list"
@@ -103,7 +103,7 @@ async def test_the_models_are_listed_beside_the_endpoints() -> None:
         assert (await get(running, "/v1/models/bot", version)).json["type"] == "model"
 
 
-async def test_parameters_without_a_place_are_logged_once(
+async def test_parameters_that_are_not_sent_are_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(DROPPED_PARAMETERS, "_logged", {})
@@ -125,7 +125,7 @@ async def test_parameters_without_a_place_are_logged_once(
 
 
 @pytest.mark.parametrize("target", ["/v1/models/acme/bot-2", "/v1/models/acme%2Fbot-2"])
-async def test_a_model_whose_name_holds_a_slash_is_found(target: str) -> None:
+async def test_model_with_a_slash_in_its_name_is_found(target: str) -> None:
     chat = {"models": {"acme/bot-2": NOBODY}, "answers": ["openai-chat"]}
     async with gateway(settled(endpoints={"/v1/chat/completions": chat})) as running:
         assert (await get(running, target)).json["id"] == "acme/bot-2"
@@ -133,7 +133,7 @@ async def test_a_model_whose_name_holds_a_slash_is_found(target: str) -> None:
         assert (missing.status, missing.json["error"]["code"]) == (404, "model_not_found")
 
 
-async def test_a_key_may_be_limited_to_models() -> None:
+async def test_key_can_be_limited_to_models() -> None:
     keys = {"web": {"key": WEB, "models": ["bot"], "endpoints": ["/v1/chat/completions"]}, "all": ALL}
     async with (
         upstream(by_path) as server,
@@ -165,6 +165,6 @@ async def test_a_key_may_be_limited_to_models() -> None:
         ({}, "'upstream' is missing"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(endpoint: dict[str, Any], message: str) -> None:
+def test_contradictory_model_configuration_is_refused(endpoint: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigErrors, match=message):
         settled(endpoints={"/v1/chat/completions": {"answers": ["openai-chat"], **endpoint}})

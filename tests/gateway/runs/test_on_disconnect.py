@@ -43,7 +43,7 @@ async def line_after_leaving(running: Gateway, server: Upstream, seen: bytes, ru
 
 @GOES_ON
 @pytest.mark.parametrize("seen", [b"Hel", b""], ids=["in the middle", "early"])
-async def test_the_run_goes_on_without_its_client(on_disconnect: Any, seen: bytes) -> None:
+async def test_run_goes_on_without_its_client(on_disconnect: Any, seen: bytes) -> None:
     run = Run()
     async with (
         upstream(run) as server,
@@ -56,7 +56,7 @@ async def test_the_run_goes_on_without_its_client(on_disconnect: Any, seen: byte
         assert len(running.streams) == 0
 
 
-async def test_retries_go_on_too() -> None:
+async def test_retries_go_on_without_the_client() -> None:
     run = Run()
     busy = [answer(b"", status="503 Busy")]
 
@@ -77,7 +77,7 @@ async def test_retries_go_on_too() -> None:
             assert (line["reason"], line["attempts"], line["events"]) == ("client_gone", 2, 7)
 
 
-async def test_for_a_while_and_no_longer() -> None:
+async def test_run_without_its_client_ends_after_continue_for() -> None:
     async with (
         upstream(Run()) as server,
         gateway(one_endpoint(server.url, on_disconnect={"continue_for": "300ms"})) as running,
@@ -94,7 +94,7 @@ async def test_for_a_while_and_no_longer() -> None:
         assert len(running.streams) == 0
 
 
-async def test_the_clocks_of_the_upstream_still_hold() -> None:
+async def test_timeouts_hold_without_the_client() -> None:
     timeouts = {"connect": "200ms", "first_event": "200ms", "idle": "200ms"}
     async with (
         upstream(Run()) as server,
@@ -109,7 +109,7 @@ async def test_the_clocks_of_the_upstream_still_hold() -> None:
         assert (line["reason"], line["code"]) == ("client_gone", "UPSTREAM_TIMEOUT")
 
 
-async def test_a_stop_ends_the_run() -> None:
+async def test_drain_ends_a_run_without_its_client() -> None:
     async with (
         upstream(Run()) as server,
         gateway(one_endpoint(server.url, on_disconnect="continue")) as running,
@@ -133,7 +133,7 @@ async def flood(call: Call) -> None:
     await call.send(chunk(DONE), LAST_CHUNK)
 
 
-async def test_a_client_that_leaves_while_it_is_written_to() -> None:
+async def test_client_that_leaves_during_a_write_is_noticed() -> None:
     async with (
         upstream(flood) as server,
         gateway(one_endpoint(server.url, on_disconnect="continue")) as running,
@@ -151,7 +151,7 @@ async def test_a_client_that_leaves_while_it_is_written_to() -> None:
         assert line["events"] == 203
 
 
-async def test_a_client_that_does_not_read_ends_its_run_all_the_same() -> None:
+async def test_client_that_does_not_read_ends_its_run() -> None:
     timeouts = {"write": "300ms"}
     async with (
         upstream(flood) as server,

@@ -125,25 +125,25 @@ async def hint_of(script: bytes | Callable[[Call], Awaitable[None]], **options: 
         (stream(gzip.compress(LEGACY), "Content-Encoding: gzip"), "legacy", None),
     ],
 )
-async def test_a_hint_names_the_cause(body: bytes, speaks: str, hint: str | None) -> None:
+async def test_hint_names_the_cause(body: bytes, speaks: str, hint: str | None) -> None:
     assert await hint_of(body, speaks=speaks) == hint
 
 
-async def test_eof_is_not_the_advice_for_a_broken_connection() -> None:
+async def test_hint_of_a_broken_connection_does_not_advise_eof() -> None:
     broken = b"HTTP/1.1 200 OK\r\n%b\r\nTransfer-Encoding: chunked\r\n\r\n" % SSE.encode() + chunk(HALF)
     assert await hint_of(broken) is None
 
 
-async def test_nothing_understood_is_said_of_a_stream_that_ended_well() -> None:
+async def test_hint_of_a_stream_that_ended_well_names_its_unknown_events() -> None:
     hint = await hint_of(stream(OWN), eof="complete")
     assert hint == "no rule of legacy knew any of 45 events: kind=chunk, kind=bye"
 
 
-async def test_eof_is_not_the_advice_where_it_is_set() -> None:
+async def test_hint_does_not_advise_eof_that_is_set() -> None:
     assert await hint_of(stream(HALF + CALL), eof="complete") == "ended within a tool call"
 
 
-async def test_events_that_waited_for_each_other() -> None:
+async def test_hint_of_buffered_events_names_buffering() -> None:
     async def buffered(call: Call) -> None:
         await call.send(f"HTTP/1.1 200 OK\r\n{SSE}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
         await asyncio.sleep(0.6)
@@ -155,7 +155,7 @@ async def test_events_that_waited_for_each_other() -> None:
     assert hint.endswith("something between buffers")
 
 
-async def test_an_upstream_that_is_not_there_and_a_fallback() -> None:
+async def test_hint_names_the_failed_attempts_before_a_fallback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
     async with upstream(stream(LEGACY)) as server:
@@ -178,7 +178,7 @@ async def test_an_upstream_that_is_not_there_and_a_fallback() -> None:
     assert hints[-1].endswith(", after 5 failures in a row")
 
 
-async def test_a_name_that_is_none() -> None:
+async def test_hint_of_an_unknown_host_says_so() -> None:
     config = settled(endpoints={"/chat": {"upstream": "http://nobody.invalid/", "speaks": "legacy"}})
     async with gateway(config) as running, httpx.AsyncClient() as client:
         await client.post("http://{}:{}/chat".format(*running.address[:2]), json={})

@@ -34,7 +34,7 @@ async def half_sent(connected: Client) -> None:
 
 
 @pytest.mark.parametrize("coding", ["length", "chunks"])
-async def test_a_body_for_which_there_is_no_room_is_refused(coding: str) -> None:
+async def test_body_over_the_limit_of_all_bodies_is_refused(coding: str) -> None:
     length, body = b"Content-Length: %d\r\n\r\n" % len(BODY), BODY
     if coding == "chunks":
         length, body = b"Transfer-Encoding: chunked\r\n\r\n", chunk(BODY)
@@ -54,14 +54,14 @@ async def test_a_body_for_which_there_is_no_room_is_refused(coding: str) -> None
     assert [line.get("code") for line in running.log.lines] == ["OVERLOADED", None, None]
 
 
-async def test_a_body_that_is_announced_takes_no_room() -> None:
+async def test_announced_body_does_not_count_before_it_comes() -> None:
     async with bounded(WHOLE) as (running, _), client(running) as idle:
         idle.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
         await asyncio.sleep(0.1)
         assert (await ask(running, body=BODY)).assert_valid().end["status"] == "completed"
 
 
-async def test_a_stream_holds_no_body() -> None:
+async def test_request_body_is_freed_once_the_stream_has_begun() -> None:
     async def endless(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
         await call.until_closed()
@@ -77,7 +77,7 @@ async def refusing(call: Call) -> None:
 
 
 @pytest.mark.parametrize("script", [WHOLE, refusing], ids=["answered", "refused upstream"])
-async def test_whatever_becomes_of_a_request_its_room_comes_back(script: Script | bytes) -> None:
+async def test_request_body_is_freed_after_any_end(script: Script | bytes) -> None:
     async with bounded(script) as (running, _):
         for _ in range(4):
             async with client(running) as leaving:

@@ -61,12 +61,12 @@ async def asked(
         return got, server, await running.log.next_line()
 
 
-async def test_the_duration_counts_from_the_request() -> None:
+async def test_duration_counts_from_the_request_over_all_attempts() -> None:
     got, *_ = await asked([BUSY, BUSY, WHOLE], backoff="150ms")
     assert got.assert_valid().end["summary"]["duration_ms"] >= 450  # 150 and 300 before the last attempt
 
 
-async def test_a_status_that_passes_is_not_seen_by_the_client() -> None:
+async def test_temporary_status_is_not_seen_by_the_client() -> None:
     got, server, line = await asked([BUSY, answer(b"", status="429 Slow down"), WHOLE])
     assert got.assert_valid().text == "Hello"
     assert got.types.count("session_start") == 1
@@ -76,7 +76,7 @@ async def test_a_status_that_passes_is_not_seen_by_the_client() -> None:
     assert "cause" not in line
 
 
-async def test_no_more_attempts_than_are_allowed() -> None:
+async def test_attempts_are_limited_by_max() -> None:
     got, server, line = await asked([BUSY])
     assert got.assert_valid()
     assert got.error is not None
@@ -95,14 +95,14 @@ async def test_no_more_attempts_than_are_allowed() -> None:
     ],
     ids=["500", "400", "html", "empty", "not http", "closed"],
 )
-async def test_other_failures_are_told_at_once(response: bytes) -> None:
+async def test_failure_that_is_not_retried_is_reported_at_once(response: bytes) -> None:
     got, server, _ = await asked([response])
     assert got.assert_valid()
     assert got.error is not None
     assert server.connections == 1
 
 
-async def test_which_statuses_is_settled_by_the_file() -> None:
+async def test_statuses_to_retry_are_configurable() -> None:
     got, server, _ = await asked([answer(b"", status="500 Broken"), WHOLE], on=[500])
     assert got.assert_valid().text == "Hello"
     got, server, _ = await asked([BUSY, WHOLE], on=["connect", 500])
@@ -119,13 +119,13 @@ async def test_which_statuses_is_settled_by_the_file() -> None:
     ],
     ids=["broken off", "an error event", "an event without its blank line"],
 )
-async def test_nothing_is_repeated_after_the_first_event(first: bytes) -> None:
+async def test_attempt_is_not_repeated_after_the_first_event(first: bytes) -> None:
     got, server, line = await asked([first, WHOLE])
     assert got.assert_valid().end["status"] == "error"
     assert server.connections == line["attempts"] == 1
 
 
-async def test_a_connection_that_is_refused_is_tried_again() -> None:
+async def test_refused_connection_is_retried() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = taken.getsockname()
     async with gateway(retrying(f"http://127.0.0.1:{address[1]}", attempts=10, backoff="40ms")) as running:
@@ -137,7 +137,7 @@ async def test_a_connection_that_is_refused_is_tried_again() -> None:
             assert server.connections == 1
 
 
-async def test_a_request_that_may_have_been_processed_is_not_repeated() -> None:
+async def test_request_that_may_have_been_processed_is_not_retried() -> None:
     async def reset(call: Call) -> None:
         call.reset()
 
@@ -154,7 +154,7 @@ async def test_heartbeats_go_on_over_attempts() -> None:
     assert got.types.count("session_start") == 1
 
 
-async def test_warnings_of_an_attempt_that_came_to_nothing_are_not_sent() -> None:
+async def test_warnings_of_a_failed_attempt_are_not_sent() -> None:
     junk = SSE + chunk(b"data: {\n\n") * 3 + chunk(b": hello\n\n")
     async with upstream(junk) as first, upstream(WHOLE) as second:
         config = settled(endpoints={"/chat": {"upstream": [first.url, second.url], "speaks": "legacy"}})
@@ -168,14 +168,14 @@ async def test_warnings_of_an_attempt_that_came_to_nothing_are_not_sent() -> Non
 
 
 @pytest.mark.slow
-async def test_a_short_retry_after_is_waited_for() -> None:
+async def test_short_retry_after_is_waited_for() -> None:
     began = time.monotonic()
     got, _, _ = await asked([answer(b"", "Retry-After: 1", status="429 Slow down"), WHOLE])
     assert got.assert_valid().text == "Hello"
     assert time.monotonic() - began >= 1
 
 
-async def test_a_long_retry_after_is_not_waited_for() -> None:
+async def test_long_retry_after_is_not_waited_for() -> None:
     got, server, _ = await asked([answer(b"", "Retry-After: 11", status="503 Busy"), WHOLE])
     assert got.assert_valid()
     assert got.error is not None
@@ -183,7 +183,7 @@ async def test_a_long_retry_after_is_not_waited_for() -> None:
     assert len(server.calls) == 1
 
 
-def test_the_wait_doubles_and_never_falls_below_what_is_asked_for() -> None:
+def test_wait_doubles_and_is_at_least_retry_after() -> None:
     retries = Retries(attempts=9, backoff=0.1)
     waits = [seconds_before(tries, retries, None) for tries in range(1, 9)]
     for wait, least in zip(waits, (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10), strict=True):
@@ -194,7 +194,7 @@ def test_the_wait_doubles_and_never_falls_below_what_is_asked_for() -> None:
 
 
 @pytest.mark.slow
-async def test_the_total_time_ends_a_wait() -> None:
+async def test_total_timeout_ends_a_wait() -> None:
     began = time.monotonic()
     timeouts = {"connect": "1s", "first_event": "1s", "idle": "1s", "total": "1s"}
     got, server, _ = await asked([BUSY], backoff="9s", endpoint={"timeouts": timeouts})
@@ -203,7 +203,7 @@ async def test_the_total_time_ends_a_wait() -> None:
     assert len(server.calls) == 1
 
 
-async def test_a_client_that_leaves_ends_a_wait() -> None:
+async def test_client_that_leaves_ends_a_wait() -> None:
     async with upstream(BUSY) as server, gateway(retrying(server.url, backoff="9s")) as running:
         async with client(running) as connected:
             connected.send()
@@ -218,7 +218,7 @@ async def test_a_client_that_leaves_ends_a_wait() -> None:
         assert len(running.streams) == 0
 
 
-async def test_a_stop_ends_a_wait() -> None:
+async def test_drain_ends_a_wait() -> None:
     async with upstream(BUSY) as server, gateway(retrying(server.url, backoff="9s")) as running:
         asking = asyncio.create_task(ask(running))
         async with asyncio.timeout(5):
@@ -241,7 +241,7 @@ def destinations(*attempts: int) -> list[Destination]:
     return stubs
 
 
-def test_every_upstream_has_its_attempts_and_then_the_next_one() -> None:
+def test_each_upstream_has_its_attempts_before_the_next() -> None:
     course = RetryPlan(destinations(2, 1, 2))
     again = Failure(error_info("UPSTREAM_ERROR"), status=503)
     other = Failure(error_info("UPSTREAM_ERROR"), status=500)

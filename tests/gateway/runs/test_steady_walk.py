@@ -24,7 +24,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 
 @pytest.mark.parametrize("stream", OPTIONS)
-async def test_one_token_takes_few_calls_from_socket_to_socket(stream: str) -> None:
+async def test_token_takes_few_calls_from_socket_to_socket(stream: str) -> None:
     is_counted = False
 
     async def texts(call: Call) -> None:

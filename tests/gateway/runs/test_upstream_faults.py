@@ -54,19 +54,19 @@ async def failing(script: Script | bytes, **options: Any) -> tuple[str, str]:
 # --- no response --------------------------------------------------------------------------------------------
 
 
-async def test_refused() -> None:
+async def test_refused_connection_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     async with gateway(one_endpoint(f"http://127.0.0.1:{port}")) as running:
         assert failure(await ask(running)) == ("UPSTREAM_UNREACHABLE", "upstream_unreachable")
 
 
-async def test_no_such_host() -> None:
+async def test_unknown_host_is_unreachable() -> None:
     async with gateway(one_endpoint("http://does-not-exist.invalid")) as running:
         assert failure(await ask(running)) == ("UPSTREAM_UNREACHABLE", "upstream_unreachable")
 
 
-async def test_tls_that_is_none() -> None:
+async def test_broken_tls_is_unreachable() -> None:
     async with (
         upstream(b"nonsense", reads_request=False) as server,
         gateway(one_endpoint(server.url.replace("http:", "https:"))) as running,
@@ -76,21 +76,21 @@ async def test_tls_that_is_none() -> None:
 
 @pytest.mark.parametrize("part", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: text/ev"])
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_closed_before_the_headers_were_complete(part: bytes, method: str) -> None:
+async def test_close_within_the_headers_is_unreachable_and_not_retried(part: bytes, method: str) -> None:
     async with upstream(part) as server, gateway(one_endpoint(server.url, methods=[method])) as running:
         got = await ask(running, method, body=b"")
         assert failure(got) == ("UPSTREAM_UNREACHABLE", "upstream_unreachable")
         assert server.connections == 1, "an agent must not run twice"
 
 
-async def test_reset_before_the_headers() -> None:
+async def test_reset_before_the_headers_is_unreachable() -> None:
     async def reset(call: Call) -> None:
         call.reset()
 
     assert await failing(reset) == ("UPSTREAM_UNREACHABLE", "upstream_unreachable")
 
 
-async def test_no_connection_in_time() -> None:
+async def test_connection_that_takes_too_long_is_a_connect_timeout() -> None:
     # A full backlog: the kernel leaves further connections waiting.
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         full.listen(0)
@@ -120,7 +120,7 @@ async def test_no_connection_in_time() -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
     ],
 )
-async def test_not_http(junk: bytes) -> None:
+async def test_bytes_that_are_no_http_are_an_invalid_response(junk: bytes) -> None:
     assert await failing(junk) == ("UPSTREAM_INVALID_RESPONSE", "malformed")
 
 
@@ -141,11 +141,11 @@ def then_silent(*pieces: bytes) -> Script:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pieces", [(), (SSE,), (SSE, chunk(b": comment\n\n"))])
-async def test_no_first_event(pieces: tuple[bytes, ...]) -> None:
+async def test_first_event_timeout_ends_a_silent_response(pieces: tuple[bytes, ...]) -> None:
     assert await failing(then_silent(*pieces)) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
 
 
-async def test_comments_are_no_first_event() -> None:
+async def test_comments_do_not_stop_the_first_event_timeout() -> None:
     async def commenting(call: Call) -> None:
         await call.send(SSE)
         await call.send(*[chunk(b": comment\n\n")] * 20, pause=0.05)
@@ -153,14 +153,14 @@ async def test_comments_are_no_first_event() -> None:
     assert await failing(commenting) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
 
 
-async def test_idle() -> None:
+async def test_idle_timeout_ends_a_silent_stream() -> None:
     got = await relayed(then_silent(SSE, chunk(TOKEN)), timeouts=SHORT)
     assert failure(got) == ("UPSTREAM_TIMEOUT", "idle_timeout")
     assert got.text == "Hel"
 
 
 @pytest.mark.slow
-async def test_comments_are_bytes_too() -> None:
+async def test_comments_reset_the_idle_timeout() -> None:
     async def thinking(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN))
         await call.send(*[chunk(b": comment\n\n")] * 8, pause=0.1)
@@ -169,7 +169,7 @@ async def test_comments_are_bytes_too() -> None:
     (await relayed(thinking, timeouts=SHORT)).assert_valid()
 
 
-async def test_total() -> None:
+async def test_total_timeout_ends_a_stream() -> None:
     async def dripping(call: Call) -> None:
         await call.send(SSE)
         await call.send(*[chunk(TOKEN)] * 100, pause=0.02)
@@ -179,7 +179,7 @@ async def test_total() -> None:
 
 
 @pytest.mark.slow
-async def test_a_slow_body_of_an_error_does_not_hold_it_up() -> None:
+async def test_slow_body_of_an_error_does_not_delay_it() -> None:
     head = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 100\r\n\r\n{"
     async with asyncio.timeout(4):
         got = await failing(then_silent(head), timeouts={"first_event": "60s"})
@@ -187,7 +187,7 @@ async def test_a_slow_body_of_an_error_does_not_hold_it_up() -> None:
 
 
 @pytest.mark.slow
-async def test_an_error_status_is_no_wait_for_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_status_stops_the_first_event_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_classification, "ERROR_BODY_SECONDS", 0.6)
     head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n{"
     assert await failing(then_silent(head)) == ("NOT_FOUND", "upstream_error")
@@ -208,13 +208,13 @@ async def test_an_error_status_is_no_wait_for_an_event(monkeypatch: pytest.Monke
         b"HTTP/1.0 200 OK\r\n\r\n" + TOKEN,
     ],
 )
-async def test_truncated(response: bytes) -> None:
+async def test_body_without_its_end_is_truncated(response: bytes) -> None:
     got = await relayed(response)
     assert failure(got) == ("UPSTREAM_TRUNCATED", "truncated")
     assert got.text == "Hel"
 
 
-async def test_reset_in_the_middle() -> None:
+async def test_reset_within_the_stream_is_truncated() -> None:
     async def breaking(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN), pause=0.05)
         call.reset()
@@ -223,16 +223,16 @@ async def test_reset_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b": comment\n\n"])
-async def test_a_body_without_any_event(body: bytes) -> None:
+async def test_body_without_events_is_truncated(body: bytes) -> None:
     assert await failing(answer(body)) == ("UPSTREAM_TRUNCATED", "truncated")
 
 
-async def test_broken_chunks() -> None:
+async def test_broken_chunks_are_an_invalid_response() -> None:
     assert await failing(SSE + chunk(TOKEN) + b"zz\r\n") == ("UPSTREAM_INVALID_RESPONSE", "malformed")
 
 
 @pytest.mark.parametrize("ending", [b"", b"5\r\nab", b"zz\r\n"])
-async def test_what_came_with_the_break_still_counts(ending: bytes) -> None:
+async def test_events_that_came_with_the_break_count(ending: bytes) -> None:
     async def breaking(call: Call) -> None:
         await call.send(SSE, pause=0.05)
         await call.send(b"".join(map(chunk, HELLO)) + ending)
@@ -241,7 +241,7 @@ async def test_what_came_with_the_break_still_counts(ending: bytes) -> None:
     assert (got.text, got.end["status"]) == ("Hello", "completed")
 
 
-async def test_what_came_before_a_reset_still_counts() -> None:
+async def test_events_that_came_before_a_reset_count() -> None:
     async def breaking(call: Call) -> None:
         await call.send(SSE + b"".join(map(chunk, HELLO)))
         call.reset()
@@ -256,19 +256,21 @@ SOFT = chunk(TOKEN) + chunk(b"data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize("ending", [LAST_CHUNK, b"", b"5\r\nab"])
-async def test_soft_evidence_and_the_end_of_the_body(ending: bytes) -> None:
+async def test_soft_evidence_before_the_end_of_the_body_is_complete(ending: bytes) -> None:
     got = (await relayed(SSE + SOFT + ending)).assert_valid()
     assert (got.end["status"], got.end["reason"]) == ("completed", "done")
 
 
-async def test_soft_evidence_and_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silence_after_soft_evidence_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.2)
     async with asyncio.timeout(2):
         got = (await relayed(then_silent(SSE, SOFT))).assert_valid()
     assert (got.end["status"], got.end["reason"]) == ("completed", "done")
 
 
-async def test_a_standard_upstreams_error_and_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silence_after_the_error_of_a_standard_upstream_ends_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Its end is waited for as long as any that only confirms what is known, and not until it is idle."""
     monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.2)
     error = {"error_type": "timeout", "code": "UPSTREAM_TIMEOUT", "message": "x", "recoverable": True}
@@ -298,7 +300,7 @@ async def test_a_standard_upstreams_error_and_silence(monkeypatch: pytest.Monkey
         ("504 Gateway Timeout", "UPSTREAM_TIMEOUT"),
     ],
 )
-async def test_error_statuses(status: str, code: str) -> None:
+async def test_error_status_gives_its_code(status: str, code: str) -> None:
     body = b"<html>Traceback (most recent call last): /srv/app.py</html>"
     got = await relayed(answer(body, "Content-Type: text/html", status=status))
     assert failure(got) == (code, "upstream_error")
@@ -307,7 +309,7 @@ async def test_error_statuses(status: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
-async def test_retry_after(status: str) -> None:
+async def test_retry_after_of_the_upstream_is_passed_on(status: str) -> None:
     got = (await relayed(answer(b"", "Retry-After: 3", status=status))).assert_valid()
     assert got.error is not None
     assert got.error["retry_after_ms"] == 3000
@@ -322,12 +324,12 @@ async def test_retry_after(status: str) -> None:
         ("500 Internal Server Error", {"detail": "boom"}, "UPSTREAM_ERROR"),
     ],
 )  # fmt: skip
-async def test_the_body_of_an_error_makes_it_exact(status: str, error: object, code: str) -> None:
+async def test_body_of_an_error_refines_its_code(status: str, error: object, code: str) -> None:
     got = await relayed(answer(json.dumps(error).encode(), "Content-Type: application/json", status=status))
     assert failure(got) == (code, "upstream_error")
 
 
-async def test_an_error_in_the_dialect_keeps_its_own_words() -> None:
+async def test_error_in_the_dialect_keeps_its_message() -> None:
     envelope = {
         "status": "error",
         "error": {"code": "LLM_RATE_LIMIT", "message": "The model is busy.", "retry": True},
@@ -342,7 +344,7 @@ async def test_an_error_in_the_dialect_keeps_its_own_words() -> None:
 
 
 @pytest.mark.parametrize("forwarded", [True, False])
-async def test_whose_credentials_were_refused(forwarded: bool) -> None:
+async def test_401_depends_on_whose_credentials_were_sent(forwarded: bool) -> None:
     headers = [("Accept", "application/json"), ("Authorization", "Bearer mine")]
     options = {"forward_headers": ["Authorization"]} if forwarded else {}
     got = await relayed(answer(b"", status="401 Unauthorized"), headers=headers, **options)
@@ -362,7 +364,7 @@ async def test_whose_credentials_were_refused(forwarded: bool) -> None:
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
     ],
 )
-async def test_not_a_stream(response: bytes) -> None:
+async def test_response_that_is_no_stream_is_a_failure(response: bytes) -> None:
     assert await failing(response) == ("UPSTREAM_INVALID_RESPONSE", "malformed")
 
 
@@ -397,7 +399,7 @@ def raw_deflate(data: bytes) -> bytes:
         ("identity", b"".join(HELLO)),
     ],
 )
-async def test_compressed_all_the_same(coding: str, body: bytes) -> None:
+async def test_compressed_stream_is_decoded(coding: str, body: bytes) -> None:
     async def by_the_byte(call: Call) -> None:
         await call.send(b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n" % coding.encode())
         await call.send(*(body[index : index + 1] for index in range(len(body))))
@@ -406,7 +408,7 @@ async def test_compressed_all_the_same(coding: str, body: bytes) -> None:
         assert (await relayed(script)).assert_valid().text == "Hello"
 
 
-async def test_compressed_events_leave_at_once() -> None:
+async def test_flushed_compressed_event_leaves_at_once() -> None:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
 
     async def flushing(call: Call) -> None:
@@ -429,11 +431,11 @@ async def test_compressed_events_leave_at_once() -> None:
         ("gzip, gzip", b"x", "UPSTREAM_INVALID_RESPONSE"),
     ],
 )
-async def test_codings_that_break(coding: str, body: bytes, code: str) -> None:
+async def test_broken_coding_is_a_failure(coding: str, body: bytes, code: str) -> None:
     assert (await failing(answer(body, f"Content-Encoding: {coding}")))[0] == code
 
 
-async def test_a_bomb_ends_at_the_limit() -> None:
+async def test_compressed_bomb_ends_at_the_limit() -> None:
     bomb = gzip.compress(b": " + b"x" * (1 << 20) + b"\n\n") * 300
     got = await failing(answer(bomb, "Content-Encoding: gzip"), limits={"stream_bytes": "8MiB"})
     assert got == ("STREAM_LIMIT_EXCEEDED", "limit")
@@ -442,12 +444,12 @@ async def test_a_bomb_ends_at_the_limit() -> None:
 # --- limits and malformed events ----------------------------------------------------------------------------
 
 
-async def test_a_malformed_event_is_a_warning() -> None:
+async def test_malformed_event_is_a_warning() -> None:
     got = (await relayed(answer(TOKEN + b"data: {broken\n\n" + DONE))).assert_valid()
     assert got.types == ["session_start", "content", "warning", "content", "session_end"]
 
 
-async def test_too_many_malformed_events() -> None:
+async def test_too_many_malformed_events_end_the_stream() -> None:
     body = TOKEN + b"data: {broken\n\n" * 5 + DONE
     assert await failing(answer(body), limits={"malformed_events": 3}) == (
         "STREAM_LIMIT_EXCEEDED",
@@ -455,7 +457,7 @@ async def test_too_many_malformed_events() -> None:
     )
 
 
-async def test_an_event_over_the_limit() -> None:
+async def test_event_over_the_limit_ends_the_stream() -> None:
     body = b'data: {"type": "token", "content": "' + b"x" * 5000
     assert await failing(then_silent(SSE, chunk(body)), limits={"event_bytes": "1KiB"}) == (
         "STREAM_LIMIT_EXCEEDED",
@@ -463,7 +465,7 @@ async def test_an_event_over_the_limit() -> None:
     )
 
 
-async def test_an_error_event_of_the_upstream() -> None:
+async def test_error_event_of_the_upstream_ends_the_stream() -> None:
     got = await relayed(
         answer(TOKEN + b'data: {"type": "error", "message": "KeyError: /srv/app.py"}\n\n' + DONE)
     )
@@ -481,7 +483,7 @@ async def test_an_error_event_of_the_upstream() -> None:
         b"model exploded, password=hunter2",
     ],
 )
-async def test_debug_tells_more_but_no_secrets(body: bytes) -> None:
+async def test_debug_adds_details_without_secrets(body: bytes) -> None:
     from loopback import settled
 
     async with upstream(answer(body, status="500 Oops")) as server:

@@ -27,7 +27,7 @@ CODED = {
 
 @pytest.mark.parametrize("coding", CODED)
 @pytest.mark.parametrize("size", [1, 100, 1 << 30])
-def test_any_cut_gives_the_same(coding: str, size: int) -> None:
+def test_coded_body_cut_anywhere_gives_the_same_bytes(coding: str, size: int) -> None:
     decoder, coded = body_decoder(coding), CODED[coding]
     out: list[bytes] = []
     assert decoder is not None
@@ -39,7 +39,7 @@ def test_any_cut_gives_the_same(coding: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("coding", CODED)
-def test_a_body_that_breaks_off(coding: str) -> None:
+def test_coded_body_that_is_cut_off_is_truncated(coding: str) -> None:
     decoder = body_decoder(coding)
     assert decoder is not None
     list(decoder.feed(CODED[coding][:-3]))
@@ -48,21 +48,21 @@ def test_a_body_that_breaks_off(coding: str) -> None:
 
 
 @pytest.mark.parametrize("coding", CODED)
-def test_a_body_that_is_something_else(coding: str) -> None:
+def test_body_in_another_coding_is_invalid(coding: str) -> None:
     decoder = body_decoder(coding)
     assert decoder is not None
     with pytest.raises(CodedBodyError):
         list(decoder.feed(b"data: hello, I am no such thing\n\n" * 10))
 
 
-def test_an_empty_body_is_whole() -> None:
+def test_empty_coded_body_is_complete() -> None:
     for coding in CODED:
         decoder = body_decoder(coding)
         assert decoder is not None
         decoder.finish()
 
 
-def test_codings_by_name() -> None:
+def test_body_decoder_accepts_known_codings_by_name() -> None:
     assert body_decoder("") is None
     assert body_decoder("identity") is None
     for coding in ("zstd", "gzip, br", "nonsense"):

@@ -36,7 +36,7 @@ async def falling_back(scope: Any, receive: Any, send: Any) -> None:
 
 
 @pytest.mark.parametrize("speaks", ["legacy", "standard", "auto"])
-async def test_its_events_arrive_as_they_are(speaks: str) -> None:
+async def test_event_stream_below_the_middleware_passes_unchanged(speaks: str) -> None:
     call = await Call(StreamweirMiddleware(host, speaks=speaks)).run()
     assert_valid_stream(call.answer.body, headers=dict(call.answer.headers))
     events = [event for line in call.answer.body.split(b"\n") if (event := parse_stream_line(line))]
@@ -55,7 +55,7 @@ async def test_its_events_arrive_as_they_are(speaks: str) -> None:
     }
 
 
-async def test_one_that_is_not_sent_changes_nothing() -> None:
+async def test_event_stream_that_is_not_sent_leaves_the_response_unchanged() -> None:
     call = await Call(StreamweirMiddleware(falling_back, speaks="legacy")).run()
     assert_valid_stream(call.answer.body)
     assert b'"Hi"' in call.answer.body

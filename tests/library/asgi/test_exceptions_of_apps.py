@@ -36,7 +36,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 @BOTH
 @pytest.mark.parametrize("options", [{"paths": "/chat"}, {}])
-async def test_before_the_response_where_covered(
+async def test_exception_before_a_covered_response_becomes_a_stream(
     middleware: Any, options: Any, log: pytest.LogCaptureFixture
 ) -> None:
     app = middleware(sending(Boom(SECRET)), speaks="legacy", **options)
@@ -55,7 +55,7 @@ async def test_before_the_response_where_covered(
 
 
 @BOTH
-async def test_before_the_response_folded(middleware: Any) -> None:
+async def test_exception_before_a_folded_response_gets_its_status(middleware: Any) -> None:
     app = middleware(
         sending(StreamError("RATE_LIMITED", retry_after_ms=1500)), speaks="legacy", paths="/chat"
     )
@@ -70,7 +70,7 @@ async def test_before_the_response_folded(middleware: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "accept"), [({}, "application/json"), ({}, "*/*"), ({"paths": "/other"}, "text/event-stream")]
 )
-async def test_before_the_response_elsewhere(
+async def test_exception_before_an_uncovered_response_passes(
     middleware: Any, options: Any, accept: str, log: pytest.LogCaptureFixture
 ) -> None:
     boom = Boom(SECRET)
@@ -92,7 +92,9 @@ async def test_before_the_response_elsewhere(
         (False, ConnectionResetError(), "UPSTREAM_UNREACHABLE"),
     ],
 )
-async def test_a_model_that_is_lost(middleware: Any, begun: bool, failure: Exception, code: str) -> None:
+async def test_lost_connection_to_the_model_is_an_upstream_failure(
+    middleware: Any, begun: bool, failure: Exception, code: str
+) -> None:
     app = sending(start(), *([body(TOKENS[0], more=True)] if begun else []), failure)
     got = (await Call(middleware(app, speaks="legacy")).run()).answer.body
     assert f'"{code}"'.encode() in got
@@ -100,7 +102,9 @@ async def test_a_model_that_is_lost(middleware: Any, begun: bool, failure: Excep
 
 @BOTH
 @pytest.mark.parametrize("speaks", ["legacy", "auto"])
-async def test_within_a_stream(middleware: Any, speaks: str, log: pytest.LogCaptureFixture) -> None:
+async def test_exception_within_a_stream_ends_it_with_an_error(
+    middleware: Any, speaks: str, log: pytest.LogCaptureFixture
+) -> None:
     app = sending(start(), body(TOKENS[0] + TOOL, more=True), Boom(SECRET))
     answer = (await Call(middleware(app, speaks=speaks)).run()).answer.assert_valid()
     assert answer.types[-3:] == ["content", "error", "session_end"]  # message and tool call are closed first
@@ -111,7 +115,7 @@ async def test_within_a_stream(middleware: Any, speaks: str, log: pytest.LogCapt
 
 
 @BOTH
-async def test_after_the_first_message_but_before_the_body(middleware: Any) -> None:
+async def test_exception_between_start_and_body_becomes_a_stream(middleware: Any) -> None:
     for speaks in ("legacy", "auto"):
         app = middleware(sending(start(), Boom(SECRET)), speaks=speaks, paths="/chat")
         answer = (await Call(app).run()).answer.assert_valid()
@@ -128,7 +132,7 @@ async def test_after_the_first_message_but_before_the_body(middleware: Any) -> N
         [start()],
     ],
 )
-async def test_without_an_end(middleware: Any, messages: Any) -> None:
+async def test_application_that_stops_without_an_end_is_truncated(middleware: Any, messages: Any) -> None:
     answer = (await Call(middleware(sending(*messages), speaks="legacy")).run()).answer.assert_valid()
     assert answer.error is not None
     assert answer.error["code"] == "UPSTREAM_TRUNCATED"
@@ -144,7 +148,7 @@ async def test_without_an_end(middleware: Any, messages: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"paths": "*"}])
-async def test_within_another_response(middleware: Any, messages: Any, options: Any) -> None:
+async def test_exception_within_another_response_passes(middleware: Any, messages: Any, options: Any) -> None:
     boom = Boom(SECRET)
     call = Call(middleware(sending(*messages, boom), speaks="legacy", **options), headers=[STREAM_WANTED])
     with pytest.raises(Boom) as caught:
@@ -153,7 +157,7 @@ async def test_within_another_response(middleware: Any, messages: Any, options: 
     assert [message["type"] for message in call.sent] == [message["type"] for message in messages]
 
 
-async def test_auto_and_a_body_that_nobody_claims() -> None:
+async def test_exception_within_a_body_of_no_dialect_passes() -> None:
     boom = Boom(SECRET)
     app = sending(start(), body(b"data: 17\n\n", more=True), boom)
     call = Call(NormalizeMiddleware(app, speaks="auto", paths="/chat"), headers=[STREAM_WANTED])
@@ -167,7 +171,9 @@ async def test_auto_and_a_body_that_nobody_claims() -> None:
 @pytest.mark.parametrize(
     "steps", [[], [start(), body(TOKENS[0], more=True)], [start(), body(b"".join(HELLO), more=True)]]
 )
-async def test_reraise(middleware: Any, steps: Any, log: pytest.LogCaptureFixture) -> None:
+async def test_reraise_raises_after_the_response_is_complete(
+    middleware: Any, steps: Any, log: pytest.LogCaptureFixture
+) -> None:
     boom = Boom(SECRET)
     app = middleware(sending(*steps, boom), speaks="legacy", reraise=True)
     call = Call(app, headers=[STREAM_WANTED])
@@ -179,7 +185,9 @@ async def test_reraise(middleware: Any, steps: Any, log: pytest.LogCaptureFixtur
 
 
 @BOTH
-async def test_after_the_end_of_the_stream(middleware: Any, log: pytest.LogCaptureFixture) -> None:
+async def test_exception_after_the_end_of_the_stream_passes(
+    middleware: Any, log: pytest.LogCaptureFixture
+) -> None:
     app = sending(start(), body(b"".join(HELLO), more=True), Boom(SECRET))
     answer = (await Call(middleware(app, speaks="legacy")).run()).answer.assert_valid()
     assert answer.end["status"] == "completed"
@@ -190,7 +198,9 @@ async def test_after_the_end_of_the_stream(middleware: Any, log: pytest.LogCaptu
 
 
 @BOTH
-async def test_on_purpose(middleware: Any, log: pytest.LogCaptureFixture) -> None:
+async def test_stream_error_keeps_its_code_and_message(
+    middleware: Any, log: pytest.LogCaptureFixture
+) -> None:
     app = sending(
         start(), body(TOKENS[0], more=True), StreamError("NO_SUCH_REPORT", "There is no such report.")
     )
@@ -205,7 +215,7 @@ async def test_on_purpose(middleware: Any, log: pytest.LogCaptureFixture) -> Non
 
 @BOTH
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-async def test_interrupts_always_pass(middleware: Any, error: type[BaseException]) -> None:
+async def test_interrupts_pass_everywhere(middleware: Any, error: type[BaseException]) -> None:
     def interrupt() -> None:
         raise error
 
@@ -216,7 +226,7 @@ async def test_interrupts_always_pass(middleware: Any, error: type[BaseException
 
 
 @BOTH
-async def test_cancellation_passes(middleware: Any, log: pytest.LogCaptureFixture) -> None:
+async def test_cancellation_passes_everywhere(middleware: Any, log: pytest.LogCaptureFixture) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send(start())
         await send(body(TOKENS[0], more=True))
@@ -230,14 +240,14 @@ async def test_cancellation_passes(middleware: Any, log: pytest.LogCaptureFixtur
     assert len(call.sent) == 2
 
 
-async def test_details_only_with_debug() -> None:
+async def test_details_of_an_exception_are_sent_only_with_debug() -> None:
     app = sending(start(), body(TOKENS[0], more=True), Boom("it was the cache"))
     answer = (await Call(NormalizeMiddleware(app, speaks="legacy", debug=True)).run()).answer
     assert answer.error is not None
     assert answer.error["details"]["exception"] == "Boom"
 
 
-async def test_an_error_event_of_the_application() -> None:
+async def test_error_event_of_the_application_ends_the_stream() -> None:
     def fail() -> bytes:
         return stream_error_event(StreamError("NO_SUCH_REPORT", "Gone.")).encode()
 
@@ -260,7 +270,9 @@ async def safe(app: Any, **options: Any) -> Any:
     return (await Call(SafeErrorMiddleware(app, **options), headers=headers).run()).answer
 
 
-async def test_safe_before_the_response(log: pytest.LogCaptureFixture) -> None:
+async def test_safe_errors_before_the_response_gives_status_and_envelope(
+    log: pytest.LogCaptureFixture,
+) -> None:
     for options in ({}, {"paths": "/chat"}):
         answer = await safe(sending(Boom(SECRET)), headers=[("X-Request-Id", "abc")], **options)
         assert answer.status == 500
@@ -279,7 +291,7 @@ async def test_safe_before_the_response(log: pytest.LogCaptureFixture) -> None:
     assert (answer.status, answer.header("retry-after")) == (429, "10")
 
 
-async def test_safe_elsewhere_passes(log: pytest.LogCaptureFixture) -> None:
+async def test_safe_errors_on_other_paths_passes_the_exception(log: pytest.LogCaptureFixture) -> None:
     with pytest.raises(Boom):
         await safe(sending(Boom(SECRET)), paths="/other")
     with pytest.raises(Boom):
@@ -291,7 +303,7 @@ async def test_safe_elsewhere_passes(log: pytest.LogCaptureFixture) -> None:
     assert not log.records
 
 
-async def test_safe_within_a_stream(log: pytest.LogCaptureFixture) -> None:
+async def test_safe_errors_within_a_stream_ends_it_in_its_dialect(log: pytest.LogCaptureFixture) -> None:
     app = sending(start(), body(TOKENS[0], more=True), Boom(SECRET))
     answer = await safe(app, speaks="legacy")
     assert answer.is_whole
@@ -302,7 +314,7 @@ async def test_safe_within_a_stream(log: pytest.LogCaptureFixture) -> None:
     assert len(log.records) == 1
 
 
-async def test_safe_within_a_standard_stream_keeps_it_valid() -> None:
+async def test_safe_errors_within_a_standard_stream_keeps_it_valid() -> None:
     whole = (
         await Call(NormalizeMiddleware(sending(start(), body(b"".join(HELLO))), speaks="legacy")).run()
     ).answer
@@ -314,14 +326,14 @@ async def test_safe_within_a_standard_stream_keeps_it_valid() -> None:
     assert [event["metadata"]["sequence"] for event in answer.events] == list(range(6))
 
 
-async def test_safe_in_the_middle_of_an_event() -> None:
+async def test_safe_errors_within_an_event_begins_a_new_one() -> None:
     answer = await safe(
         sending(start(), body(TOKENS[0] + DONE[:9], more=True), Boom(SECRET)), speaks="legacy"
     )
     assert answer.body.startswith(TOKENS[0] + DONE[:9] + b"\n\ndata: ")
 
 
-async def test_safe_says_nothing_twice_and_nothing_of_what_the_client_has() -> None:
+async def test_safe_errors_repeats_nothing_that_was_sent() -> None:
     """An event whose blank line is missing is completed, not repeated; the ids are those of the stream."""
     head = b'event: message\ndata: {"protocol":"easyflow-chat","version":"1.1","domain":"%b","type":"%b",'
     tail = b'"conversation_id":"conv-1","payload":%b}'
@@ -336,13 +348,13 @@ async def test_safe_says_nothing_twice_and_nothing_of_what_the_client_has() -> N
     assert b'"conversation_id":"conv-1"' in ending
 
 
-async def test_safe_closes_the_call_that_is_open() -> None:
+async def test_safe_errors_closes_an_open_call() -> None:
     answer = await safe(sending(start(), body(TOKENS[0] + TOOL, more=True), Boom(SECRET)), speaks="legacy")
     ending = answer.body.removeprefix(TOKENS[0] + TOOL)
     assert ending.count(b'"tool_result"') == ending.count(b'"status":"failed"') == 1
 
 
-async def test_safe_reraise(log: pytest.LogCaptureFixture) -> None:
+async def test_safe_errors_with_reraise_raises_after_the_response(log: pytest.LogCaptureFixture) -> None:
     boom = Boom(SECRET)
     call = Call(SafeErrorMiddleware(sending(boom), reraise=True))
     with pytest.raises(Boom) as caught:

@@ -27,7 +27,7 @@ def truncated(request_id: str) -> Translator:
     return translator
 
 
-async def test_a_stream_without_its_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_hint_of_a_stream_without_its_end_names_the_end(caplog: pytest.LogCaptureFixture) -> None:
     async def chat(request: Request) -> Response:
         del request
 
@@ -47,7 +47,9 @@ async def test_a_stream_without_its_end(caplog: pytest.LogCaptureFixture) -> Non
     assert "Hello" not in record.getMessage()
 
 
-async def test_events_that_an_application_keeps_to_its_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_hint_of_events_that_come_all_at_the_end_names_buffering(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def chat(request: Request) -> Response:
         del request
 
@@ -67,7 +69,7 @@ async def test_events_that_an_application_keeps_to_its_end(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("coding", ["zstd", "gzip"])
-async def test_a_coding_that_cannot_be_read(coding: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_hint_of_an_unreadable_coding_names_it(coding: str, caplog: pytest.LogCaptureFixture) -> None:
     async def chat(request: Request) -> Response:
         del request
         return Response(UNENDED, media_type="text/event-stream", headers={"Content-Encoding": coding})
@@ -81,7 +83,7 @@ async def test_a_coding_that_cannot_be_read(coding: str, caplog: pytest.LogCaptu
     )
 
 
-def test_it_is_said_again_after_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_hint_is_logged_again_after_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     log = HintLog("legacy", clock=lambda: now)
     for now in (0.0, SECONDS - 1, SECONDS + 1):  # noqa: B007 - the clock reads it

@@ -92,7 +92,7 @@ BROWSER = [("Accept-Encoding", "gzip"), ("Origin", "https://app.example"), ("X-R
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("target", ["/chat", "/lines"])
-async def test_streams_are_valid_in_every_order(stack: str, target: str) -> None:
+async def test_stream_is_valid_in_every_order_of_middlewares(stack: str, target: str) -> None:
     async with served(app_with(*STACKS[stack])) as host:
         answer = await get(host, target, headers=[*BROWSER, ("Accept", "text/event-stream")])
     if target == "/lines" and OURS_WITH_PATHS in STACKS[stack]:  # not covered
@@ -105,7 +105,7 @@ async def test_streams_are_valid_in_every_order(stack: str, target: str) -> None
 
 
 @pytest.mark.parametrize("stack", STACKS)
-async def test_other_answers_are_what_they_were(stack: str) -> None:
+async def test_other_responses_are_unchanged_in_every_order(stack: str) -> None:
     others = [item for item in STACKS[stack] if item in (CORS, GZIP)]
     async with served(app_with(*STACKS[stack])) as with_us, served(app_with(*others)) as without:
         for target in ("/text", "/nowhere"):
@@ -118,7 +118,7 @@ async def test_other_answers_are_what_they_were(stack: str) -> None:
             }
 
 
-async def test_events_leave_at_once_through_gzip() -> None:
+async def test_event_leaves_at_once_through_gzip() -> None:
     for stack in ((GZIP, OURS), (OURS_WITH_PATHS, GZIP)):
         hold = asyncio.Event()
 
@@ -137,7 +137,7 @@ async def test_events_leave_at_once_through_gzip() -> None:
             assert (await client.whole()).assert_valid().text == "Hel"
 
 
-async def test_a_compressor_that_flushes_is_read_piece_by_piece() -> None:
+async def test_stream_of_a_flushing_compressor_is_read_piece_by_piece() -> None:
     packer = zlib.compressobj(wbits=31)
     pieces = [packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH) for piece in HELLO]
     app = streaming(*pieces, packer.flush(), headers=[(b"content-encoding", b"gzip")])
@@ -146,7 +146,7 @@ async def test_a_compressor_that_flushes_is_read_piece_by_piece() -> None:
     assert len(call.sent) == 4
 
 
-async def test_a_preflight_is_the_affair_of_cors() -> None:
+async def test_cors_preflight_is_answered_by_the_cors_middleware() -> None:
     async with served(app_with(CORS, OURS_WITH_PATHS)) as host:
         headers = [("Origin", "https://app.example"), ("Access-Control-Request-Method", "GET")]
         answer = await get(host, method="OPTIONS", headers=headers)
@@ -180,7 +180,7 @@ def host_of(view: Any, *middleware: Middleware) -> Any:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-async def test_our_own_responses_are_not_read_again(stack: str) -> None:
+async def test_event_stream_response_below_a_middleware_is_not_translated_again(stack: str) -> None:
     async with host_of(own(), *STACKS[stack]) as host:
         answer = (await get(host, headers=BROWSER)).assert_valid()
         assert answer.text == "Hello"
@@ -190,7 +190,7 @@ async def test_our_own_responses_are_not_read_again(stack: str) -> None:
         assert {event["metadata"]["request_id"] for event in answer.events} == {"abc"}
 
 
-async def test_our_own_responses_need_no_middleware() -> None:
+async def test_event_stream_response_needs_no_middleware() -> None:
     async with host_of(own(answers=["standard", "legacy"], headers={"X-More": "1"})) as host:
         answer = (await get(host, headers=[("X-Request-Id", "abc")])).assert_valid()
         assert answer.header("x-request-id") == "abc"
@@ -206,7 +206,7 @@ async def test_our_own_responses_need_no_middleware() -> None:
         assert head.header("content-type") == "text/event-stream; charset=utf-8"
 
 
-async def test_a_failing_content() -> None:
+async def test_content_that_fails_ends_with_an_error() -> None:
     async def failing() -> AsyncIterator[Any]:
         yield {"type": "content", "content": "Hel"}
         raise RuntimeError("secret")
@@ -228,7 +228,7 @@ async def test_a_failing_content() -> None:
             assert folded.header("retry-after") == "2"
 
 
-async def test_the_content_of_a_refused_request_is_closed() -> None:
+async def test_content_of_a_refused_request_is_closed() -> None:
     closed: list[bool] = []
 
     class Content:
@@ -246,7 +246,7 @@ async def test_the_content_of_a_refused_request_is_closed() -> None:
     assert closed == [True]
 
 
-async def test_a_failure_before_the_stream() -> None:
+async def test_preflight_error_before_the_stream_is_an_envelope() -> None:
     async def view(request: Request) -> Any:
         return preflight_error(StreamError("RATE_LIMITED", "Slow down.", retry_after_ms=1000))
 
@@ -262,7 +262,7 @@ async def test_a_failure_before_the_stream() -> None:
     assert preflight_error("NOT_FOUND", status_code=404).status_code == 404
 
 
-async def test_nothing_on_the_wire_passes_for_our_own() -> None:
+async def test_event_on_the_wire_is_never_taken_for_one_of_this_process() -> None:
     whole = await Call(NormalizeMiddleware(streaming(*HELLO), speaks="legacy")).run()
     replay = sending(whole.sent[0], body(whole.answer.body + b"data: more\n\n"))
     answer = (await Call(NormalizeMiddleware(replay, speaks="standard")).run()).answer.assert_valid()

@@ -47,12 +47,12 @@ APP = streaming()
     ],
 )
 @pytest.mark.parametrize("middleware", [NormalizeMiddleware, StreamweirMiddleware])
-def test_wrong_options(middleware: Any, options: dict[str, Any]) -> None:
+def test_wrong_option_raises_a_configuration_error(middleware: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         middleware(APP, speaks="legacy", **options)
 
 
-def test_unknown_dialects_are_told_with_a_suggestion() -> None:
+def test_unknown_dialect_is_reported_with_a_suggestion() -> None:
     for make in (
         lambda: StreamweirMiddleware(APP, speaks="legcy"),
         lambda: NormalizeMiddleware(APP, speaks="auto", answers=["legcy"]),
@@ -62,7 +62,7 @@ def test_unknown_dialects_are_told_with_a_suggestion() -> None:
             make()
 
 
-def test_options_may_be_off() -> None:
+def test_options_can_be_turned_off() -> None:
     StreamweirMiddleware(
         APP, speaks="auto", heartbeat="off", timeouts={"idle": "off", "total": None}, answers="legacy"
     )
@@ -86,17 +86,17 @@ def test_options_may_be_off() -> None:
         ("/{a}/x*", "/1/x\ny", True),
     ],
 )
-def test_path_patterns(pattern: str, path: str, covered: bool) -> None:
+def test_path_pattern_covers_its_paths(pattern: str, path: str, covered: bool) -> None:
     assert PathPatterns(pattern).cover(path) is covered
     assert PathPatterns(["/elsewhere", pattern]).cover(path) is covered
 
 
-def test_no_pattern_covers_every_path() -> None:
+def test_missing_pattern_covers_every_path() -> None:
     assert PathPatterns(None).cover("/anything")
     assert not PathPatterns([]).cover("/anything")
 
 
-def test_the_middleware_needs_no_framework() -> None:
+def test_middleware_needs_no_framework() -> None:
     code = (
         "import sys, threading, logging; from streamweir.asgi import StreamweirMiddleware as M\n"
         "async def app(scope, receive, send): ...\n"
@@ -109,7 +109,7 @@ def test_the_middleware_needs_no_framework() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
 
 
-def test_every_option_is_documented() -> None:
+def test_middleware_page_documents_every_option() -> None:
     page = (DOCS / "middleware.md").read_text()
     options = [
         name
@@ -125,7 +125,7 @@ def test_every_option_is_documented() -> None:
     assert [name for name in options if f"| `{name}` |" not in page] == []
 
 
-def test_the_whole_takes_what_its_parts_take() -> None:
+def test_streamweir_middleware_takes_the_options_of_its_parts() -> None:
     parts = {
         **inspect.signature(NormalizeMiddleware).parameters,
         **inspect.signature(RequestIDMiddleware).parameters,

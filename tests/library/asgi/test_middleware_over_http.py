@@ -32,7 +32,7 @@ def token(text: str) -> bytes:
     return b'data: {"type": "token", "content": "%s"}\n\n' % text.encode()
 
 
-async def test_streams_come_piece_by_piece() -> None:
+async def test_stream_over_http_comes_piece_by_piece() -> None:
     app = StreamweirMiddleware(streaming(*HELLO, pause=0.05), **MOUNTED)
     async with served(app) as host, asking(host) as connected:
         await connected.until(b'"Hel"')
@@ -42,7 +42,7 @@ async def test_streams_come_piece_by_piece() -> None:
     assert answer.header("transfer-encoding") == "chunked"
 
 
-async def test_a_body_of_the_request_reaches_the_application() -> None:
+async def test_request_body_reaches_the_application() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send(start())
         await asyncio.sleep(0.1)  # heartbeats meanwhile
@@ -131,7 +131,7 @@ class Generators:
 
 @pytest.mark.parametrize("silent", [True, False])
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "plain", "event_stream"])
-async def test_a_generator_is_closed_when_the_client_leaves(host: str, silent: bool) -> None:
+async def test_generator_is_closed_when_the_client_leaves(host: str, silent: bool) -> None:
     generators = Generators(*TOKENS, silent=silent)
     async with served(getattr(generators, host)()) as running:
         async with asking(running) as connected:
@@ -144,7 +144,7 @@ async def test_a_generator_is_closed_when_the_client_leaves(host: str, silent: b
 
 
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "event_stream"])
-async def test_a_generator_is_closed_before_its_first_event(host: str) -> None:
+async def test_generator_is_closed_when_the_client_leaves_before_its_first_event(host: str) -> None:
     generators = Generators(silent=True)
     async with served(getattr(generators, host)()) as running, asking(running) as connected:
         await asyncio.sleep(0.1)
@@ -155,7 +155,7 @@ async def test_a_generator_is_closed_before_its_first_event(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "plain"])
 @pytest.mark.parametrize("silent", [True, False])
-async def test_a_generator_that_goes_on_after_the_end_is_stopped(host: str, silent: bool) -> None:
+async def test_generator_that_goes_on_after_the_end_is_stopped(host: str, silent: bool) -> None:
     generators = Generators(*HELLO, silent=silent)
     async with served(getattr(generators, host)()) as running:
         answer = await get(running)
@@ -164,7 +164,7 @@ async def test_a_generator_that_goes_on_after_the_end_is_stopped(host: str, sile
             await generators.closed.wait()
 
 
-async def test_an_application_can_ask_whether_the_client_has_left() -> None:
+async def test_application_can_ask_whether_the_client_has_left() -> None:
     asked: list[bool] = []
     noticed = asyncio.Event()
 
@@ -187,7 +187,7 @@ async def test_an_application_can_ask_whether_the_client_has_left() -> None:
             await noticed.wait()
 
 
-async def test_background_tasks_run() -> None:
+async def test_background_task_runs_after_the_stream() -> None:
     ran = asyncio.Event()
 
     async def later() -> None:
@@ -235,7 +235,7 @@ def waiting(*steps: bytes | float) -> Any:
 
 
 @pytest.mark.parametrize(("accept", "beat"), [(SSE, b": ping\n"), ("application/x-ndjson", b"\n")])
-async def test_heartbeats_break_the_silence(accept: str, beat: bytes) -> None:
+async def test_silent_stream_gets_heartbeats(accept: str, beat: bytes) -> None:
     app = StreamweirMiddleware(waiting(0.15, TOKENS[0], 0.15, DONE, 0.15), heartbeat="40ms", **MOUNTED)
     async with served(app) as running:
         answer = await get(running, headers=[("Accept", accept)])
@@ -245,7 +245,7 @@ async def test_heartbeats_break_the_silence(accept: str, beat: bytes) -> None:
     assert b"session_end" in answer.pieces[-1]
 
 
-async def test_heartbeats_may_be_off_and_never_fold() -> None:
+async def test_heartbeats_are_not_sent_when_off_or_folded() -> None:
     for heartbeat, headers in (("off", []), ("20ms", [("Accept", "application/json")])):
         app = StreamweirMiddleware(waiting(0.1, TOKENS[0], 0.1, DONE), heartbeat=heartbeat, **MOUNTED)
         async with served(app) as running:
@@ -265,7 +265,7 @@ async def test_heartbeats_may_be_off_and_never_fold() -> None:
         ((0.1, TOKENS[0], 0.1, DONE), {"first_event": "5s", "idle": "5s", "total": "5s"}, "done", "Hel"),
     ],
 )
-async def test_clocks(steps: Any, timeouts: Any, reason: str, text: str) -> None:
+async def test_timeout_within_the_stream_ends_it(steps: Any, timeouts: Any, reason: str, text: str) -> None:
     app = StreamweirMiddleware(waiting(*steps), timeouts=timeouts, **MOUNTED)
     async with served(app) as running:
         began = time.monotonic()
@@ -278,7 +278,7 @@ async def test_clocks(steps: Any, timeouts: Any, reason: str, text: str) -> None
             assert answer.error["code"] == "UPSTREAM_TIMEOUT"
 
 
-async def test_clocks_before_the_response() -> None:
+async def test_timeout_before_a_covered_response_becomes_a_stream() -> None:
     left = asyncio.Event()
 
     async def slow(scope: Any, receive: Any, send: Any) -> None:
@@ -299,7 +299,7 @@ async def test_clocks_before_the_response() -> None:
                 await left.wait()
 
 
-async def test_a_slow_answer_of_another_kind_is_not_touched() -> None:
+async def test_slow_response_that_is_no_stream_is_unchanged() -> None:
     async def view(request: Request) -> JSONResponse:
         await asyncio.sleep(0.15)
         return JSONResponse({"slow": True})
@@ -377,7 +377,7 @@ def host_with_warnings() -> Any:
 EXPECTED = ["dependency", *["generator", "task", "thread"] * 3, "event", "thread"]
 
 
-async def test_two_hundred_streams_with_warnings() -> None:
+async def test_two_hundred_streams_keep_their_own_warnings() -> None:
     async def one(running: Any, number: int) -> None:
         answer = (await get(running, headers=[("X-Request-Id", f"r{number}")])).assert_valid()
         messages = [event["data"]["message"] for event in answer.events if event["type"] == "warning"]
@@ -390,7 +390,7 @@ async def test_two_hundred_streams_with_warnings() -> None:
             tasks.create_task(one(running, number))
 
 
-async def test_warnings_of_synchronous_views_and_of_other_responses(caplog: pytest.LogCaptureFixture) -> None:
+async def test_warning_of_a_synchronous_view_reaches_its_stream(caplog: pytest.LogCaptureFixture) -> None:
     async with served(host_with_warnings()) as running:
         answer = (await get(running, "/sync", headers=[("X-Request-Id", "r1")])).assert_valid()
         told = [event["data"]["message"] for event in answer.events if event["type"] == "warning"]
@@ -403,7 +403,7 @@ async def test_warnings_of_synchronous_views_and_of_other_responses(caplog: pyte
 # Hosts
 
 
-async def test_mounted_applications_and_several_middlewares() -> None:
+async def test_mounted_applications_with_several_middlewares_have_one_translation() -> None:
     def view(pieces: tuple[bytes, ...]) -> Callable[[Request], Any]:
         async def stream(request: Request) -> StreamingResponse:
             return StreamingResponse(iter(pieces), media_type=SSE)
@@ -424,7 +424,7 @@ async def test_mounted_applications_and_several_middlewares() -> None:
             assert len([name for name, _ in answer.headers if name == "x-request-id"]) == 1
 
 
-async def test_answers_of_the_framework_pass() -> None:
+async def test_response_of_the_framework_passes() -> None:
     app = FastAPI()
     app.add_middleware(StreamweirMiddleware, paths="/{name}", **MOUNTED)
 
@@ -440,7 +440,7 @@ async def test_answers_of_the_framework_pass() -> None:
         assert (await get(running, "/number?n=7")).json == 7
 
 
-async def test_a_failing_endpoint_is_answered_with_a_stream() -> None:
+async def test_endpoint_that_fails_is_answered_with_a_stream() -> None:
     app = FastAPI()
     app.add_middleware(StreamweirMiddleware, paths="/chat", **MOUNTED)
 
@@ -454,7 +454,7 @@ async def test_a_failing_endpoint_is_answered_with_a_stream() -> None:
         assert b"secret" not in answer.body
 
 
-async def test_work_in_threads_keeps_the_request() -> None:
+async def test_work_in_threads_has_the_request_id() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         request_id = await anyio.to_thread.run_sync(current_request_id)
         await send(start())

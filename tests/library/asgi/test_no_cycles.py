@@ -117,9 +117,7 @@ def left_of_ours(
         (responding, True),
     ],
 )
-def test_a_request_leaves_nothing_of_ours_to_the_collector(
-    app: App, leaves: bool, loop: asyncio.AbstractEventLoop
-) -> None:
+def test_request_leaves_no_reference_cycles(app: App, leaves: bool, loop: asyncio.AbstractEventLoop) -> None:
     assert not left_of_ours(app, loop, leaves=leaves)
 
 
@@ -131,5 +129,7 @@ def test_a_request_leaves_nothing_of_ours_to_the_collector(
         responding,
     ],
 )
-def test_nor_does_one_whose_server_raises(app: App, loop: asyncio.AbstractEventLoop) -> None:
+def test_request_whose_server_raises_leaves_no_reference_cycles(
+    app: App, loop: asyncio.AbstractEventLoop
+) -> None:
     assert not left_of_ours(app, loop, raises=True)

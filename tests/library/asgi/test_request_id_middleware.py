@@ -50,7 +50,7 @@ def ids_in(headers: Any, name: bytes = b"x-request-id") -> list[str]:
         (["<script>"], False),
     ],
 )
-async def test_a_single_valid_id_is_kept(given: list[str], kept: bool) -> None:
+async def test_single_valid_request_id_is_kept(given: list[str], kept: bool) -> None:
     app = Seen()
     call = await Call(RequestIDMiddleware(app), headers=[("X-Request-Id", value) for value in given]).run()
     request_id = app.current
@@ -62,14 +62,14 @@ async def test_a_single_valid_id_is_kept(given: list[str], kept: bool) -> None:
     assert current_request_id() is None
 
 
-async def test_the_applications_own_header_is_replaced() -> None:
+async def test_request_id_header_of_the_application_is_replaced() -> None:
     app = Seen((b"X-Request-Id", b"mine"), (b"x-request-id", b"again"), (b"x-other", b"1"))
     call = await Call(RequestIDMiddleware(app)).run()
     assert ids_in(call.sent[0]["headers"]) == [app.current]
     assert (b"x-other", b"1") in call.sent[0]["headers"]
 
 
-async def test_another_header_and_other_rules() -> None:
+async def test_request_id_follows_another_header_and_other_rules() -> None:
     app = Seen()
     mounted = RequestIDMiddleware(
         app, header="X-Correlation-Id", generator=lambda: "made", validator=lambda value: value == "good one"
@@ -81,7 +81,7 @@ async def test_another_header_and_other_rules() -> None:
     assert app.current == "made"
 
 
-async def test_websockets_have_an_id_and_everything_else_passes() -> None:
+async def test_websocket_gets_a_request_id() -> None:
     app = Seen()
     await Call(RequestIDMiddleware(app), kind="websocket").run()
     assert app.current is not None
@@ -94,18 +94,18 @@ async def test_websockets_have_an_id_and_everything_else_passes() -> None:
     assert call.scope == before
 
 
-async def test_a_lifespan_has_no_id() -> None:
+async def test_lifespan_gets_no_request_id() -> None:
     app = Seen()
     await Call(RequestIDMiddleware(app), kind="lifespan").run()
     assert app.current is None
 
 
-async def test_the_callers_scope_keeps_its_headers() -> None:
+async def test_scope_of_the_caller_keeps_its_headers() -> None:
     call = await Call(RequestIDMiddleware(Seen())).run()
     assert call.scope["headers"] == []
 
 
-async def test_side_by_side_requests_have_their_own() -> None:
+async def test_concurrent_requests_have_their_own_ids() -> None:
     seen: dict[str, set[str | None]] = {}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -121,7 +121,7 @@ async def test_side_by_side_requests_have_their_own() -> None:
     assert seen == {f"r{number}": {f"r{number}"} for number in range(50)}
 
 
-async def test_log_records_carry_it() -> None:
+async def test_log_record_has_the_request_id() -> None:
     class App(Seen):
         async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
             self.record = logging.makeLogRecord({})
@@ -139,6 +139,6 @@ async def test_log_records_carry_it() -> None:
 @pytest.mark.parametrize(
     "options", [{"header": "X Request"}, {"header": ""}, {"generator": "x"}, {"validator": None}]
 )
-def test_wrong_options_are_told_at_once(options: dict[str, Any]) -> None:
+def test_wrong_option_of_the_request_id_middleware_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         RequestIDMiddleware(Seen(), **options)

@@ -169,7 +169,7 @@ def frames_of(body: bytes) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_every_id_is_resumed_byte_for_byte_and_the_application_runs_once(protocol: str) -> None:
+async def test_run_read_after_any_id_is_the_rest_byte_for_byte(protocol: str) -> None:
     agent = Agent()
     headers = [("X-Streamweir-Protocol", protocol), ("Accept", "text/event-stream")]
     async with mounted(agent, verbatim=False) as host:
@@ -190,7 +190,7 @@ async def test_every_id_is_resumed_byte_for_byte_and_the_application_runs_once(p
         assert agent.calls == 1
 
 
-async def test_client_of_the_own_dialect_gets_the_frames_of_a_run_as_they_came_and_others_theirs() -> None:
+async def test_client_of_the_own_dialect_gets_the_frames_of_a_run_unchanged() -> None:
     agent = Agent()
     old = [("X-Streamweir-Protocol", "legacy"), ("Accept", "text/event-stream")]
     async with mounted(agent) as host:
@@ -208,7 +208,7 @@ async def test_client_of_the_own_dialect_gets_the_frames_of_a_run_as_they_came_a
     assert agent.calls == 1
 
 
-async def test_a_run_goes_on_without_its_client_who_reads_on_where_it_stopped() -> None:
+async def test_run_goes_on_without_its_client_which_reads_on_later() -> None:
     agent = Agent(until=8)
     async with mounted(agent) as host:
         async with asking(host, headers=[("Accept", "text/event-stream")]) as connected:
@@ -235,7 +235,7 @@ async def test_a_run_goes_on_without_its_client_who_reads_on_where_it_stopped() 
         assert described.header("x-request-id") == whole.header("x-request-id")
 
 
-async def test_a_cancel_reaches_a_silent_generator_within_a_second() -> None:
+async def test_cancel_reaches_a_silent_generator_within_a_second() -> None:
     agent = Agent(until=8)
     async with mounted(agent) as host, asking(host) as connected:
         await connected.until(b'"word 4 "')
@@ -255,7 +255,7 @@ async def test_a_cancel_reaches_a_silent_generator_within_a_second() -> None:
         assert (again.status, again.json["run"]["status"]) == (200, "cancelled")
 
 
-async def test_a_run_that_nobody_reads_ends_when_its_time_is_over() -> None:
+async def test_run_without_readers_ends_after_continue_for() -> None:
     agent = Agent(until=8)
     async with mounted(agent, Resume(continue_for="2s")) as host:
         handle = await left_behind(host)
@@ -269,7 +269,7 @@ async def test_a_run_that_nobody_reads_ends_when_its_time_is_over() -> None:
         assert answer.end == {**answer.end, "status": "cancelled", "reason": "client_gone"}
 
 
-async def test_a_run_that_is_removed_is_unknown() -> None:
+async def test_removed_run_is_unknown() -> None:
     agent = Agent(until=8)
     async with mounted(agent) as host:
         handle = await left_behind(host)
@@ -280,7 +280,7 @@ async def test_a_run_that_is_removed_is_unknown() -> None:
         assert agent.ended.is_set()
 
 
-async def test_the_same_request_joins_and_another_one_does_not() -> None:
+async def test_same_request_joins_the_run_and_another_is_refused() -> None:
     agent, handle = Agent(until=8), "run_" + "5" * 32
     headers = [("X-Streamweir-Run", handle), ("Accept", "text/event-stream")]
     async with mounted(agent) as host:
@@ -296,7 +296,7 @@ async def test_the_same_request_joins_and_another_one_does_not() -> None:
         assert (await ask(host, headers=[("X-Streamweir-Run", "mine")])).status == 400
 
 
-async def test_a_client_with_a_handle_may_leave_before_there_is_anything_to_read() -> None:
+async def test_client_with_a_handle_can_leave_before_the_first_event() -> None:
     agent, handle = Agent(until=0), "run_" + "4" * 32
     async with mounted(agent) as host:
         async with asking(host, headers=[("X-Streamweir-Run", handle)]):
@@ -309,7 +309,7 @@ async def test_a_client_with_a_handle_may_leave_before_there_is_anything_to_read
         assert agent.calls == 1
 
 
-async def test_what_is_no_stream_leaves_no_run() -> None:
+async def test_response_that_is_no_stream_leaves_no_run() -> None:
     agent, handle = Agent(), "run_" + "6" * 32
     async with mounted(agent) as host:
         for _ in range(2):
@@ -323,7 +323,7 @@ def by_user(scope: Any) -> str | None:
     return next((value.decode() for name, value in scope["headers"] if name == b"x-user"), None)
 
 
-async def test_a_run_is_its_owners_alone() -> None:
+async def test_run_is_visible_to_its_owner_only() -> None:
     agent, ann, bob = Agent(), [("X-User", "ann")], [("X-User", "bob")]
     async with mounted(agent, Resume(owner=by_user, find=True)) as host:
         answer = await ask(host, headers=[*ann, ("X-Request-Id", "req-7")])
@@ -353,7 +353,7 @@ async def test_a_run_is_its_owners_alone() -> None:
         assert anonymous.assert_valid().header("x-streamweir-run") is None
 
 
-async def test_a_store_that_is_away_costs_only_the_resuming() -> None:
+async def test_store_that_is_away_costs_only_the_resuming() -> None:
     agent, store = Agent(), AwayStore()
     async with mounted(agent, store=store) as host:
         store.is_away = True
@@ -366,7 +366,7 @@ async def test_a_store_that_is_away_costs_only_the_resuming() -> None:
         assert (read.status, read.header("retry-after")) == (503, "1")
 
 
-async def test_a_store_that_goes_in_mid_run_costs_only_the_resuming() -> None:
+async def test_store_that_fails_during_a_run_costs_only_the_resuming() -> None:
     agent, store = Agent(until=8), AwayStore()
     async with mounted(agent, store=store) as host, asking(host) as connected:
         await connected.until(b'"word 4 "')
@@ -378,7 +378,7 @@ async def test_a_store_that_goes_in_mid_run_costs_only_the_resuming() -> None:
         assert b"\nid:" not in answer.body.partition(b"RESUME_LOST")[2]
 
 
-async def test_an_answer_that_is_too_long_comes_whole_and_cannot_be_resumed() -> None:
+async def test_run_over_max_bytes_is_sent_whole_and_not_kept() -> None:
     agent = Agent()
     async with mounted(agent, Resume(max_bytes=600)) as host:
         answer = (await ask(host)).assert_valid()
@@ -388,7 +388,7 @@ async def test_an_answer_that_is_too_long_comes_whole_and_cannot_be_resumed() ->
         assert (gone.status, gone.json["error"]["code"]) == (410, "RUN_GONE")
 
 
-async def test_a_folded_answer_is_a_run_too() -> None:
+async def test_folded_answer_is_a_run_too() -> None:
     agent = Agent()
     async with mounted(agent) as host:
         answer = await ask(host, headers=[("Accept", "application/json")])
@@ -397,7 +397,7 @@ async def test_a_folded_answer_is_a_run_too() -> None:
         assert again.json == answer.json
 
 
-async def test_what_is_told_as_a_status_leaves_no_run() -> None:
+async def test_failure_sent_as_a_status_leaves_no_run() -> None:
     async def fail(_: Request) -> Response:
         async def events() -> AsyncIterator[bytes]:
             yield b'data: {"type": "error", "message": "no"}\n\n'
@@ -415,7 +415,7 @@ async def test_what_is_told_as_a_status_leaves_no_run() -> None:
         assert (await ask(host, f"/-/runs/{handle}", method="GET", body=b"")).status == 404
 
 
-async def test_clients_that_speak_wrongly_are_refused() -> None:
+async def test_malformed_position_or_handle_is_refused() -> None:
     agent = Agent()
     async with mounted(agent) as host:
         handle = handle_of(await ask(host))
@@ -436,7 +436,7 @@ async def test_clients_that_speak_wrongly_are_refused() -> None:
         assert (await ask(host, headers=lost)).status == 404
 
 
-async def test_without_resume_nothing_is_kept() -> None:
+async def test_middleware_without_resume_keeps_no_runs() -> None:
     agent = Agent()
     app = StreamweirMiddleware(agent.app, speaks="legacy")
     async with served(app) as host:
@@ -445,7 +445,7 @@ async def test_without_resume_nothing_is_kept() -> None:
         assert b"id: run_" not in answer.body
 
 
-def test_what_cannot_be_is_refused_at_once() -> None:
+def test_impossible_options_of_resume_are_refused() -> None:
     app = Agent().app
     with pytest.raises(ConfigurationError, match="resume"):
         NormalizeMiddleware(app, speaks="legacy", store=MemoryStore())
@@ -455,7 +455,7 @@ def test_what_cannot_be_is_refused_at_once() -> None:
         NormalizeMiddleware(app, speaks="legacy", resume=Resume(), store={})  # type: ignore[arg-type]
 
 
-def test_another_event_loop_is_refused_with_a_word() -> None:
+def test_resume_on_another_event_loop_is_refused() -> None:
     app = NormalizeMiddleware(Agent().app, speaks="legacy", resume=Resume())
     with pytest.raises(ConfigurationError, match="asyncio"):
         trio.run(Call(app).run)

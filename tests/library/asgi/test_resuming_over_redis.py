@@ -34,7 +34,7 @@ async def read(worker: KeptWorker, handle: str | None, last: str = "", protocol:
 
 
 @pytest.mark.parametrize("protocol", ["standard", "openai-chat", "ag-ui"])
-async def test_any_worker_reads_on_after_any_id(tmp_path: Path, protocol: str) -> None:
+async def test_run_can_be_read_on_at_any_worker_after_any_id(tmp_path: Path, protocol: str) -> None:
     async with workers(tmp_path) as (first, second, _):
         whole = await ask(first.at, headers=[("X-Streamweir-Protocol", protocol)])
         handle = whole.header("x-streamweir-run")
@@ -48,7 +48,7 @@ async def test_any_worker_reads_on_after_any_id(tmp_path: Path, protocol: str) -
         assert (first.said(), second.said()) == (["began", "ended"], [])
 
 
-async def test_a_worker_that_is_killed_ends_its_runs_once_for_all(tmp_path: Path) -> None:
+async def test_runs_of_a_killed_worker_end_once(tmp_path: Path) -> None:
     async with workers(tmp_path) as (first, second, _), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 3 ")
@@ -71,7 +71,7 @@ async def test_a_worker_that_is_killed_ends_its_runs_once_for_all(tmp_path: Path
         assert second.said() == []
 
 
-async def test_a_cancel_at_one_worker_ends_the_generator_of_another(tmp_path: Path) -> None:
+async def test_cancel_at_one_worker_ends_the_generator_of_another(tmp_path: Path) -> None:
     async with workers(tmp_path) as (first, second, _), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 3 ")
@@ -84,7 +84,7 @@ async def test_a_cancel_at_one_worker_ends_the_generator_of_another(tmp_path: Pa
                 await asyncio.sleep(0.05)
 
 
-async def test_a_store_that_stops_costs_the_first_client_nothing_but_the_resuming(tmp_path: Path) -> None:
+async def test_store_that_stops_costs_the_first_client_only_the_resuming(tmp_path: Path) -> None:
     async with workers(tmp_path) as (first, second, store), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 3 ")

@@ -26,7 +26,7 @@ async def call(app: Any, *headers: tuple[str, str], speaks: str = "legacy", **op
     return await Call(StreamweirMiddleware(app, speaks=speaks, **options), headers=headers, **scope).run()
 
 
-async def test_a_stream_is_translated_message_by_message() -> None:
+async def test_stream_is_translated_message_by_message() -> None:
     done = await call(streaming(*HELLO))
     answer = done.answer.assert_valid()
     assert answer.text == "Hello"
@@ -36,7 +36,7 @@ async def test_a_stream_is_translated_message_by_message() -> None:
     assert [message["more_body"] for message in done.sent[1:]] == [True, True, False]
 
 
-async def test_an_event_leaves_with_its_last_byte() -> None:
+async def test_event_leaves_with_its_last_byte() -> None:
     seen: list[int] = []
     made = Call(None)
     pieces = [TOKENS[0][:20], TOKENS[0][20:-1], b"\n", DONE]
@@ -74,7 +74,9 @@ async def test_an_event_leaves_with_its_last_byte() -> None:
         (None, b"application/jsonl; charset=utf-8", {"media_types": "application/jsonl"}, "ndjson"),
     ],
 )
-async def test_framing(accept: str | None, media_type: bytes, options: Any, framing: str) -> None:
+async def test_framing_follows_accept_and_the_application(
+    accept: str | None, media_type: bytes, options: Any, framing: str
+) -> None:
     pieces = HELLO if media_type == SSE else LINES
     headers = [("Accept", accept)] if accept else []
     done = await call(streaming(*pieces, media_type=media_type), *headers, **options)
@@ -89,7 +91,7 @@ async def test_framing(accept: str | None, media_type: bytes, options: Any, fram
         assert answer.assert_valid().text == "Hello"
 
 
-async def test_the_client_chooses_the_protocol() -> None:
+async def test_protocol_follows_the_header_and_the_query() -> None:
     app = streaming(*HELLO)
     answers = ("standard", "legacy")
     for headers, query, chosen in (
@@ -103,7 +105,7 @@ async def test_the_client_chooses_the_protocol() -> None:
         assert (b'"type": "token"' in done.answer.body) == (chosen == "legacy")
 
 
-async def test_an_unknown_protocol_is_refused_before_the_application_is_called() -> None:
+async def test_unknown_protocol_is_refused_before_the_application_is_called() -> None:
     called: list[Any] = []
     app = sending(lambda: called.append(1), start(), body(b"".join(HELLO)))
     done = await call(app, ("X-Streamweir-Protocol", "morse"), ("X-Request-Id", "abc"))
@@ -113,7 +115,7 @@ async def test_an_unknown_protocol_is_refused_before_the_application_is_called()
     assert done.answer.json["request_id"] == "abc" == done.answer.header("x-request-id")
 
 
-async def test_headers_of_the_application_are_kept_where_they_still_hold() -> None:
+async def test_headers_of_the_application_are_kept_except_those_of_the_body() -> None:
     app = streaming(
         *HELLO,
         headers=[
@@ -155,7 +157,7 @@ def raw_deflate(data: bytes) -> bytes:
 )
 @pytest.mark.parametrize("speaks", ["legacy", "auto"])
 @pytest.mark.parametrize("size", [1, 1000])
-async def test_compressed_streams_are_decoded(coding: bytes, pack: Any, speaks: str, size: int) -> None:
+async def test_compressed_stream_is_decoded(coding: bytes, pack: Any, speaks: str, size: int) -> None:
     coded = pack(b"".join(HELLO))
     pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
     done = await call(streaming(*pieces, headers=[(b"content-encoding", coding)]), speaks=speaks)
@@ -171,14 +173,14 @@ async def test_compressed_streams_are_decoded(coding: bytes, pack: Any, speaks: 
         (b"gzip", gzip.compress(TOKENS[0], mtime=0)[:-4], "UPSTREAM_TRUNCATED"),
     ],
 )
-async def test_codings_that_cannot_be_undone(coding: bytes, data: bytes, code: str) -> None:
+async def test_unreadable_coding_ends_the_stream_with_an_error(coding: bytes, data: bytes, code: str) -> None:
     done = await call(streaming(data, headers=[(b"content-encoding", coding)]))
     error = done.answer.assert_valid().error
     assert error is not None
     assert error["code"] == code
 
 
-async def test_a_bomb_is_stopped_at_the_limit() -> None:
+async def test_compressed_bomb_ends_at_the_limit() -> None:
     bomb = gzip.compress(b": " + b"x" * (1 << 20) + b"\n\n") * 200
     app = streaming(bomb, headers=[(b"content-encoding", b"gzip")])
     done = await call(app, limits={"stream_bytes": "8MiB"})
@@ -187,7 +189,7 @@ async def test_a_bomb_is_stopped_at_the_limit() -> None:
     assert error["code"] == "STREAM_LIMIT_EXCEEDED"
 
 
-async def test_the_application_is_asked_not_to_compress_where_paths_are_given() -> None:
+async def test_application_is_asked_not_to_compress_if_paths_are_given() -> None:
     seen: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -204,7 +206,7 @@ async def test_the_application_is_asked_not_to_compress_where_paths_are_given() 
 
 
 @pytest.mark.parametrize("cut", [1, 7, 10_000])
-async def test_auto_finds_the_dialect(cut: int) -> None:
+async def test_auto_detects_the_dialect(cut: int) -> None:
     text = b": hello\n\n" + b"".join(HELLO)
     pieces = [text[at : at + cut] for at in range(0, len(text), cut)]
     done = await call(streaming(*pieces), speaks="auto")
@@ -212,7 +214,7 @@ async def test_auto_finds_the_dialect(cut: int) -> None:
 
 
 @pytest.mark.parametrize("ending", [DONE, b""])
-async def test_after_the_end_the_application_is_not_heard(ending: bytes) -> None:
+async def test_messages_after_the_end_are_dropped(ending: bytes) -> None:
     heard: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -231,7 +233,7 @@ async def test_after_the_end_the_application_is_not_heard(ending: bytes) -> None
     assert [message["more_body"] for message in done.sent[1:]] == [True, False]
 
 
-async def test_work_behind_the_last_event_is_done() -> None:
+async def test_work_after_the_last_event_is_done() -> None:
     saved: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -255,7 +257,7 @@ async def test_work_behind_the_last_event_is_done() -> None:
     assert saved == ["the answer"]
 
 
-async def test_servers_that_raise_raise_after_the_end_too() -> None:
+async def test_send_after_the_end_raises_with_servers_that_raise() -> None:
     raised: list[BaseException] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -272,7 +274,7 @@ async def test_servers_that_raise_raise_after_the_end_too() -> None:
     assert done.answer.assert_valid().text == "Hello"
 
 
-async def test_bodies_in_other_shapes() -> None:
+async def test_body_in_any_shape_is_translated() -> None:
     app = sending(
         start(),
         {"type": "http.response.body", "body": bytearray(TOKENS[0]), "more_body": True},
@@ -283,7 +285,7 @@ async def test_bodies_in_other_shapes() -> None:
     assert (await call(app)).answer.assert_valid().text == "Hello"
 
 
-async def test_options_reach_the_stream() -> None:
+async def test_options_apply_to_the_stream() -> None:
     done = await call(
         streaming(*HELLO), warnings=["First.", {"message": "Second.", "message_code": "TWO"}], raw=True
     )

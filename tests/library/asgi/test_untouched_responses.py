@@ -64,7 +64,7 @@ def without_id(messages: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     "options", [{}, {"paths": "/chat", "timeouts": {"total": "60s"}}, {"speaks": "auto"}]
 )
-async def test_passes(name: str, options: Any) -> None:
+async def test_response_that_is_no_stream_passes(name: str, options: Any) -> None:
     app = APPS[name]
     options = {"speaks": "legacy", **options}
     scope: dict[str, Any] = {"extensions": {"http.response.pathsend": {}}}
@@ -82,7 +82,7 @@ async def test_passes(name: str, options: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [{"paths": ["/other", "/chat/*"]}, {"scope": {"method": "HEAD"}}])
-async def test_streams_elsewhere_and_head_pass(options: Any) -> None:
+async def test_stream_on_another_path_and_head_pass(options: Any) -> None:
     scope = options.get("scope", {})
     options = {name: value for name, value in options.items() if name != "scope"}
     app = streaming(*HELLO)
@@ -103,12 +103,12 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("pieces", FOREIGN)
-async def test_auto_lets_through_what_nobody_claims(pieces: Any) -> None:
+async def test_auto_lets_a_body_of_no_dialect_pass(pieces: Any) -> None:
     app = streaming(*pieces)
     assert await messages_of(NormalizeMiddleware(app, speaks="auto")) == await messages_of(app)
 
 
-async def test_auto_lets_through_unknown_codings_and_files() -> None:
+async def test_auto_lets_unknown_codings_and_files_pass() -> None:
     for app in (
         streaming(b"\x28\xb5\x2f\xfd", headers=[(b"content-encoding", b"zstd")]),
         streaming(b"no gzip", headers=[(b"content-encoding", b"gzip")]),
@@ -117,7 +117,7 @@ async def test_auto_lets_through_unknown_codings_and_files() -> None:
         assert await messages_of(NormalizeMiddleware(app, speaks="auto")) == await messages_of(app)
 
 
-async def test_websockets_and_lifespan_pass() -> None:
+async def test_websocket_and_lifespan_pass() -> None:
     for kind in ("websocket", "lifespan"):
         seen: list[Any] = []
 
@@ -134,7 +134,7 @@ async def test_websockets_and_lifespan_pass() -> None:
         assert call.sent == [{"type": "x.accept"}]
 
 
-async def test_the_request_passes_unread() -> None:
+async def test_request_passes_unread() -> None:
     requests: list[dict[str, Any]] = [
         {"type": "http.request", "body": b"a", "more_body": True},
         {"type": "http.request", "body": b"b", "more_body": False},
@@ -158,7 +158,7 @@ async def test_the_request_passes_unread() -> None:
     assert seen == requests
 
 
-async def test_a_receive_that_is_cancelled_loses_nothing() -> None:
+async def test_cancelled_receive_loses_no_message() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         with anyio.move_on_after(0.05) as scope_:
             await receive()
@@ -175,7 +175,7 @@ async def test_a_receive_that_is_cancelled_loses_nothing() -> None:
 
 @pytest.mark.parametrize("middleware", [NormalizeMiddleware, StreamweirMiddleware, SafeErrorMiddleware])
 @pytest.mark.parametrize("media_type", [SSE, b"text/plain"])
-async def test_headers_may_be_an_iterator(middleware: Any, media_type: bytes) -> None:
+async def test_headers_can_be_an_iterator(middleware: Any, media_type: bytes) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"content-type", media_type), (b"x-more", b"1")]
         await send({"type": "http.response.start", "status": 200, "headers": iter(headers)})

@@ -104,7 +104,7 @@ async def later(*items: Any) -> AsyncIterator[Any]:
         lambda: 'data: {"type":"content","data":{"content":"Hi"},"metadata":{}}\n\n',
     ],
 )
-async def test_content_is_any_iterable_or_one_event(content: Any) -> None:
+async def test_content_can_be_any_iterable_or_one_event(content: Any) -> None:
     given = content()
     if given is later:
         events = await events_of(lambda: later({"type": "content", "content": "Hi"}))
@@ -114,7 +114,7 @@ async def test_content_is_any_iterable_or_one_event(content: Any) -> None:
     assert end_of(events) == "completed"
 
 
-async def test_content_may_be_a_coroutine_function_that_returns_an_iterable() -> None:
+async def test_content_can_be_a_coroutine_function_that_returns_an_iterable() -> None:
     async def make() -> list[Any]:
         return [Content("Hi")]
 
@@ -145,7 +145,7 @@ async def test_content_that_cannot_be_iterated_is_a_failed_stream(content: Any) 
     ],
     ids=["standard", "flat", "flat with metadata", "mixed", "typed", "received"],
 )
-async def test_items_are_events_in_any_shape(item: Any) -> None:
+async def test_item_can_be_an_event_in_any_shape(item: Any) -> None:
     event = (await events_of([None, item]))[0]
     assert event["data"] == {"content": "Hi"}
     assert event["metadata"]["message_id"] == "m1"
@@ -157,7 +157,7 @@ async def test_flat_data_keeps_its_own_metadata() -> None:
     assert event["data"] == {"data_type": "chart", "data": {"a": 1}, "metadata": {"description": "d"}}
 
 
-async def test_fields_without_a_place_are_extra_and_unknown_types_are_custom() -> None:
+async def test_unknown_fields_are_extra_and_unknown_types_are_custom() -> None:
     events = await events_of([{"type": "content", "content": "Hi", "mood": "good"}, {"type": "x", "a": 1}])
     assert events[0]["metadata"]["extra"] == {"mood": "good"}
     assert events[1]["data"] == {"data_type": "custom", "data": {"name": "x", "value": {"a": 1}}}
@@ -184,14 +184,14 @@ async def test_tool_calls_without_ids_are_paired() -> None:
         ToolCallStart("a", "b", meta={"message_id": 7}),  # type: ignore[arg-type]
     ],
 )
-async def test_an_invalid_item_is_a_warning(item: Any) -> None:
+async def test_invalid_item_is_a_warning(item: Any) -> None:
     events = await events_of([item, Content("Hi")])
     assert codes(events) == ["UPSTREAM_MALFORMED_EVENT"]
     assert text_in(events) == "Hi"
     assert end_of(events) == "completed"
 
 
-async def test_an_object_that_cannot_be_looked_at_is_a_warning() -> None:
+async def test_item_whose_attributes_raise_is_a_warning() -> None:
     class Odd:
         def to_dict(self) -> Any:
             raise RuntimeError("no")
@@ -199,7 +199,7 @@ async def test_an_object_that_cannot_be_looked_at_is_a_warning() -> None:
     assert codes(await events_of([Odd()])) == ["UPSTREAM_MALFORMED_EVENT"]
 
 
-async def test_an_error_item_ends_the_stream_and_an_invalid_one_too() -> None:
+async def test_error_item_ends_the_stream_even_if_it_is_invalid() -> None:
     error = {"type": "error", "message": "Too bad"}
     events = await events_of([error, Content("more")])
     assert kinds(events) == ["error", "session_end"]
@@ -229,14 +229,14 @@ async def test_items_after_the_end_are_dropped_and_the_content_is_closed() -> No
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_text_may_be_cut_anywhere(seed: int) -> None:
+async def test_text_can_be_cut_anywhere(seed: int) -> None:
     pieces = cuts('data: {"type": "token", "content": "更好 ☕"}\n\n'.encode() + LEGACY_DONE, seed=seed)
     events = await events_of(later(*pieces), speaks="legacy")
     assert text_in(events) == "更好 ☕"
     assert end_of(events) == "completed"
 
 
-async def test_an_engines_text_becomes_part_of_the_stream() -> None:
+async def test_text_of_an_engine_becomes_part_of_the_stream() -> None:
     async def content() -> AsyncIterator[Any]:
         engine = StreamingEngine(session_id="s9")
         yield await engine.emit_content("Hi")
@@ -250,35 +250,35 @@ async def test_an_engines_text_becomes_part_of_the_stream() -> None:
     assert kinds(events).count("session_start") == kinds(events).count("session_end") == 1
 
 
-async def test_a_standard_source_that_stops_is_complete() -> None:
+async def test_standard_source_that_stops_is_complete() -> None:
     assert end_of(await events_of([])) == "completed"
     events = await events_of([{"type": "tool_call_start", "tool_id": "t", "tool_name": "a"}])
     assert kinds(events)[-2:] == ["tool_call_end", "session_end"]
     assert end_of(events) == "completed"
 
 
-async def test_a_standard_source_that_stops_within_an_event_is_truncated() -> None:
+async def test_standard_source_that_stops_within_an_event_is_truncated() -> None:
     events = await events_of(['data: {"type":"content","data":{"content":"Hi"},"metadata":{}}\n\ndata: {"ty'])
     assert events[-2]["data"]["code"] == "UPSTREAM_TRUNCATED"
 
 
-async def test_text_in_another_dialect_needs_its_evidence() -> None:
+async def test_text_in_another_dialect_without_its_end_is_truncated() -> None:
     assert (await events_of([LEGACY], speaks="legacy"))[-2]["data"]["code"] == "UPSTREAM_TRUNCATED"
     assert end_of(await events_of([LEGACY, LEGACY_DONE], speaks="legacy")) == "completed"
     assert end_of(await events_of([Content("Hi")], speaks="legacy")) == "completed"
 
 
-async def test_a_stream_that_asked_for_something_is_suspended() -> None:
+async def test_stream_with_an_open_question_is_suspended() -> None:
     item = {"type": "interaction", "interaction_id": "i", "kind": "form"}
     assert end_of(await events_of([item])) == "suspended"
 
 
-async def test_the_dialect_of_text_can_be_found_out() -> None:
+async def test_dialect_of_text_can_be_detected() -> None:
     events = await events_of([LEGACY[:9], LEGACY[9:], LEGACY_DONE], speaks="auto")
     assert (text_in(events), end_of(events)) == ("Hi", "completed")
 
 
-async def test_soft_evidence_and_then_silence_is_a_complete_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silence_after_soft_evidence_completes_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.1)
 
     async def content() -> AsyncIterator[bytes]:
@@ -293,7 +293,7 @@ async def test_soft_evidence_and_then_silence_is_a_complete_stream(monkeypatch: 
 # Failures
 
 
-async def test_an_exception_becomes_error_and_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_exception_of_the_content_becomes_error_and_end(caplog: pytest.LogCaptureFixture) -> None:
     async def content() -> AsyncIterator[Any]:
         yield Content("Hi")
         raise ValueError("token=abc123secret")
@@ -309,7 +309,7 @@ async def test_an_exception_becomes_error_and_end(caplog: pytest.LogCaptureFixtu
     assert stream.translator.error is not None
 
 
-async def test_a_failure_on_purpose_is_told_as_it_is_meant() -> None:
+async def test_stream_error_of_the_content_keeps_its_code_and_message() -> None:
     def content() -> Iterator[Any]:
         yield Content("Hi")
         raise StreamError("RATE_LIMITED", retry_after_ms=500)
@@ -318,14 +318,14 @@ async def test_a_failure_on_purpose_is_told_as_it_is_meant() -> None:
     assert (error["code"], error["retry_after_ms"]) == ("RATE_LIMITED", 500)
 
 
-async def test_a_function_that_fails_before_it_yields_is_a_failed_stream() -> None:
+async def test_function_that_fails_before_it_yields_is_a_failed_stream() -> None:
     def content() -> Any:
         raise KeyError("x")
 
     assert kinds(await events_of(content)) == ["error", "session_end"]
 
 
-async def test_a_tool_that_is_asked_to_end_the_process_is_obeyed() -> None:
+async def test_system_exit_of_the_content_is_raised() -> None:
     async def content() -> AsyncIterator[Any]:
         yield Content("Hi")
         raise SystemExit(3)
@@ -337,7 +337,7 @@ async def test_a_tool_that_is_asked_to_end_the_process_is_obeyed() -> None:
 # Marked events
 
 
-async def test_marked_events_are_taken_in_the_middle_of_another_event() -> None:
+async def test_marked_event_within_another_event_is_taken() -> None:
     def content() -> Iterator[Any]:
         yield LEGACY[:20]
         yield stream_warning_event("Careful", message_code="CAREFUL")
@@ -349,7 +349,7 @@ async def test_marked_events_are_taken_in_the_middle_of_another_event() -> None:
     assert text_in(events) == "Hi"
 
 
-async def test_a_marked_error_ends_a_stream_that_broke_off_within_an_event() -> None:
+async def test_marked_error_ends_a_stream_that_is_cut_off_within_an_event() -> None:
     def content() -> Iterator[Any]:
         yield LEGACY
         yield LEGACY[:20]
@@ -364,7 +364,7 @@ async def test_a_marked_error_ends_a_stream_that_broke_off_within_an_event() -> 
 # Threads, contexts, silence
 
 
-async def test_a_sync_iterator_runs_in_a_worker_thread_and_keeps_its_context() -> None:
+async def test_sync_iterator_runs_in_a_worker_thread_with_its_context() -> None:
     color: ContextVar[str] = ContextVar("color", default="none")
     threads = set()
 
@@ -380,7 +380,7 @@ async def test_a_sync_iterator_runs_in_a_worker_thread_and_keeps_its_context() -
 
 
 @pytest.mark.parametrize("framing", ["sse", "ndjson"])
-async def test_heartbeats_break_the_silence_between_events(framing: str) -> None:
+async def test_silence_between_events_gets_heartbeats(framing: str) -> None:
     async def content() -> AsyncIterator[Any]:
         await anyio.sleep(0.1)
         yield Content("Hi")
@@ -393,7 +393,7 @@ async def test_heartbeats_break_the_silence_between_events(framing: str) -> None
     assert check_stream(b"".join(pieces), framing=framing, headers=stream.headers) == []
 
 
-async def test_a_heartbeat_at_the_moment_of_the_end_is_not_the_last_piece(
+async def test_heartbeat_at_the_end_is_not_the_last_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     beating = anyio.Event()
@@ -415,7 +415,7 @@ async def test_a_heartbeat_at_the_moment_of_the_end_is_not_the_last_piece(
     assert check_stream(body) == []
 
 
-async def test_no_heartbeat_where_it_is_off() -> None:
+async def test_no_heartbeat_is_sent_when_off() -> None:
     async def content() -> AsyncIterator[Any]:
         await anyio.sleep(0.05)
         yield Content("Hi")
@@ -423,7 +423,7 @@ async def test_no_heartbeat_where_it_is_off() -> None:
     assert b": ping" not in await body_of(EventStream(content, heartbeat="off"))
 
 
-async def test_the_next_item_is_made_when_it_is_asked_for() -> None:
+async def test_next_item_is_made_when_it_is_asked_for() -> None:
     made = []
 
     async def content() -> AsyncIterator[Any]:
@@ -438,7 +438,7 @@ async def test_the_next_item_is_made_when_it_is_asked_for() -> None:
     await stream.aclose()
 
 
-async def test_it_can_be_sent_instead_of_iterated() -> None:
+async def test_event_stream_can_be_sent_instead_of_iterated() -> None:
     pieces: list[bytes] = []
 
     async def send(piece: bytes) -> None:
@@ -451,7 +451,7 @@ async def test_it_can_be_sent_instead_of_iterated() -> None:
         await stream.send_to(send)
 
 
-async def test_what_send_raises_is_raised_and_the_content_closed() -> None:
+async def test_exception_of_send_is_raised_and_closes_the_content() -> None:
     closed = []
 
     async def content() -> AsyncIterator[Any]:
@@ -472,7 +472,7 @@ async def test_what_send_raises_is_raised_and_the_content_closed() -> None:
 # Leaving
 
 
-async def test_leaving_runs_the_generators_cleanup_within_a_second() -> None:
+async def test_aclose_runs_the_cleanup_of_the_generator_within_a_second() -> None:
     cleaned = []
 
     async def content() -> AsyncIterator[Any]:
@@ -494,7 +494,7 @@ async def test_leaving_runs_the_generators_cleanup_within_a_second() -> None:
     await stream.aclose()
 
 
-async def test_leaving_a_silent_stream_cleans_up_too() -> None:
+async def test_aclose_of_a_silent_stream_runs_the_cleanup() -> None:
     cleaned = []
 
     async def content() -> AsyncIterator[Any]:
@@ -511,7 +511,7 @@ async def test_leaving_a_silent_stream_cleans_up_too() -> None:
 
 
 @pytest.mark.slow
-async def test_a_cleanup_that_hangs_is_left_to_itself() -> None:
+async def test_cleanup_that_hangs_is_not_waited_for() -> None:
     async def content() -> AsyncIterator[Any]:
         try:
             yield Content("Hi")
@@ -526,7 +526,7 @@ async def test_a_cleanup_that_hangs_is_left_to_itself() -> None:
     assert time.monotonic() - started < 1.6
 
 
-async def test_a_sync_generator_at_work_is_closed_where_it_is() -> None:
+async def test_sync_generator_at_work_is_closed_after_its_step() -> None:
     cleaned = threading.Event()
 
     def content() -> Iterator[Any]:
@@ -554,7 +554,7 @@ async def test_content_that_was_never_read_is_closed() -> None:
     assert inspect.getgeneratorstate(generator) == inspect.GEN_CLOSED
 
 
-async def test_a_stream_that_is_forgotten_cleans_up() -> None:
+async def test_event_stream_that_is_garbage_collected_closes_its_content() -> None:
     cleaned = []
 
     async def content() -> AsyncIterator[Any]:
@@ -571,7 +571,7 @@ async def test_a_stream_that_is_forgotten_cleans_up() -> None:
     await until(lambda: bool(cleaned))
 
 
-async def test_the_body_ends_with_the_last_event_however_long_the_cleanup_takes() -> None:
+async def test_body_ends_with_the_last_event_before_a_long_cleanup() -> None:
     async def content() -> AsyncIterator[Any]:
         try:
             yield SessionEnd()
@@ -588,7 +588,7 @@ async def test_the_body_ends_with_the_last_event_however_long_the_cleanup_takes(
 # Warnings and ids
 
 
-async def test_collected_warnings_come_before_the_next_event() -> None:
+async def test_collected_warning_comes_before_the_next_event() -> None:
     async def content() -> AsyncIterator[Any]:
         assert collect_stream_warning("first", message_code="FIRST")
         yield Content("Hi")
@@ -602,7 +602,7 @@ async def test_collected_warnings_come_before_the_next_event() -> None:
     assert kinds(events)[-2:] == ["warning", "session_end"]
 
 
-async def test_the_last_warnings_come_before_a_terminal_error() -> None:
+async def test_last_warnings_come_before_a_terminal_error() -> None:
     async def content() -> AsyncIterator[Any]:
         yield Content("Hi", is_complete=True)
         collect_stream_warning("last")
@@ -611,7 +611,7 @@ async def test_the_last_warnings_come_before_a_terminal_error() -> None:
     assert kinds(await events_of(content))[-3:] == ["warning", "error", "session_end"]
 
 
-async def test_of_more_than_a_hundred_warnings_the_number_is_told() -> None:
+async def test_more_than_a_hundred_warnings_are_counted() -> None:
     async def content() -> AsyncIterator[Any]:
         for number in range(150):
             assert collect_stream_warning(str(number))
@@ -621,7 +621,7 @@ async def test_of_more_than_a_hundred_warnings_the_number_is_told() -> None:
     assert messages == [*map(str, range(100)), "50 more warnings were left out."]
 
 
-async def test_below_a_middleware_it_shares_id_and_warnings() -> None:
+async def test_event_stream_below_a_middleware_shares_id_and_warnings() -> None:
     collector = WarningCollector("req_outer")
     with collector.bound():
         collect_stream_warning("from the view", message_code="VIEW")
@@ -633,7 +633,7 @@ async def test_below_a_middleware_it_shares_id_and_warnings() -> None:
     assert not collector.add(None)  # type: ignore[arg-type]
 
 
-async def test_two_hundred_streams_at_once_do_not_mix() -> None:
+async def test_two_hundred_concurrent_streams_do_not_mix() -> None:
     def content(name: str) -> Any:
         async def slowly() -> AsyncIterator[Any]:
             for number in range(3):
@@ -666,7 +666,7 @@ async def test_two_hundred_streams_at_once_do_not_mix() -> None:
 # Options
 
 
-async def test_other_protocols_and_framings() -> None:
+async def test_event_stream_writes_other_protocols_and_framings() -> None:
     assert b'"token"' in await body_of(EventStream([Content("Hi")], protocol="legacy"))
     stream = EventStream([Content("Hi")], accept="application/x-ndjson")
     assert check_stream(await body_of(stream), framing="ndjson", headers=stream.headers) == []
@@ -692,14 +692,14 @@ async def test_warnings_of_the_host_come_first() -> None:
         ({"request_id": "not an id"}, "request id"),
     ],
 )
-def test_wrong_options_are_told_at_once(options: dict[str, Any], problem: str) -> None:
+def test_wrong_option_of_an_event_stream_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         EventStream([], **options)
     assert issubclass(UnknownDialectError, ConfigurationError)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_generator_on_asyncio_is_cancelled_once() -> None:
+async def test_generator_on_asyncio_is_cancelled_once() -> None:
     """What it awaits in its cleanup is not cancelled in its turn, as in an asyncio task of its own."""
     cleaned = []
 
@@ -720,7 +720,7 @@ async def test_a_generator_on_asyncio_is_cancelled_once() -> None:
     assert cleaned == [True]
 
 
-async def test_a_dict_is_a_message_of_the_dialect_that_is_spoken() -> None:
+async def test_dict_is_a_message_of_the_spoken_dialect() -> None:
     items: list[dict[str, Any]] = [
         {"type": "token", "content": "Hi"},
         {"type": "content", "data": {"content": " there"}, "metadata": {}},
@@ -749,7 +749,7 @@ class FirstItem:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_responses_generator_may_await_in_its_cleanup() -> None:
+async def test_generator_of_a_response_can_await_in_its_cleanup() -> None:
     cleaned: list[str] = []
 
     async def answer() -> AsyncIterator[dict[str, Any]]:
@@ -768,7 +768,7 @@ async def test_a_responses_generator_may_await_in_its_cleanup() -> None:
     assert time.monotonic() - began < 1.5
 
 
-async def test_a_content_that_never_waits_does_not_keep_the_event_loop() -> None:
+async def test_content_that_never_waits_gives_way() -> None:
     """Nor does a server that takes what is sent to a client that has left without a wait."""
     cleaned: list[str] = []
 

@@ -55,7 +55,7 @@ def through(pieces: list[bytes], **options: Any) -> bytes:
     return output
 
 
-def test_it_is_a_framed_event_of_the_standard() -> None:
+def test_marked_event_is_a_framed_event_of_the_standard() -> None:
     with bound_request_id("req_9"):
         text = stream_warning_event("Careful", message_code="CAREFUL")
     assert text.startswith("data: ")
@@ -69,7 +69,7 @@ def test_it_is_a_framed_event_of_the_standard() -> None:
         stream_warning_event("Careful", framing="xml")  # type: ignore[arg-type]
 
 
-def test_a_text_that_no_stream_of_ours_takes_has_no_mark(request_at_work: WarningCollector) -> None:
+def test_event_text_outside_of_a_stream_has_no_mark(request_at_work: WarningCollector) -> None:
     def texts() -> list[str]:
         return [
             made
@@ -90,7 +90,7 @@ def test_a_text_that_no_stream_of_ours_takes_has_no_mark(request_at_work: Warnin
         assert event.keys() == {"type", "data", "metadata"}
 
 
-def test_an_error_never_holds_the_exceptions_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_marked_error_never_holds_the_text_of_the_exception(caplog: pytest.LogCaptureFixture) -> None:
     text = stream_error_event(ValueError("password=hunter2"))
     assert "hunter2" not in text
     assert len(caplog.records) == 1
@@ -101,7 +101,7 @@ def test_an_error_never_holds_the_exceptions_text(caplog: pytest.LogCaptureFixtu
     assert json.loads(stream_error_event(info)[6:])["data"]["code"] == "ACME_DOWN"
 
 
-def test_details_of_a_warning_are_for_debug() -> None:
+def test_detail_of_a_warning_is_sent_only_with_debug() -> None:
     assert "detail" not in stream_warning_event("Careful", detail={"n": 1})
     with WarningCollector("req_1", debug=True).bound():
         assert '"detail"' in stream_warning_event("Careful", detail={"n": 1})
@@ -109,7 +109,7 @@ def test_details_of_a_warning_are_for_debug() -> None:
 
 @pytest.mark.parametrize("framing", ["sse", "ndjson"])
 @pytest.mark.parametrize("dialect", process_dialects().readable)
-def test_it_gets_its_place_in_a_stream_of_any_dialect(dialect: str, framing: Any) -> None:
+def test_marked_event_keeps_its_place_in_a_stream_of_any_dialect(dialect: str, framing: Any) -> None:
     stream = FIRST[dialect]
     options = {"speaks": dialect, "protocol_options": {dialect: stream.options}}
     plain = through([stream.body], **options)
@@ -124,7 +124,7 @@ def kinds_of(body: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_may_be_cut_anywhere(seed: int) -> None:
+def test_marked_event_can_be_cut_anywhere(seed: int) -> None:
     body = TOKEN + stream_warning_event("Careful").encode() + TOKEN + DONE
     for speaks in ("legacy", "auto"):
         output = through(cuts(body, seed=seed), speaks=speaks)
@@ -140,14 +140,14 @@ def test_it_may_be_cut_anywhere(seed: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(1, len(TOKEN)))
-def test_it_may_come_while_another_event_is_relayed(place: int) -> None:
+def test_marked_event_within_another_event_is_found(place: int) -> None:
     pieces = [TOKEN[:place], stream_warning_event("Careful").encode(), TOKEN[place:], DONE]
     output = through(pieces, speaks="legacy")
     assert [warning["message"] for warning in warnings_in(output)] == ["Careful"]
     assert '"content":"Hi"' in output.decode()
 
 
-def test_it_may_be_framed_once_more_by_another_library() -> None:
+def test_marked_event_framed_again_by_a_library_is_found() -> None:
     """As sse-starlette does with text that it is given."""
     text = stream_warning_event("Careful")
     framed = "".join(f"data: {line}\r\n" for line in text.split("\n")) + "\r\n"
@@ -155,26 +155,26 @@ def test_it_may_be_framed_once_more_by_another_library() -> None:
     assert [warning["message"] for warning in warnings_in(output)] == ["Careful"]
 
 
-def test_after_half_an_event_it_is_found_and_the_half_told() -> None:
+def test_marked_event_after_half_an_event_is_found_and_the_half_reported() -> None:
     body = b'data: {"type": "token", "conte' + stream_error_event(TimeoutError()).encode()
     output = through(cuts(TOKEN + body, seed=1), speaks="legacy")
     assert [warning["message_code"] for warning in warnings_in(output)] == ["UPSTREAM_MALFORMED_EVENT"]
     assert events_in(output)[-2]["data"]["code"] == "UPSTREAM_TIMEOUT"
 
 
-def test_an_error_ends_the_stream() -> None:
+def test_marked_error_ends_the_stream() -> None:
     output = through([TOKEN, stream_error_event(ConnectionError()).encode(), TOKEN], speaks="legacy")
     assert kinds_of(output)[-2:] == ["error", "session_end"]
     assert kinds_of(output).count("content") == 2
 
 
-def test_it_says_nothing_about_the_dialect_around_it() -> None:
+def test_marked_event_does_not_decide_the_dialect() -> None:
     marked = stream_warning_event("Careful").encode()
     assert detect_dialect(marked + TOKEN) == "legacy"
     assert detect_dialect(marked) == "standard"
 
 
-def test_the_shape_proves_nothing() -> None:
+def test_event_without_the_mark_is_not_taken_for_one() -> None:
     """An upstream's event of the same shape, with a mark of its own, is an upstream's event."""
     forged = stream_warning_event("password=hunter2 leaked").replace(PROCESS_TOKEN, "0" * 32)
     for speaks in ("ragflow", "easyflow"):

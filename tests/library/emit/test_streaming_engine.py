@@ -132,12 +132,12 @@ EMITTED: list[tuple[Emit, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("emit", "kind", "data"), EMITTED)
-async def test_emits_what_it_is_told(emit: Emit, kind: str, data: dict[str, Any]) -> None:
+async def test_emitter_writes_its_arguments(emit: Emit, kind: str, data: dict[str, Any]) -> None:
     event = await after_start(StreamingEngine(), emit)
     assert (event["type"], event["data"]) == (kind, data)
 
 
-async def test_a_stream_from_start_to_end_is_valid() -> None:
+async def test_engine_stream_from_start_to_end_is_valid() -> None:
     engine = StreamingEngine("req_7", session_id="s1", thread_id="th1")
     body = await engine.emit_session_start()
     body += await engine.emit_tool_call_start("t1", "search", meta={"run_id": "r1", "extra": {"n": 1}})
@@ -159,17 +159,17 @@ async def test_a_stream_from_start_to_end_is_valid() -> None:
     }
 
 
-async def test_one_call_may_send_several_frames() -> None:
+async def test_emitter_can_return_several_frames() -> None:
     assert kinds(await StreamingEngine().emit_content("Hi")) == ["session_start", "content"]
 
 
-async def test_an_empty_piece_says_nothing() -> None:
+async def test_emitter_of_an_empty_piece_returns_nothing() -> None:
     engine = StreamingEngine()
     assert await engine.emit_content("") == ""
     assert engine.sequence == 0
 
 
-async def test_debug_lets_details_out_redacted() -> None:
+async def test_details_with_debug_are_redacted() -> None:
     event = await after_start(
         StreamingEngine(debug=True),
         lambda e: e.emit_warning("Careful", detail={"where": "/srv/app/x.py", "n": 1}),
@@ -228,7 +228,7 @@ INVALID: list[tuple[str, Emit]] = [
 
 
 @pytest.mark.parametrize(("field", "emit"), INVALID)
-async def test_what_the_protocol_forbids_is_refused_by_the_name_of_the_field(field: str, emit: Emit) -> None:
+async def test_forbidden_value_is_refused_with_the_name_of_the_field(field: str, emit: Emit) -> None:
     engine = StreamingEngine()
     with pytest.raises(EventValidationError) as caught:
         await emit(engine)
@@ -239,14 +239,14 @@ async def test_what_the_protocol_forbids_is_refused_by_the_name_of_the_field(fie
     assert check_stream((await engine.emit_content("Hi") + await engine.close()).encode()) == []
 
 
-async def test_endless_values_are_refused() -> None:
+async def test_endless_value_is_refused() -> None:
     circle: dict[str, Any] = {}
     circle["self"] = circle
     with pytest.raises(EventValidationError, match="result"):
         await StreamingEngine().emit_tool_call_end("t", result=circle)
 
 
-async def test_values_of_python_are_sent_as_json_has_them() -> None:
+async def test_python_values_are_written_as_json() -> None:
     event = await after_start(
         StreamingEngine(),
         lambda e: e.emit_data("custom", {"name": "n", "value": {1: {"b"}, "big": 2**70, "no": float("nan")}}),
@@ -254,7 +254,7 @@ async def test_values_of_python_are_sent_as_json_has_them() -> None:
     assert event["data"]["data"]["value"] == {"1": ["b"], "big": str(2**70), "no": None}
 
 
-async def test_half_a_character_is_repaired() -> None:
+async def test_lone_surrogate_is_repaired() -> None:
     event = await after_start(StreamingEngine(), lambda e: e.emit_content("a\ud83d"))
     assert event["data"]["content"] == "a\ufffd"
 
@@ -267,7 +267,7 @@ async def refused(engine: StreamingEngine, emit: Emit) -> None:
     assert engine.sequence == before
 
 
-async def test_nothing_comes_after_the_end() -> None:
+async def test_emitter_after_the_end_is_refused() -> None:
     engine = StreamingEngine()
     await engine.close()
     await refused(engine, lambda e: e.emit_content("x"))
@@ -278,7 +278,7 @@ async def test_nothing_comes_after_the_end() -> None:
     assert await engine.close() == ""
 
 
-async def test_a_session_starts_once() -> None:
+async def test_second_session_start_is_refused() -> None:
     engine = StreamingEngine()
     body = await engine.emit_session_start()
     await refused(engine, lambda e: e.emit_session_start("other"))
@@ -286,7 +286,7 @@ async def test_a_session_starts_once() -> None:
     assert check_stream(body.encode()) == []
 
 
-async def test_a_tool_id_is_used_once() -> None:
+async def test_second_use_of_a_tool_id_is_refused() -> None:
     engine = StreamingEngine()
     body = await engine.emit_tool_call_start("t1", "a")
     await refused(engine, lambda e: e.emit_tool_call_start("t1", "a"))
@@ -302,7 +302,7 @@ async def test_a_tool_id_is_used_once() -> None:
     assert check_stream(body.encode()) == []
 
 
-async def test_pieces_of_arguments_come_before_their_call() -> None:
+async def test_argument_pieces_come_before_their_call() -> None:
     engine = StreamingEngine()
     body = await engine.emit_tool_call_delta("t1", '{"q":', "search")
     body += await engine.emit_tool_call_delta("t1", "1}")
@@ -313,7 +313,7 @@ async def test_pieces_of_arguments_come_before_their_call() -> None:
     assert kinds(body).count("tool_call_start") == 1
 
 
-async def test_a_terminal_error_leaves_the_end_to_the_caller() -> None:
+async def test_terminal_error_leaves_the_end_to_the_caller() -> None:
     engine = StreamingEngine()
     body = await engine.emit_content("Hi")
     body += await engine.emit_error("timeout", "Too slow", code="UPSTREAM_TIMEOUT")
@@ -344,7 +344,7 @@ async def test_emit_error_with_recoverable_lets_the_run_go_on() -> None:
 
 @pytest.mark.parametrize("recoverable", [True, False])
 @pytest.mark.parametrize("terminal", [True, False])
-async def test_emit_error_with_terminal_goes_by_it(recoverable: bool, terminal: bool) -> None:
+async def test_emit_error_follows_terminal(recoverable: bool, terminal: bool) -> None:
     engine = StreamingEngine()
     body = await engine.emit_error("execution", "Broken", recoverable=recoverable, terminal=terminal)
     body += await engine.close()
@@ -361,7 +361,7 @@ async def test_close_after_a_terminal_error_ends_with_error() -> None:
     assert events_in(body)[-1]["data"]["status"] == "error"
 
 
-async def test_an_exception_after_a_terminal_error_only_ends_the_stream() -> None:
+async def test_exception_after_a_terminal_error_only_ends_the_stream() -> None:
     engine = StreamingEngine()
     body = await engine.emit_error("system", "Broken")
     body += await engine.emit_exception(ValueError("x"))
@@ -370,7 +370,7 @@ async def test_an_exception_after_a_terminal_error_only_ends_the_stream() -> Non
 
 
 @pytest.mark.parametrize("reason", [None, "idle_timeout", "internal", "draining", "limit", "truncated"])
-async def test_an_end_with_error_brings_its_error(reason: str | None) -> None:
+async def test_session_end_with_error_adds_an_error(reason: str | None) -> None:
     engine = StreamingEngine()
     body = await engine.emit_session_end("error", reason=reason)
     assert check_stream(body.encode()) == []
@@ -378,7 +378,7 @@ async def test_an_end_with_error_brings_its_error(reason: str | None) -> None:
     assert events_in(body)[-1]["data"]["reason"] == (reason or "upstream_error")
 
 
-async def test_what_is_open_is_closed_before_the_end() -> None:
+async def test_open_calls_are_closed_before_the_end() -> None:
     engine = StreamingEngine()
     body = await engine.emit_tool_call_start("t1", "a")
     body += await engine.emit_content("Hi")
@@ -388,7 +388,7 @@ async def test_what_is_open_is_closed_before_the_end() -> None:
     assert check_stream(body.encode()) == []
 
 
-async def test_a_suspended_session_keeps_its_calls_open() -> None:
+async def test_suspended_session_keeps_its_calls_open() -> None:
     engine = StreamingEngine()
     body = await engine.emit_tool_call_start("t1", "pick_file")
     body += await engine.emit_interaction("t1", "tool")
@@ -397,13 +397,13 @@ async def test_a_suspended_session_keeps_its_calls_open() -> None:
     assert "tool_call_end" not in kinds(body)
 
 
-async def test_a_call_without_start_is_repaired_with_a_warning() -> None:
+async def test_call_without_start_is_repaired_with_a_warning() -> None:
     body = await StreamingEngine().emit_tool_call_end("t9", result=1)
     assert kinds(body) == ["session_start", "warning", "tool_call_start", "tool_call_end"]
     assert events_in(body)[1]["data"]["message_code"] == "TOOL_CALL_REPAIRED"
 
 
-async def test_an_exceptions_text_goes_to_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_text_of_an_exception_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
     engine = StreamingEngine()
     with caplog.at_level(logging.WARNING, "streamweir"):
         body = await engine.emit_exception(ValueError("password=zebra"))
@@ -416,7 +416,7 @@ async def test_an_exceptions_text_goes_to_the_log_alone(caplog: pytest.LogCaptur
     assert record.request_id == engine.request_id  # type: ignore[attr-defined]
 
 
-async def test_a_failure_on_purpose_says_what_it_says(caplog: pytest.LogCaptureFixture) -> None:
+async def test_stream_error_keeps_its_code_and_message(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "streamweir"):
         body = await StreamingEngine().emit_exception(StreamError("NO_SUCH_REPORT", "That report is gone."))
     error = events_in(body)[-2]["data"]
@@ -426,7 +426,7 @@ async def test_a_failure_on_purpose_says_what_it_says(caplog: pytest.LogCaptureF
     assert not record.exc_info
 
 
-async def test_the_sink_gets_every_text_in_order_from_several_tasks() -> None:
+async def test_sink_gets_texts_of_several_tasks_in_order() -> None:
     got: list[str] = []
 
     async def sink(text: str) -> None:
@@ -445,7 +445,7 @@ async def test_the_sink_gets_every_text_in_order_from_several_tasks() -> None:
     assert engine.closed
 
 
-async def test_a_text_whose_emitter_was_cancelled_is_sent_all_the_same() -> None:
+async def test_text_of_a_cancelled_emitter_is_sent() -> None:
     got: list[str] = []
     gate = anyio.Event()
 
@@ -468,7 +468,7 @@ async def test_a_text_whose_emitter_was_cancelled_is_sent_all_the_same() -> None
     assert check_stream("".join(got).encode()) == []
 
 
-async def test_a_sink_that_raises_is_told_once_and_the_engine_goes_on() -> None:
+async def test_first_exception_of_the_sink_is_raised_and_the_engine_goes_on() -> None:
     got: list[str] = []
 
     async def sink(text: str) -> None:
@@ -485,7 +485,7 @@ async def test_a_sink_that_raises_is_told_once_and_the_engine_goes_on() -> None:
     assert got == [first, "", third]
 
 
-async def test_a_sink_that_keeps_raising_does_not_stop_later_emitters(
+async def test_sink_that_keeps_raising_does_not_stop_later_emitters(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def sink(text: str) -> None:
@@ -498,7 +498,7 @@ async def test_a_sink_that_keeps_raising_does_not_stop_later_emitters(
     assert kinds(await engine.close()) == ["content", "session_end"]
 
 
-async def test_an_exception_in_the_block_becomes_the_end() -> None:
+async def test_exception_in_the_block_becomes_the_end() -> None:
     got: list[str] = []
 
     async def sink(text: str) -> None:
@@ -521,7 +521,7 @@ async def test_cancellation_passes_through_the_block() -> None:
     assert not engine.closed
 
 
-async def test_the_log_gets_one_record_for_each_event(caplog: pytest.LogCaptureFixture) -> None:
+async def test_log_gets_one_record_for_each_event(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[dict[str, Any]] = []
     engine = StreamingEngine(log=seen.append)
     body = await engine.emit_content("Hi") + await engine.close()
@@ -531,7 +531,7 @@ async def test_the_log_gets_one_record_for_each_event(caplog: pytest.LogCaptureF
     assert [record.levelname for record in caplog.records] == ["DEBUG", "DEBUG"]
 
 
-async def test_a_log_that_fails_harms_nothing() -> None:
+async def test_log_that_raises_does_not_change_the_stream() -> None:
     def log(event: dict[str, Any]) -> None:
         raise ValueError
 
@@ -540,7 +540,7 @@ async def test_a_log_that_fails_harms_nothing() -> None:
 
 
 @pytest.mark.parametrize(("protocol", "marker"), [("legacy", '"type":"token"'), ("easyflow", "Hello")])
-async def test_writes_other_protocols(protocol: str, marker: str) -> None:
+async def test_engine_writes_other_protocols(protocol: str, marker: str) -> None:
     engine = StreamingEngine(protocol=protocol)
     body = await engine.emit_content("Hello")
     assert marker in body
@@ -548,7 +548,7 @@ async def test_writes_other_protocols(protocol: str, marker: str) -> None:
     assert body.strip()
 
 
-async def test_writes_ndjson_and_folded_results() -> None:
+async def test_engine_writes_ndjson_and_folded_results() -> None:
     engine = StreamingEngine(framing="ndjson")
     body = await engine.emit_content("Hi") + await engine.close()
     assert check_stream(body.encode(), framing="ndjson", headers=engine.headers) == []
@@ -560,7 +560,7 @@ async def test_writes_ndjson_and_folded_results() -> None:
     assert json.loads(body)["error"]["message"] == "Broken"
 
 
-def test_wrong_options_are_told_at_once() -> None:
+def test_wrong_option_of_the_engine_is_refused() -> None:
     with pytest.raises(UnknownDialectError, match="did you mean 'legacy'"):
         StreamingEngine(protocol="legasy")
     with pytest.raises(ConfigurationError, match="framing"):
