@@ -1,6 +1,6 @@
 // Written by scripts/types.mjs from middleware/streamweir/protocol.schema.json: do not edit.
 
-/** What every event says of its stream, and what is known of its place in the run. */
+/** The metadata of every event: its stream, and its place in the run. */
 export interface EventMetadata {
   duration_ms?: number;
   extra?: Record<string, unknown>;
@@ -45,7 +45,7 @@ export interface Question {
   text_params?: Record<string, unknown>;
 }
 
-/** What a whole stream came to. */
+/** The totals of a stream. */
 export interface Summary {
   completion_tokens?: number;
   duration_ms: number;
@@ -248,7 +248,7 @@ export interface DataEvent {
   metadata: EventMetadata;
 }
 
-/** What the answer relies on; each citation has some of id, title, url, snippet, document_id, score. */
+/** The sources of the answer; each citation has some of id, title, url, snippet, document_id, score. */
 export interface ReferenceEvent {
   type: "reference";
   data: {
