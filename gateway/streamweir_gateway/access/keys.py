@@ -53,7 +53,7 @@ class Keys:
         }
 
     def credential(self, headers: HeaderList, *, foreign: Set[bytes] = frozenset()) -> Credential:
-        """Return who sends a request.
+        """Return the caller of a request.
 
         Args:
             headers: the headers of the request, names in lower case.

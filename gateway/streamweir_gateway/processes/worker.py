@@ -61,7 +61,7 @@ def run_worker(
 
     def ready(_address: tuple[str, int]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-        _obey(process, receiver)
+        _execute_commands(process, receiver)
         _beat(board)
         with suppress(OSError):
             receiver.report_ready()
@@ -77,12 +77,12 @@ def _beat(board: WorkerBoard) -> None:
     asyncio.get_running_loop().call_later(BEAT_SECONDS, _beat, board)
 
 
-def _obey(process: ServingProcess, receiver: CommandReceiver) -> None:
+def _execute_commands(process: ServingProcess, receiver: CommandReceiver) -> None:
     """Execute commands as they come, beginning with those that have come before this call."""
     loop = asyncio.get_running_loop()
     running: set[asyncio.Task[None]] = set()
 
-    def obey(command: Command) -> None:
+    def execute(command: Command) -> None:
         if command == STOP:
             process.server.stop()
         elif command == REFUSED:
@@ -101,7 +101,7 @@ def _obey(process: ServingProcess, receiver: CommandReceiver) -> None:
             process.server.stop()
             return
         for command in commands:
-            obey(command)
+            execute(command)
 
     loop.add_reader(receiver, listen)
     listen()

@@ -95,7 +95,7 @@ class WorkerPlace:
             return 0.0
         return max(self.silent_seconds, self.commands.stalled_seconds)
 
-    def look(self) -> None:
+    def update_silence(self) -> None:
         """Update `silent_seconds`.
 
         Pauses of the parent do not count, since a machine that stops all processes stops the workers too.

@@ -142,7 +142,7 @@ class _Workers:
 
     def _check_beat(self, place: WorkerPlace) -> None:
         """Kill a worker whose event loop stands still, or that takes no commands."""
-        place.look()
+        place.update_silence()
         if self._hang_time is None or place.hangs or place.hung_seconds < self._hang_time:
             return
         assert place.board is not None

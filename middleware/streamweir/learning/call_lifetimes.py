@@ -10,10 +10,10 @@ from streamweir.learning.argument_pieces import has_arguments
 from streamweir.learning.tool_use import ToolUse
 from streamweir.learning.units import At, Record
 
-__all__ = ["drop_repetitions", "key_set", "settle"]
+__all__ = ["drop_repetitions", "key_set", "resolve_lifetimes"]
 
 
-def settle(uses: list[ToolUse]) -> None:
+def resolve_lifetimes(uses: list[ToolUse]) -> None:
     """Decide about records that begin and end a call: if another record began it, they only end it."""
     others = [use for use in uses if use.use in ("start", "pieces")]
     for use in uses:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamweir.learning.argument_pieces import find_pieces, has_arguments
 from streamweir.learning.call_ids import find_ids
-from streamweir.learning.call_lifetimes import drop_repetitions, key_set, settle
+from streamweir.learning.call_lifetimes import drop_repetitions, key_set, resolve_lifetimes
 from streamweir.learning.field_names import (
     ARGUMENTS,
     CALL_IDS,
@@ -49,7 +49,7 @@ def tools_in(units: Iterable[Unit]) -> list[ToolUse]:
     find_ids(uses, units)
     find_pieces(uses)
     _find_answers(uses)
-    settle(uses)
+    resolve_lifetimes(uses)
     drop_repetitions(uses)
     for use in uses:
         _find_rest(use)

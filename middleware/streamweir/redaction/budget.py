@@ -32,7 +32,7 @@ class RedactionBudget:
         self._known_ids: dict[str, str] = {}
 
     def text(self, text: str) -> str | None:
-        """Return `text` redacted; None where the budget is used up."""
+        """Redact `text`; return None if the budget is used up."""
         known = self._known_texts.get(text)
         if known is not None:
             return known
@@ -45,7 +45,7 @@ class RedactionBudget:
         return clean
 
     def id(self, text: str) -> str | None:
-        """Return an id, a name or a code redacted; None where the budget is used up."""
+        """Redact an id, a name or a code; return None if the budget is used up."""
         if _PLAIN_ID.fullmatch(text):
             return text
         known = self._known_ids.get(text)

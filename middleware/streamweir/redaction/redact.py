@@ -183,7 +183,7 @@ def _is_encoded_secret(word: str, rules: Callable[[str], str]) -> bool:
 
 
 def _head(text: str, limit: int) -> str:
-    """Return what is looked at of `text`: whole words only, since half a secret has no form to know it by."""
+    """Return the part of `text` that is searched: whole words, since half a secret cannot be recognised."""
     scanned = min(SCAN_LIMIT, max(_SCANNED_AT_LEAST, _SCANNED_PER_SHOWN * limit))
     if len(text) <= scanned:
         return text.replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""Names of secrets: there is no end of them, so that each is judged by its words."""
+"""Recognises names of secrets by their words, because a list of names is never complete."""
 
 from __future__ import annotations
 

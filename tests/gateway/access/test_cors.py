@@ -1,4 +1,4 @@
-"""Pages of other origins: what browsers ask for first, and what they have to find in every answer."""
+"""CORS: preflights, and the headers of every response."""
 
 from typing import Any
 

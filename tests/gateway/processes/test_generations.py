@@ -1,4 +1,4 @@
-"""Each configuration knows dialects of its own: two that are served may mean other things by one name."""
+"""Each configuration has its own dialects: one name may mean different dialects in two of them."""
 
 import asyncio
 import json
@@ -79,8 +79,8 @@ async def test_a_stream_keeps_the_dialects_that_it_began_with(speaks: str) -> No
     assert later.assert_valid().text == "two Hi. two Hi. "
 
 
-async def test_everything_that_names_a_dialect_means_that_of_its_configuration() -> None:
-    """What is refused and what is written too."""
+async def test_names_of_dialects_in_refusals_and_answers_refer_to_their_configuration() -> None:
+    """Refusals and written streams use the dialects of their configuration too."""
     refused = json.dumps({"acme": {"problem": "FULL"}}).encode()
     for version in ("one", "two"):
         async with (

@@ -1,4 +1,4 @@
-"""A failure is known by what it says, in whatever spelling; what says nothing of one is none."""
+"""Recognition of failures by names, states, fields and stack traces in any spelling."""
 
 from __future__ import annotations
 
