@@ -1,4 +1,4 @@
-"""What only the headers of an answer say: the thread and the run of LangGraph's server, at both doors."""
+"""The thread and the run of LangGraph's server, which only response headers name."""
 
 from typing import Any
 

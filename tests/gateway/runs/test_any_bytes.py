@@ -1,4 +1,4 @@
-"""Whatever bytes an upstream sends, wherever they are cut: the client gets a valid stream, over sockets."""
+"""Any bytes of an upstream, cut anywhere, give the client a valid stream; over sockets."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -22,14 +22,14 @@ CASES = settings(
 
 
 class Running(NamedTuple):
-    """A gateway with an endpoint for each dialect, before one upstream that sends what it is told to."""
+    """A gateway with an endpoint for each dialect, and one upstream that sends the given bytes."""
 
     portal: BlockingPortal
     gateway: Gateway
     sends: list[bytes]
 
     def ask(self, dialect: str, *sends: bytes, accept: str = "text/event-stream") -> Answer:
-        """What a client gets of an upstream that sends these bytes, one write each, and closes."""
+        """Return the answer of a client if the upstream sends these bytes, one write each, and closes."""
         self.sends[:] = sends
         headers = [("Accept", accept)]
         return self.portal.call(lambda: ask(self.gateway, target=f"/{dialect}", headers=headers))
@@ -67,7 +67,7 @@ def running() -> Iterator[Running]:
 
 
 def keeps_the_contract(running: Running, answer: Answer) -> None:
-    """The stream is valid, and the log calls its end by the same word."""
+    """Check that the stream is valid, and that the log has the same reason."""
     answer.assert_valid()
     assert answer.status == 200
     line = running.log_line()
@@ -84,7 +84,7 @@ def cuts_of(draw: st.DrawFn, data: bytes) -> list[bytes]:
 
 @st.composite
 def garbled(draw: st.DrawFn) -> tuple[str, list[bytes]]:
-    """A recorded stream with some of it taken out, said twice or replaced, cut anywhere."""
+    """A recorded stream with parts removed, repeated or replaced, cut anywhere."""
     stream: Recorded = draw(st.sampled_from(STREAMS))
     body = stream.body
     for _ in range(draw(st.integers(0, 3))):
@@ -155,7 +155,7 @@ def test_any_bytes_in_place_of_http_give_a_valid_answer(running: Running, head: 
 def test_evidence_of_the_end_counts_for_broken_and_closed_connections(
     running: Running, stream: Recorded, data: st.DataObject
 ) -> None:
-    """Cut within an HTTP chunk, a stream completes only on evidence of its own."""
+    """A stream that is cut within an HTTP chunk is complete only with evidence of its end."""
     end = data.draw(st.integers(0, len(stream.body)))
     promised = b"%x\r\n" % (len(stream.body) + 1)
     broken = running.ask(stream.dialect, SSE, promised + stream.body[:end])

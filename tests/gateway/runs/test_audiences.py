@@ -1,4 +1,4 @@
-"""A run is the same whoever follows it: nobody, or two at once, of which one is slow."""
+"""A run is the same with no client and with two clients, of which one is slow."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.anyio
 
 
 class EventList:
-    """A sink that keeps what it gets."""
+    """A sink that keeps its events."""
 
     def __init__(self) -> None:
         self.types: list[str] = []
@@ -59,7 +59,7 @@ class EventList:
 
 
 class Hall:
-    """An audience of any number of lists, which takes its time over each read."""
+    """An audience of several lists that is slow with each read."""
 
     def __init__(self, size: int, pause: float) -> None:
         self.attempts: list[list[EventList]] = []
@@ -108,7 +108,7 @@ class Hall:
 
 
 def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
-    """A run at `url` as it stands, with nobody but `audience`."""
+    """Return a run at `url` with `audience` as its only receiver."""
     config = one_endpoint(url).endpoints[0]
     target, dialects = config.upstreams[0], process_dialects()
     destinations = [

@@ -1,4 +1,4 @@
-"""An upstream that fails again and again is left alone for a while."""
+"""The circuit breaker of an upstream, over sockets and alone."""
 
 import asyncio
 import time
@@ -125,7 +125,7 @@ async def test_half_open_breaker_admits_one_trial_and_its_first_event_closes_it(
             async with asyncio.timeout(2):
                 while len(running.streams):  # noqa: ASYNC110 - nothing says when it is gone
                     await asyncio.sleep(0.01)
-        got = await ask(running)  # the place of the trial that was given up
+        got = await ask(running)  # the permit of the trial that was given up
         assert got.assert_valid().text == "Hello"
         answers = await asyncio.gather(*(ask(running) for _ in range(5)))
         assert {got.text for got in answers} == {"Hello"}

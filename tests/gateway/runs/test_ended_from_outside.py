@@ -1,4 +1,4 @@
-"""`total` and the drain end a run whose client does not read: the upstream at once, the rest soon after."""
+"""`total` and the drain end a run whose client does not read: first the upstream, soon the delivery."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 TOTAL = 0.6
 AT_ONCE = 0.5
-"""Seconds, with the machine's breath: the contract says at once."""
+"""Seconds that a loaded machine may need; the contract says at once."""
 
 
 async def flood(call: Call) -> None:

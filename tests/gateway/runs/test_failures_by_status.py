@@ -1,4 +1,4 @@
-"""Clients that go by the status: a failure before the first event is one, in the protocol's own form."""
+"""Protocols whose clients use the HTTP status: a failure before the first event is an error body."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ PROTOCOLS = sorted(FIELDS)
 
 
 async def asked(protocol: str, script: bytes | Script, headers: Any = (), **endpoint: Any) -> Answer:
-    """What a client of `protocol` gets from an old backend that plays `script`."""
+    """Return the answer of a client of `protocol` if the backend plays `script`."""
     async with upstream(script) as server:
         chat = {"upstream": server.url, "speaks": "legacy", "answers": [protocol], **endpoint}
         async with gateway(settled(endpoints={"/chat": chat})) as running:

@@ -1,4 +1,4 @@
-"""Several upstreams: the next one is asked as long as no event has come."""
+"""Several upstreams: the next one is asked until one has sent an event."""
 
 import asyncio
 import socket

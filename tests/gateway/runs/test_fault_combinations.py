@@ -1,4 +1,4 @@
-"""Faults in any combination: what comes of them keeps the protocol, and is no fault of ours."""
+"""Faults in any combination give a valid stream, and no internal error."""
 
 import random
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Every fault of the fake backend through the gateway: the right outcome, nothing leaked, nothing left."""
+"""Every fault of the fake backend through the gateway: the right result, no secrets, no leaks."""
 
 import asyncio
 import gc
@@ -40,7 +40,7 @@ HIGH_WATER = Path("/proc/self/clear_refs")
 
 
 def forget_high_water() -> int:
-    """Let the peak of resident memory start anew; return it in bytes."""
+    """Reset the peak of resident memory, and return it in bytes."""
     gc.collect()
     HIGH_WATER.write_text("5")
     return high_water()
@@ -59,7 +59,7 @@ OTHERS = sorted({*process_dialects().readable} & {*process_dialects().writable} 
 
 
 class Case(NamedTuple):
-    """What is to come of some faults."""
+    """The expected result of some faults."""
 
     faults: str
     expected: str
@@ -184,14 +184,14 @@ CASES = [
 OWN_WORDS = {
     ("data-formulator", "error@20"): "LLM_SERVICE_ERROR upstream_error",
     ("data-formulator", "error-then-more@20"): "LLM_SERVICE_ERROR upstream_error",
-    ("ag-ui", "open-tools@20:200"): "suspended",  # a call without a result is the client's to run
+    ("ag-ui", "open-tools@20:200"): "suspended",  # the client has to run a call without a result
     ("ag-ui", "nested@20:10000"): "suspended",
 }
-"""By dialect and faults: what is right for this dialect alone."""
+"""The expected results that hold for one dialect only, by dialect and faults."""
 
 
 def depends_on_dialect(case: Case) -> bool:
-    """Is it about events, rather than about HTTP?"""
+    """Return whether the fault is about events, and not about HTTP."""
     faults = parse_faults(case.faults.split())
     return any(fault.kind.place in ("body", "ending") or fault.name in HTTP_FOR_ALL for fault in faults)
 
@@ -205,7 +205,7 @@ def test_every_fault_of_the_fake_backend_has_a_case() -> None:
 
 
 def combinations() -> Iterator[Any]:
-    """What is about HTTP alone is tried in each dialect and framing once, all else in each of both."""
+    """Faults of HTTP are tried once for each dialect and framing; all others in each combination."""
     for case in CASES:
         each = product(FULL, FRAMINGS) if depends_on_dialect(case) else zip(FULL, FRAMINGS, strict=True)
         for dialect, framing in each:
@@ -232,7 +232,7 @@ async def test_fault_gives_its_error_and_a_valid_stream(
 
 @pytest.mark.parametrize("dialect", OTHERS)
 async def test_fault_in_another_dialect_gives_a_valid_stream(dialect: str, subtests: pytest.Subtests) -> None:
-    """Those that are about events; limits and clocks, which take options or time, know of no dialect."""
+    """Faults about events. Limits and clocks do not depend on the dialect."""
     async with faulty_gateway(dialect=dialect) as relay:
         for case in filter(depends_on_dialect, CASES):
             if case.options or "silence" in case.faults:
@@ -352,5 +352,5 @@ async def test_memory_of_a_fault_is_bounded(faults: str, expected: str, options:
         await relay.settled()
         grown = high_water() - before
     assert outcome(got) == expected
-    # A line of 32 MiB is held by the fake backend, in this process, a few times over.
+    # The fake backend in this process holds several copies of its line of 32 MiB.
     assert grown < (200 << 20 if "long-line" in faults else 24 << 20)

@@ -1,4 +1,4 @@
-"""What waits is ended from outside; every other cancellation goes on its way."""
+"""Interruptions of a waiting task; all other cancellations pass."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Waiter:
-    """A task that waits within an interruption."""
+    """A task that waits within the block."""
 
     def __init__(self, wait: Callable[[], Awaitable[object]]) -> None:
         self.outcome = ""
@@ -26,7 +26,7 @@ class Waiter:
                 await self._wait()
         except Interrupted:
             self.outcome = "interrupted"
-        await asyncio.sleep(0)  # a cancellation that was not taken back would end this
+        await asyncio.sleep(0)  # this would end if the cancellation were still counted
         self.outcome += " and on"
 
 

@@ -1,4 +1,4 @@
-"""So many streams at an upstream at the same time, and no more."""
+"""The limit on concurrent streams of an upstream (`max_streams`)."""
 
 import asyncio
 from contextlib import AsyncExitStack

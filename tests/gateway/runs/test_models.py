@@ -1,4 +1,4 @@
-"""An endpoint for programs that speak OpenAI's or Anthropic's protocol: the model that they name chooses."""
+"""Endpoints whose upstream is chosen by the model that an OpenAI or Anthropic client names."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ ASKED = {"messages": [{"role": "user", "content": "Hello"}]}
 
 
 async def by_path(call: Call) -> None:
-    """An old backend that says something else at `/other`."""
+    """A backend with another answer at `/other`."""
     await call.send(OTHER if call.target == "/other" else WHOLE)
 
 

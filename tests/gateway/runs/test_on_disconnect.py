@@ -1,4 +1,4 @@
-"""What becomes of the upstream's run when the client has left: ended, let go on, or for a while."""
+"""`on_disconnect`: the run ends with its client, goes on, or goes on for a while."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ GOES_ON = pytest.mark.parametrize("on_disconnect", ["continue", {"continue_for":
 
 
 class Run:
-    """A run that the test lets end."""
+    """A run that ends when the test says so."""
 
     def __init__(self) -> None:
         self.may_end = asyncio.Event()

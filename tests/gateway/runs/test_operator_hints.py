@@ -1,4 +1,4 @@
-"""Wrong set-ups, and whether the hint of the log line names the cause."""
+"""The hint in the log line names the cause of a wrong set-up."""
 
 import asyncio
 import gzip
@@ -44,7 +44,7 @@ def stream(body: bytes, *headers: str) -> bytes:
 
 
 async def hint_of(script: bytes | Callable[[Call], Awaitable[None]], **options: Any) -> str | None:
-    """What the log says of a request to such an upstream."""
+    """Return the log line of a request to such an upstream."""
     async with upstream(script) as server:
         endpoint = {"upstream": server.url, "speaks": "legacy", **options}
         async with gateway(settled(endpoints={"/chat": endpoint})) as running, httpx.AsyncClient() as client:

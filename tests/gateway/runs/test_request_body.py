@@ -1,4 +1,4 @@
-"""All request bodies together have a bound; each is let go of as soon as nobody needs it."""
+"""The limit on all request bodies together; each body is freed as soon as it is not needed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 KIB = 1024
 BODY = b"x" * 700 * KIB
-"""Two of them are more than all together may hold."""
+"""Two of these are over the limit."""
 
 
 @asynccontextmanager
@@ -26,7 +26,7 @@ async def bounded(script: Script | bytes) -> AsyncIterator[tuple[Gateway, Upstre
 
 
 async def half_sent(connected: Client) -> None:
-    """Send a body, but for its last byte."""
+    """Send a body without its last byte."""
     head = b"POST /chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY)
     connected.writer.write(head + BODY[:-1])
     await connected.writer.drain()

@@ -1,4 +1,4 @@
-"""The same upstream once more: when, how often, after how long, and when not."""
+"""Retries of the same upstream: conditions, number and waits."""
 
 import asyncio
 import socket
@@ -52,7 +52,7 @@ def in_turn(*scripts: bytes | Script) -> Script:
 async def asked(
     scripts: Iterable[bytes | Script], *, endpoint: dict[str, Any] | None = None, **retries: Any
 ) -> tuple[Answer, Upstream, dict[str, Any]]:
-    """What a client gets, the upstream that was asked, and the line of the log."""
+    """Return the client's answer, the upstream, and the log line."""
     async with (
         upstream(in_turn(*scripts)) as server,
         gateway(retrying(server.url, endpoint=endpoint, **retries)) as running,

@@ -1,4 +1,4 @@
-"""What one token costs on its way through the gateway, counted in calls of Python functions."""
+"""The cost of one token in the gateway, counted in calls of Python functions."""
 
 import sys
 from collections import Counter
@@ -19,7 +19,7 @@ TOKENS = 100
 
 @pytest.fixture
 def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """The loop that serves in earnest: it makes no calls of its own in Python."""
+    """The event loop of production, which makes no Python calls itself."""
     return "asyncio", {"use_uvloop": True}
 
 

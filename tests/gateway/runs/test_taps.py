@@ -1,4 +1,4 @@
-"""Taps of the gateway, and those who watch its streams."""
+"""Taps and watchers of the gateway's streams."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ def anyio_backend() -> str:
 
 
 class Listener(EventTap):
-    """Keeps everything that it is shown, in order."""
+    """Keeps all events and calls, in order."""
 
     def __init__(self, scope: Any = None) -> None:
         self.scope = scope

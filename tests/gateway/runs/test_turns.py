@@ -1,4 +1,4 @@
-"""No turn of the gateway's event loop takes long, however many small frames one read of an upstream holds."""
+"""Turns of the gateway's event loop are short, even for a read full of smallest frames."""
 
 import asyncio
 import gc
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 READ = 48 << 10
 MOST_SECONDS = 0.03
-"""Of processor time: the upstream and the client of the test have their turns in the same loop."""
+"""Of processor time. The upstream and the client of the test run in the same loop."""
 
 BODY = b"1\n" * (READ // 2)
 AGENT = b'data: {"type": "token", "content": "Hi"}\n\n' + b"data:1\n\n" * (READ // 8)
@@ -58,7 +58,7 @@ WAYS: dict[str, tuple[dict[str, Any], bytes, str]] = {
 async def test_read_of_smallest_frames_gives_way(way: str) -> None:
     options, body, accept = WAYS[way]
     async with upstream(body) as server, gateway(one_endpoint(server.url, **options)) as running:
-        await _asked(running, accept)  # what is loaded at the first time is no turn's
+        await _asked(running, accept)  # the first request loads modules
         gc.disable()
         try:
             async with longest_turn() as turns:

@@ -1,4 +1,4 @@
-"""Upstreams that break, in every way: a valid stream comes of it, with the right code and reason."""
+"""Broken upstreams: each fault gives a valid stream with the right code and reason."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ TOKEN, _, DONE = HELLO
 
 
 def failure(got: Answer) -> tuple[str, str]:
-    """Code and reason of a stream that failed."""
+    """Return the code and the reason of a failed stream."""
     got.assert_valid()
     assert got.status == 200
     assert got.error is not None
@@ -91,7 +91,7 @@ async def test_reset_before_the_headers_is_unreachable() -> None:
 
 
 async def test_connection_that_takes_too_long_is_a_connect_timeout() -> None:
-    # A full backlog: the kernel leaves further connections waiting.
+    # With a full backlog the kernel lets further connections wait.
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         full.listen(0)
         waiting = []
@@ -271,7 +271,7 @@ async def test_silence_after_soft_evidence_is_complete(monkeypatch: pytest.Monke
 async def test_silence_after_the_error_of_a_standard_upstream_ends_the_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its end is waited for as long as any that only confirms what is known, and not until it is idle."""
+    """The stream ends after the settling time, not after the idle timeout."""
     monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.2)
     error = {"error_type": "timeout", "code": "UPSTREAM_TIMEOUT", "message": "x", "recoverable": True}
     event = {"type": "error", "data": {**error, "terminal": True}, "metadata": {}}

@@ -1,4 +1,4 @@
-"""Compressed bodies are undone as they come, bounded."""
+"""Decoders of compressed bodies: piece by piece, within bounds."""
 
 import gzip
 import zlib

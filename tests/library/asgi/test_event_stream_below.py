@@ -1,4 +1,4 @@
-"""An `EventStream` below the middleware, whatever that speaks, is not read a second time."""
+"""An `EventStream` below the middleware is not translated again, in any dialect."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ async def new_answer() -> Any:
 
 
 async def host(scope: Any, receive: Any, send: Any) -> None:
-    """What Django, Quart and Litestar make of an `EventStream`."""
+    """Answers with an `EventStream` as Django, Quart and Litestar do."""
     stream = EventStream(new_answer())
     headers = [(name.lower().encode(), value.encode()) for name, value in stream.headers.items()]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -29,7 +29,7 @@ async def host(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def falling_back(scope: Any, receive: Any, send: Any) -> None:
-    """Makes an `EventStream` and then answers the old way all the same."""
+    """Makes an `EventStream`, but answers in the old way."""
     await EventStream(new_answer()).aclose()
     await send(start(SSE))
     await send(body(b'data: {"type": "token", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'))

@@ -1,4 +1,4 @@
-"""The table of exceptions: what a client gets of an application that fails, and what is logged."""
+"""The table of exceptions: the answer of an application that fails, and the log."""
 
 import logging
 from typing import Any
@@ -334,7 +334,7 @@ async def test_safe_errors_within_an_event_begins_a_new_one() -> None:
 
 
 async def test_safe_errors_repeats_nothing_that_was_sent() -> None:
-    """An event whose blank line is missing is completed, not repeated; the ids are those of the stream."""
+    """An event without its blank line is completed, not repeated; the error has the ids of the stream."""
     head = b'event: message\ndata: {"protocol":"easyflow-chat","version":"1.1","domain":"%b","type":"%b",'
     tail = b'"conversation_id":"conv-1","payload":%b}'
     first = (head + tail) % (b"llm", b"message", b'{"delta":"Hi"}') + b"\n\n"

@@ -1,4 +1,4 @@
-"""Beside other middleware: compression, CORS, frameworks' own layers, streamweir itself."""
+"""The middleware together with others: compression, CORS, layers of frameworks, streamweir itself."""
 
 import asyncio
 import gzip

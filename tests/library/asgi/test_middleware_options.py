@@ -1,4 +1,4 @@
-"""What cannot work is told when the middleware is made; what is left alone costs nothing."""
+"""Options of the middleware: wrong ones are refused at construction, defaults cost nothing."""
 
 import inspect
 import subprocess

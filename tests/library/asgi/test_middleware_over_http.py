@@ -1,4 +1,4 @@
-"""Hosts under a real server: streams, disconnects, silence, warnings that must not mix."""
+"""Applications under a real server: streams, disconnects, silence, separate warnings."""
 
 import asyncio
 import threading

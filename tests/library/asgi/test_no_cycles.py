@@ -1,4 +1,4 @@
-"""What middleware and responses make of a request goes with it: nothing waits for a garbage collection."""
+"""Requests leave no reference cycles: their memory is freed without a garbage collection."""
 
 import asyncio
 import gc
@@ -56,7 +56,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool, raises: bool = False) -> None:
     """Send one request; the client stays to the end, or leaves after the first piece.
 
-    The server says so where the application listens for it; one that `raises` where it sends.
+    The server reports a disconnect in `receive`; with `raises`, by an error in `send`.
     """
 
     async def request() -> None:
@@ -89,8 +89,8 @@ def asked(app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool, raises: bo
 def left_of_ours(
     app: App, loop: asyncio.AbstractEventLoop, *, leaves: bool = False, raises: bool = False
 ) -> set[str]:
-    """Return the classes of ours of which a request leaves something to the collector."""
-    asked(app, loop, leaves=leaves, raises=raises)  # what is made at the first time is no request's
+    """Return the classes of this library whose objects a request leaves in reference cycles."""
+    asked(app, loop, leaves=leaves, raises=raises)  # objects of the first request may stay: caches
     gc.collect()
     gc.disable()
     try:

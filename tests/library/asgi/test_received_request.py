@@ -1,4 +1,4 @@
-"""What a new endpoint reads of a request: the same as the gateway, whichever protocol it came in."""
+"""A new endpoint reads requests in every protocol as the gateway does."""
 
 import json
 from typing import Any

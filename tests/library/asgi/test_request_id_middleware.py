@@ -1,4 +1,4 @@
-"""One request id: kept or made, and in every place where it is looked for."""
+"""The request id: kept or made, and present in every documented place."""
 
 import logging
 from typing import Any

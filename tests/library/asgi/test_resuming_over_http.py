@@ -37,13 +37,13 @@ Headers = Sequence[tuple[str, str]]
 
 
 class Agent:
-    """A Starlette application that says so much, and no more.
+    """A Starlette application whose events the test releases one by one.
 
     Attributes:
-        calls: how often it was asked.
-        said: how many events it has yielded.
-        ended: its generator's `finally` has run.
-        ended_at: when, by the monotonic clock.
+        calls: the number of its requests.
+        said: the number of its events.
+        ended: whether its generator's `finally` has run.
+        ended_at: the time of that, by the monotonic clock.
     """
 
     def __init__(self, until: int = len(EVENTS)) -> None:
@@ -114,7 +114,7 @@ class AwayStore(MemoryStore):
 async def mounted(
     agent: Agent, resume: Resume | None = None, store: Any = None, **options: Any
 ) -> AsyncIterator[Any]:
-    """The application below the middleware, on a port; what still runs is let end."""
+    """The application below the middleware, on a port; its runs may end afterwards."""
     options = {"speaks": "legacy", "answers": PROTOCOLS, **options}
     app = StreamweirMiddleware(agent.app, resume=resume or Resume(), store=store, **options)
     async with served(app) as host:

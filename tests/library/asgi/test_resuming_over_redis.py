@@ -1,4 +1,4 @@
-"""Workers of an application before one Redis: any of them serves a run, and none has to live for it."""
+"""Workers of an application with one Redis: each serves every run, even if the first is killed."""
 
 import asyncio
 import re

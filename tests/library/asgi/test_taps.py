@@ -1,4 +1,4 @@
-"""Taps of the middleware: what they see, and that the stream does not notice them."""
+"""Taps of the middleware: they get the events, and the stream does not depend on them."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ APP = sending(start(SSE), *(body(frame, more=True) for frame in FRAMES), body())
 
 
 class Listener(EventTap):
-    """Keeps everything that it is shown."""
+    """Keeps all events and calls."""
 
     def __init__(self, scope: Any) -> None:
         self.scope = scope

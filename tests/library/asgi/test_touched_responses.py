@@ -1,4 +1,4 @@
-"""Streams of an application become streams of the standard, in what the client asks for."""
+"""Translated responses: protocol, framing, headers and codings."""
 
 import gzip
 import zlib
@@ -31,7 +31,7 @@ async def test_stream_is_translated_message_by_message() -> None:
     answer = done.answer.assert_valid()
     assert answer.text == "Hello"
     assert answer.end["status"] == "completed"
-    # one message out per message in, at most: start and two pieces, and the end with `done`
+    # at most one message for each of the application: start, two pieces, the end with `done`
     assert [message["type"] for message in done.sent] == ["http.response.start"] + ["http.response.body"] * 3
     assert [message["more_body"] for message in done.sent[1:]] == [True, True, False]
 
@@ -54,7 +54,7 @@ async def test_event_leaves_with_its_last_byte() -> None:
         speaks="legacy",
     )
     await made.run()
-    # the line's own end completes it in SSE only with the blank line behind it
+    # in SSE only the blank line after it completes the event
     assert seen == [0, 0, 0, 2, 3]
 
 
@@ -247,7 +247,7 @@ async def test_work_after_the_last_event_is_done() -> None:
             tasks.cancel_scope.cancel()
 
         await receive()
-        async with anyio.create_task_group() as tasks:  # as Starlette does
+        async with anyio.create_task_group() as tasks:  # Starlette sends headers like this
             tasks.start_soon(stream)
             while (await receive())["type"] != "http.disconnect":
                 pass

@@ -1,4 +1,4 @@
-"""What is no stream of ours passes byte for byte, message by message."""
+"""Responses that are not translated pass byte for byte, message by message."""
 
 from pathlib import Path
 from typing import Any

@@ -164,7 +164,7 @@ async def test_dropped_client_gets_nothing_and_its_sends_do_nothing() -> None:
 async def supervised(
     clock: StreamClock, delivery: Delivery, act: Callable[[DeliverySupervisor, Told], Awaitable[None]]
 ) -> list[str]:
-    """Watch over a delivery while `act` runs; return what its source was told."""
+    """Supervise a delivery while `act` runs; return the calls of its source."""
     source = Told()
     async with anyio.create_task_group() as tasks:
         supervisor = DeliverySupervisor(clock, source, GroupScheduler(tasks))

@@ -1,4 +1,4 @@
-"""The application's own events as a response body: whatever comes, what leaves is a valid stream."""
+"""An application's own events as a response body: every content gives a valid stream."""
 
 import asyncio
 import gc
@@ -53,7 +53,7 @@ def events_in(body: bytes) -> list[dict[str, Any]]:
 
 
 async def events_of(content: Any, **options: Any) -> list[dict[str, Any]]:
-    """The events of a stream, which is valid, without its start."""
+    """Return the events of a stream without its start, after checking that it is valid."""
     stream = EventStream(content, **options)
     body = await body_of(stream)
     assert check_stream(body, headers=stream.headers) == []
@@ -90,7 +90,7 @@ async def later(*items: Any) -> AsyncIterator[Any]:
         yield item
 
 
-# What a content may be
+# Kinds of content
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_content_that_cannot_be_iterated_is_a_failed_stream(content: Any) 
     assert kinds(await events_of(content)) == ["error", "session_end"]
 
 
-# What an item may be
+# Kinds of items
 
 
 @pytest.mark.parametrize(
@@ -700,7 +700,7 @@ def test_wrong_option_of_an_event_stream_is_refused(options: dict[str, Any], pro
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_generator_on_asyncio_is_cancelled_once() -> None:
-    """What it awaits in its cleanup is not cancelled in its turn, as in an asyncio task of its own."""
+    """An `await` in the clean-up is not cancelled again, as in an ordinary asyncio task."""
     cleaned = []
 
     async def content() -> AsyncIterator[Any]:
@@ -769,7 +769,7 @@ async def test_generator_of_a_response_can_await_in_its_cleanup() -> None:
 
 
 async def test_content_that_never_waits_gives_way() -> None:
-    """Nor does a server that takes what is sent to a client that has left without a wait."""
+    """The server takes each piece at once, even if the client has left."""
     cleaned: list[str] = []
 
     async def flood() -> AsyncIterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Events that the application puts into its stream: taken as they are, and never to be forged."""
+"""Events that the application writes into its stream as text: taken unchanged, and never forged."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from streamweir.testing import check_stream, cuts
 
 @pytest.fixture(autouse=True)
 def request_at_work() -> Iterator[WarningCollector]:
-    """A request whose stream takes events: elsewhere they have no mark."""
+    """A request whose stream takes marked events; outside of one the texts have no mark."""
     collector = WarningCollector("req_1")
     with collector.bound():
         yield collector
@@ -148,7 +148,7 @@ def test_marked_event_within_another_event_is_found(place: int) -> None:
 
 
 def test_marked_event_framed_again_by_a_library_is_found() -> None:
-    """As sse-starlette does with text that it is given."""
+    """sse-starlette frames text in this way."""
     text = stream_warning_event("Careful")
     framed = "".join(f"data: {line}\r\n" for line in text.split("\n")) + "\r\n"
     output = through([framed.encode(), TOKEN, DONE], speaks="legacy")
@@ -175,7 +175,7 @@ def test_marked_event_does_not_decide_the_dialect() -> None:
 
 
 def test_event_without_the_mark_is_not_taken_for_one() -> None:
-    """An upstream's event of the same shape, with a mark of its own, is an upstream's event."""
+    """An event of an upstream with the same shape and a wrong mark is treated as the upstream's."""
     forged = stream_warning_event("password=hunter2 leaked").replace(PROCESS_TOKEN, "0" * 32)
     for speaks in ("ragflow", "easyflow"):
         output = through([forged.encode()], speaks=speaks)

@@ -1,4 +1,4 @@
-"""A stream of one's own: what each emitter sends, what is refused, what is repaired."""
+"""StreamingEngine: the output of each emitter, refusals, repairs."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ def kinds(text: str) -> list[str]:
 
 
 async def after_start(engine: StreamingEngine, emit: Emit) -> dict[str, Any]:
-    """The last event that `emit` sends in a stream that has begun."""
+    """Return the last event that `emit` sends in a stream that has begun."""
     await engine.emit_session_start()
     return events_in(await emit(engine))[-1]
 

@@ -1,4 +1,4 @@
-"""Whatever is called in whatever order: what was sent is a valid stream."""
+"""Any calls in any order give a valid stream."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
