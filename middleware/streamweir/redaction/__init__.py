@@ -1,4 +1,4 @@
-"""What is taken out of a text before anybody outside reads it."""
+"""Removes secrets and internals from texts before they are sent to clients or written to logs."""
 
 from streamweir.redaction.budget import RedactionBudget
 from streamweir.redaction.redact import (

@@ -1,4 +1,4 @@
-"""Addresses, host names and paths of the inside of a system."""
+"""Rules for internal addresses, host names and paths."""
 
 from __future__ import annotations
 

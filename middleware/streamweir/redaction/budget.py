@@ -1,4 +1,4 @@
-"""How much redaction one stream may cost: a bounded number of different texts."""
+"""Bounds the cost of redaction for one stream: a number of different texts."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _MAX_IDS: Final = 300
 _TEXTS_OF_A_VALUE: Final = 5
 _REMEMBERED_LENGTH: Final = 128
 _PLAIN_ID: Final = re.compile(
-    # nothing that a rule could find: a word, a number, a UUID
+    # texts in which no rule can match: a word, a number, a UUID
     r"[A-Za-z]{1,16}|\d{1,18}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 
 
 class RedactionBudget:
-    """Redacts the texts of one stream until so many different ones have been redacted.
+    """Redacts the texts of one stream, up to a number of different ones.
 
-    A text that comes again costs nothing.
+    A repeated text is not counted.
     """
 
     def __init__(self, *, texts: int = _MAX_TEXTS, ids: int = _MAX_IDS) -> None:
@@ -60,7 +60,7 @@ class RedactionBudget:
         return clean
 
     def value(self, value: object, *, limit: int) -> object:
-        """Return a copy of a JSON value with its texts redacted; None where the budget is used up."""
+        """Return a copy of a JSON value with its texts redacted; None if the budget is used up."""
         if self._texts <= 0:
             return None
         self._texts -= _TEXTS_OF_A_VALUE

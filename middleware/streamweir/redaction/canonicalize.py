@@ -1,7 +1,7 @@
-"""The text that a reader sees, and the plain text behind it that the rules look at.
+"""The visible form of a text, and the plain form in which the rules search.
 
-A secret is one in whatever way its characters are written: escaped for JSON, HTML or a URL, in full width,
-with characters between them that nobody sees, in letters of another script that look the same.
+The characters of a secret may be escaped for JSON, HTML or a URL, be full width or look-alikes of another
+script, or have invisible characters between them. In the plain form they are ordinary characters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["CONTROLS", "canonical", "visible"]
 
 CONTROLS: Final = {
     **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)]),  # C0 and C1
-    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # half a character is no Unicode
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates
     **dict.fromkeys([ord("\n"), 0x85, 0x2028, 0x2029], "\n"),
     ord("\t"): " ",
 }
@@ -34,7 +34,7 @@ _IGNORED: Final = (
 _PICTURE: Final = "[\xa9\xae\u2100-\u2bff\U0001f000-\U0001faff]"
 _UNSEEN: Final = re.compile(f"[{_IGNORED}]")
 _UNSEEN_AND_USELESS: Final = re.compile(
-    # what joins two pictures or two Arabic letters, and what colours a picture, is part of what is seen
+    # joiners and variation selectors change the visible text
     rf"(?!(?<={_PICTURE})\ufe0f|\u200d{_PICTURE}|\u200c[\u0600-\u06ff])[{_IGNORED}]"
 )
 
@@ -44,12 +44,12 @@ _ESCAPE: Final = re.compile(
 )
 _HEX: Final = re.compile(r"x(..)")
 _ENTITY: Final = re.compile(r"&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z][A-Za-z0-9]{1,30};))")
-_LEVELS: Final = 3  # JSON in JSON in JSON is seen in the field; more is no longer an error text
+_LEVELS: Final = 3  # three levels of JSON in JSON occur in the field; more do not
 
 _SENTENCE_MARK: Final = "[，：；！？（）［］【】《》～…。、]"
 _IDEOGRAM: Final = "[^\\x00-\u2e7f\uff00-\uff5e\uffe0-\uffff]"
 _SENTENCE_MARKS: Final = re.compile(rf"((?<={_IDEOGRAM}){_SENTENCE_MARK}|{_SENTENCE_MARK}(?={_IDEOGRAM}))")
-"""The punctuation of a Chinese sentence; between two Latin characters it is full width like any other."""
+"""Chinese punctuation, which stays full width unless it is between two Latin characters."""
 
 _SPACES: Final = re.compile(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _LEFT_OVER_MARKS: Final = re.compile("(?<=[A-Za-z0-9_])[\u0300-\u036f\u20d0-\u20f0]{1,400}")
@@ -60,7 +60,7 @@ _LATIN: Final = re.compile(f"[{string.ascii_letters}]")
 
 
 def visible(text: str) -> str:
-    """Return `text` without what has no place in a message: controls, escape sequences, unseen characters."""
+    """Return `text` without control characters, escape sequences and invisible characters."""
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     text = text.translate(CONTROLS)
@@ -68,7 +68,7 @@ def visible(text: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """Return the plain characters that a `visible` text stands for."""
+    """Return the plain form of a `visible` text."""
     if "\\" in text or "&" in text:
         text = _without_escapes(text)
     if text.isascii():

@@ -1,4 +1,4 @@
-"""Credentials: by the words around them, by what holds them, and by their own form."""
+"""Rules for credentials: by the words around them, by their container, and by their form."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ CREDENTIALS_OF_A_URL: Final = rule(
     rf"\1{REDACTED}@",
     re.I,
 )
-"""For a log, which keeps the rest."""
+"""The rules for logs, in which all else is kept."""
 
 URLS_WITH_CREDENTIALS: Final[tuple[Rule, ...]] = (
-    # postgres://app:pw@host/db, file:///x, s3://bucket: nothing but http and ws is written for users
+    # postgres://app:pw@host/db, file:///x, s3://bucket: only http and ws URLs are written for users
     rule(
         "url of a service",
         rf"(?<![\w+.-])(?!(?:https?|wss?)://)(?:jdbc:)?[a-z][a-z0-9+.-]{{1,30}}://{URL_REST}",
@@ -87,7 +87,7 @@ CREDENTIALS_BY_CONTEXT: Final[tuple[Rule, ...]] = (
         rf"\1\2{REDACTED}",
         re.I,
     ),
-    # "Basic plan" is a plan; base64 shows by its digits, padding or capitals
+    # "Basic plan" is no credential; base64 has digits, padding or capitals
     rule(
         "basic credentials",
         START + r"([Bb]asic) (?=[A-Za-z]{0,128}[\d+/=]|[A-Za-z]{0,128}[a-z][A-Z])[A-Za-z0-9+/]{3,}={0,2}",
@@ -96,7 +96,7 @@ CREDENTIALS_BY_CONTEXT: Final[tuple[Rule, ...]] = (
 )
 
 CREDENTIALS_BY_WORD: Final[tuple[Rule, ...]] = (
-    # in a sentence only what has letters and digits: "the password is wrong", "密码为空"
+    # in a sentence only words with letters and digits: not "the password is wrong", "密码为空"
     rule(
         "secret in a sentence",
         r"(\b(?:password|passwd|pwd|passphrase|passcode|secret|token|(?:api|access|secret|license)[ _-]?key)"
@@ -165,10 +165,10 @@ _UNMISTAKABLE: Final = "|".join(
         r"v1\.0-(?=[0-9a-f]{8})|pat-(?=\w{2,4}-[0-9a-f])|gpl?at_|apify_api_|lf_[sp]k_|vercel_",
     )
 )
-"""How the keys of vendors begin."""
+"""The prefixes of vendors' keys."""
 
 _MISTAKABLE: Final = r"fw_|sess-|app-|dataset-|re_|ak_|ops_|rpa_|secret_|pat_|jina_"
-"""These may be the beginning of a word, so that the rest has to look like a key."""
+"""Prefixes that may also begin a word, so the rest has to look like a key."""
 
 CREDENTIALS_BY_FORM: Final[tuple[Rule, ...]] = (
     rule("openai key", START + r"[srp]k-(?!learn\b)[\w*.…-]*[\w*…]"),
@@ -205,4 +205,4 @@ OPAQUE: Final[tuple[Rule, ...]] = (
         r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]*\d)(?=[a-z\d+/]*[A-Z])(?=[A-Z\d+/]*[a-z])[A-Za-z0-9+/]{40,}+={0,2}",
     ),
 )
-"""What no person would write; request ids (req_...) are for the user to quote."""
+"""Long random strings. Request ids (req_...) are kept, because users quote them."""

@@ -1,8 +1,7 @@
-"""Secrets that stand behind their name: `password=x`, `"apiKey": "x"`, `(b'x-api-key', b'x')`, `<token>x`.
+"""Finds secrets behind their names: `password=x`, `"apiKey": "x"`, `(b'x-api-key', b'x')`, `<token>x`.
 
-Behind a name comes what joins it and a value in one of the languages and formats that error texts quote,
-and then the value, as far as it goes. Each is looked for at one place only, so that the time grows with the
-length of a text alone.
+Behind a name follow a joint (`=`, `": "` ...) of one of the languages and formats that error texts quote, and
+the value. Both are searched at one place only, so the time is in proportion to the length of the text.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["hide_named_secrets"]
 
 _FLAGS: Final = re.ASCII | re.IGNORECASE
 
-# --- what joins a name and its value ---
+# --- joints between a name and its value ---
 
 _SPACE: Final = r"[ ]{0,8}"
 _QUOTE: Final = r"""\\{0,8}["'`]"""
@@ -80,7 +79,7 @@ _NO_FOREIGN_VALUES: Final = (
 )
 _NOTHING: Final = re.compile(
     rf"""an?[ ]|(?:{"|".join(_NO_VALUES.split())})(?:[\s.,:;!?}}\])"'|]|$)|{_NO_FOREIGN_VALUES}"""
-    # a place that is to be filled, or has been emptied
+    # a placeholder, or a redacted value
     r"|\$\{[^{}\s]{0,64}\}|\$\([^()\n]{0,64}\)|\$[A-Z_]{1,64}\b|<[A-Za-z_ -]{0,64}>|\{\{|\{[A-Za-z_]{0,64}\}"
     r"|%\(\w{1,32}\)s|%[A-Z_]{1,64}%|%[sdvr](?!\w)|\*{1,64}(?![\w*])|\.{3}"
     r"|\[(?:redacted|secure|filtered|hidden|masked)\](?![^\s\"'&)},;.\]])",
@@ -105,7 +104,7 @@ _VALUE: Final = re.compile(
     _FLAGS,
 )
 _MORE_WORDS: Final = re.compile(r"(?:[ ][^\s;=\"']{1,64}){1,8}(?=;)")
-"""In a connection string a value goes on to the semicolon."""
+"""In a connection string a value ends at the semicolon."""
 _LINE: Final = re.compile(r"[^\n]++")
 _ELEMENT_VALUE: Final = re.compile(r"[^<]++")
 _END_OF_SENTENCE: Final = ")]},.;:!?>"
@@ -114,11 +113,11 @@ _AROUND: Final = "\\\"'`[](){}"
 _COMPARED: Final = re.compile(
     r"""(["'`])([^"'`\n]{1,200})\1[ ]?[=!]={1,2}[ ]?([A-Za-z_$][\w.$]{0,127})""", re.ASCII
 )
-"""A value in front of its name: `"x" == password`."""
+"""Matches a value before its name: `"x" == password`."""
 
 
 def hide_named_secrets(text: str) -> str:
-    """Return `text` with the values of all names that are those of secrets replaced."""
+    """Return `text` with the values behind all names of secrets replaced."""
     if "==" in text or "!=" in text:
         text = _COMPARED.sub(_without_compared, text)
     pieces: list[str] = []
@@ -136,7 +135,7 @@ def _without_compared(comparison: re.Match[str]) -> str:
 
 
 def _values(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the secrets stand, from left to right."""
+    """Yield the places of the secrets, from left to right."""
     end = 0
     for name in NAME.finditer(text):
         if name.start() >= end and is_secret_name(name[0]) and (span := _value_after(text, name)):
@@ -159,7 +158,7 @@ def _value_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _is_set(text: str, name: re.Match[str]) -> bool:
-    """Does a command in front of the name give it the word behind it? `setx API_KEY x`."""
+    """Is the name the argument of a command that sets it to the next word, as in `setx API_KEY x`?"""
     before = text[max(0, name.start() - _COMMAND_CHARACTERS) : name.start()]
     return text[name.end() : name.end() + 1] == " " and _COMMAND.search(before) is not None
 

@@ -1,6 +1,6 @@
-"""What must not reach a user, taken out of a text that may.
+"""Removes secrets and internals from a text for users.
 
-Errors, warnings, details and failed steps pass through here; answers never do. The text comes from a peer and
+It is applied to errors, warnings, details and failed steps, never to answers. The text comes from a peer and
 may be hostile: only its first `SCAN_LIMIT` characters are read.
 
 Source: the standard protocol 1.1, section 3 rule 10 and section 5 ("redaction").
@@ -30,21 +30,21 @@ __all__ = [
 ]
 
 DETAIL_LIMIT: Final = 2000
-"""Characters of a detail that is shown under `debug`."""
+"""The most characters of a detail, which is sent under `debug`."""
 SCAN_LIMIT: Final = 8192
-"""The most that is looked at of a text."""
+"""The most characters of a text that are read."""
 _SCANNED_AT_LEAST: Final = 2048
-_SCANNED_PER_SHOWN: Final = 4  # what is taken out is longer than what stands in its place
+_SCANNED_PER_SHOWN: Final = 4  # longer than its replacement
 
 _ELLIPSIS: Final = "…"
-_ROUNDS: Final = 6  # one rule may uncover work for another; honest text is stable after two
-_MAX_DEPTH: Final = 12  # deeper details help nobody
-_MAX_COST: Final = 2 * SCAN_LIMIT  # of one value: characters looked at ...
-_NODE_COST: Final = 32  # ... and what a node costs however short it is
+_ROUNDS: Final = 6  # one rule may uncover matches for another; ordinary text is stable after two rounds
+_MAX_DEPTH: Final = 12  # deeper details are of no use
+_MAX_COST: Final = 2 * SCAN_LIMIT  # of one value: characters read ...
+_NODE_COST: Final = 32  # ... and what each node counts at least
 
 _URL_ENCODED: Final = re.compile(r"(?<![\x21-\x7e])(?>[\x21-\x7e]*?%[0-9A-Fa-f]{2})[\x21-\x7e]*+")
 _MOST_DECODED: Final = 32
-"""So many URL-encoded words are looked into; nobody needs more of them."""
+"""The most URL-encoded words that are decoded."""
 
 _ENCODED_TWICE: Final = 3
 
@@ -52,22 +52,22 @@ _ENCODED_TWICE: Final = 3
 def redact(text: str, *, limit: int = 500) -> str:
     """Return `text` without secrets, addresses, paths and traces, at most `limit` characters long.
 
-    What is taken out becomes `[redacted]`; ordinary sentences pass unchanged, aside from control characters,
-    characters that nobody sees and repeated spaces. `redact(redact(text)) == redact(text)`. Never raises.
+    Each removed part becomes `[redacted]`. Ordinary sentences are returned unchanged, except for control and
+    invisible characters and repeated spaces. `redact(redact(text)) == redact(text)`. Never raises.
 
     Returns:
-        `"[redacted]"` alone where nothing worth reading is left; an empty string for a text without any.
+        Only `"[redacted]"` if nothing readable is left; an empty string if there was no visible text.
     """
     for _ in range(_ROUNDS):
         clean = _clip(_redact_once(_head(text, limit), without_secrets), limit)
         if clean == text:
             return clean
         text = clean
-    return _clip(REDACTED, limit)  # a text built to keep the rules busy
+    return _clip(REDACTED, limit)  # a text made to keep the rules busy
 
 
 def redact_id(text: str, *, limit: int = 1024) -> str:
-    """Return the id or name of a step as `redact` would, aside from what is opaque as ids are."""
+    """Return the id or name of a step redacted, but keep parts that are opaque like ids."""
     clean = _redact_once(_head(text, limit), _without_secrets_of_an_id)
     return _clip(clean, limit) if clean == text else redact(text, limit=limit)
 
@@ -75,7 +75,7 @@ def redact_id(text: str, *, limit: int = 1024) -> str:
 def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:
     """Return `text` for a log: without credentials and control characters, at most `limit` characters long.
 
-    Addresses, paths and traces stay. Never raises.
+    Addresses, paths and traces are kept. Never raises.
     """
     return _clip(_rewritten(visible(_head(text, SCAN_LIMIT)), without_credentials), limit)
 
@@ -83,14 +83,15 @@ def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:
 def redact_value(value: object, *, limit: int = 500) -> object:
     """Return a copy of a JSON-like `value` with every string redacted to at most `limit` characters.
 
-    The values of keys such as `password` or `api_key` are replaced whole, and so is what is no JSON (bytes,
-    objects) or nested too deep. Of a value with hundreds of nodes or kilobytes of text the end is left out.
+    The values of keys such as `password` or `api_key` are replaced whole, and so are values that are no JSON
+    (bytes, objects) or nested too deep. Of a value with hundreds of nodes or kilobytes of text the end is
+    left out.
     """
     return _Walk(limit).copy(value, _MAX_DEPTH)
 
 
 class _Walk:
-    """One walk through a value, with what is left of its budget."""
+    """One walk through a value, with the rest of its budget."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -142,12 +143,12 @@ def _without_secrets_of_an_id(text: str) -> str:
 
 
 def _rewritten(text: str, rules: Callable[[str], str]) -> str:
-    """Return what `rules` leave of the plain text behind `text`; `text` as it is if that is all of it."""
+    """Return the plain form of `text` after `rules`; `text` itself if they change nothing."""
     plain = canonical(text)
     clean = rules(plain[:SCAN_LIMIT])
     if (
         "%" in clean
-    ):  # what the rules know in its place, such as a password in a URL, leaves the rest to be read
+    ):  # a secret that is found in its place, such as a password in a URL, leaves the rest readable
         clean = rules(_without_encoded_secrets(clean, rules))
     if clean == plain:
         return text
@@ -155,12 +156,12 @@ def _rewritten(text: str, rules: Callable[[str], str]) -> str:
 
 
 def _has_escaped_markup(text: str) -> bool:
-    """Has somebody made the text harmless for HTML? What is left of it is not to be markup again."""
+    """Is the text escaped for HTML? Then its plain form must not become markup again."""
     return "&lt;" in text or "&#60;" in text or "&#x3c;" in text.lower()
 
 
 def _without_encoded_secrets(text: str, rules: Callable[[str], str]) -> str:
-    """Take out the URL-encoded words that hold what would not be shown as it is."""
+    """Remove URL-encoded words that hold a secret in their decoded form."""
     left = _MOST_DECODED
 
     def judged(word: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a rule of redaction is: a pattern, and what stands in the place of what it matches."""
+"""One rule of redaction: a pattern, and the replacement of its matches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ESCAPED", "PORT", "REDACTED", "START", "URL", "URL_REST", "Rule", "a
 
 REDACTED: Final = "[redacted]"
 
-# Pieces of patterns. All are ASCII: a Chinese character beside a token is its border, as a space is.
+# Parts of patterns. All are ASCII: a Chinese character next to a token ends it like a space.
 URL: Final = r"""[!#-&(-;=?-~]"""  # what a URL may hold: visible ASCII except quotes and angle brackets
 URL_REST: Final = rf"{URL}*(?<![).,;:!?\]}}])"  # ... without the sentence's own punctuation at its end
 PORT: Final = r"(?::\d{1,5})?"
@@ -21,7 +21,7 @@ START: Final = rf"(?:\b|{ESCAPED})"
 
 
 class Rule(NamedTuple):
-    """A pattern that no text can make expensive, and its replacement."""
+    """A pattern whose time is in proportion to the text, and its replacement."""
 
     name: str
     pattern: re.Pattern[str]
@@ -34,7 +34,7 @@ def rule(name: str, pattern: str, replacement: str = REDACTED, flags: int = 0) -
 
 
 def applied(rules: Iterable[Rule], text: str) -> str:
-    """Return `text` after each of `rules`, in their order."""
+    """Return `text` with `rules` applied, in their order."""
     for _, pattern, replacement in rules:
         text = pattern.sub(replacement, text)
     return text

@@ -1,8 +1,8 @@
 """The rules of redaction: one table, applied from top to bottom.
 
-Whole traces first, then addresses that hold other secrets, then single secrets. No pattern can start in the
-middle of a run that it has already walked (look-behinds, possessive and bounded repeats), so that the time
-grows with the length of a text alone.
+Whole traces come first, then addresses that may hold other secrets, then single secrets. No pattern can start
+within characters that it has already walked (look-behinds, possessive and bounded repeats), so the time is in
+proportion to the length of the text.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ _LOG_AFTER_NAMES: Final = (*CREDENTIALS_BY_WORD, *CREDENTIALS_BY_FORM, *OPAQUE)
 
 
 def without_secrets(text: str, *, is_id: bool = False) -> str:
-    """Return `text` without anything of the inside of a system; an id may be what no person would write."""
+    """Return `text` without secrets and internals; with `is_id`, long random strings are kept."""
     text = hide_named_secrets(applied(_BEFORE_NAMES, text))
     text = applied(_AFTER_NAMES, text)
     return applied(_HOLES, text if is_id else applied(_NO_WORDS, text))
 
 
 def without_credentials(text: str) -> str:
-    """Return `text` for a log: addresses, paths, traces and hexadecimal ids are of use there and stay."""
+    """Return `text` for a log: addresses, paths, traces and hexadecimal ids are kept."""
     return applied(_LOG_AFTER_NAMES, hide_named_secrets(applied(_LOG_BEFORE_NAMES, text)))
 
 
 def without_double_spaces(text: str) -> str:
-    """Return `text` with one space and one line end where there were several."""
+    """Return `text` with repeated spaces and line ends reduced to one."""
     return applied(_SPACES, text).strip()

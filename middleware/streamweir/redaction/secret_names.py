@@ -34,7 +34,7 @@ _SESSION_COOKIE: Final = re.compile(
     r"|(?:ci|laravel|symfony|flask|play)_session|beaker_session_id|(?:ssr|auth|remember)_(?:session|me)"
     r"|wordpress_logged_in_\w{1,64}|cfid|cftoken",
 )
-"""The usual names of cookies that hold a session, by their words. `session_id` is the protocol's own."""
+"""The usual names of session cookies, as words. `session_id` is not among them: the protocol uses it."""
 
 _ABOUT: Final = re.compile(
     r"_(?:ids?|names?|urls?|uri|endpoint|host|port|count|counts|length|len|limits?|size|types?|files?|path|dir"
@@ -43,14 +43,14 @@ _ABOUT: Final = re.compile(
     r"|valid|missing|provider|manager|service|scopes?|algorithm|method|strategy|enabled|disabled|hint|rules?"
     r"|strength|per_\w{1,32}|logprobs?|probs?|cost|price|rate|overlap|estimate|total)$"
 )
-"""A name that ends so is about a secret and holds none."""
+"""Last words of names that are about a secret and hold none."""
 
 _OTHER_TOKEN: Final = re.compile(
     r"^(?:the_)?(?:un)?(?:expected|known|recognized|supported|matched|terminated)_(?:\w{1,16}_)?token$"
     r"|^(?:next|previous|current|first|last|stop|start|special|illegal|bad|end|eos|bos|pad|unk|sep|cls|mask|per"
     r"|page|sync|continuation|cancellation|syntax|input|output|max|min|begin)_(?:page_)?token$"
 )
-"""The tokens of parsers, models and pages."""
+"""Words for tokens of parsers, models and pages, which are no secrets."""
 
 _PUBLIC_KEY: Final = re.compile(
     r"(?:^|_)(?:primary|foreign|public|pub|partition|sort|cache|bucket|object|index|row|column|shard|group|range"
@@ -92,7 +92,7 @@ _CORE: Final = (
     r"pass|pwd|secret|token|credential|creds|cookie|authorization|auth|conn|key|kennwort|senha|contrase|jwt|otp"
     r"|psk|sid|sess|cfid|cftoken|wordpress_logged|remember_me|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
 )
-"""What every name of a secret holds."""
+"""Matches a part that every name of a secret has."""
 
 NAME: Final = re.compile(
     rf"{'|'.join(_FOREIGN)}"
@@ -103,7 +103,7 @@ NAME: Final = re.compile(
     r"(?:[ ]provided\b)?",
     _FLAGS,
 )
-"""What may be the name of a secret; `is_secret_name` has the last word."""
+"""Matches candidates for names of secrets, which `is_secret_name` decides."""
 
 _HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
@@ -114,7 +114,7 @@ def is_secret_header(name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Is what stands under this key of an object a secret, whatever it looks like?"""
+    """Is the value of this key of an object a secret, whatever its form?"""
     name = name[-_LONGEST_NAME:].removesuffix(" provided").removesuffix(" value")
     if _FOREIGN_NAME.search(name.lower()):
         return True

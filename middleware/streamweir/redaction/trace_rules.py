@@ -1,4 +1,4 @@
-"""Stack traces as eight languages write them, whole and line by line."""
+"""Rules for stack traces of eight languages, whole and line by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TRACE_RULES"]
 _LINE_START: Final = r"(?:(?<=\n)|(?<=\\n)|(?<=\\t)|(?<![^\n])) {0,40}"
 
 TRACE_RULES: Final[tuple[Rule, ...]] = (
-    # a trace goes on to the end of the text: where it ends cannot be told from what it quotes
+    # a trace is removed to the end of the text: its end cannot be told from the text that it quotes
     rule("python trace", rf"{START}Traceback(?: \(most recent call last\)|:).*", flags=re.DOTALL),
     rule("go trace", rf"{START}goroutine \d{{1,9}} \[.*", flags=re.DOTALL),
     rule(

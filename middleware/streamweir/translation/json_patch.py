@@ -1,8 +1,8 @@
-"""JSON Patch: the changes that a `state_delta` makes to a `state`.
+"""JSON Patch: applies a `state_delta` to a `state`.
 
 Source: RFC 6902 (JSON Patch), RFC 6901 (JSON Pointer). A patch is applied whole or not at all. The document
-is never changed: what a patch touches is copied on the way there, the rest is shared.
-Intended difference: removing the whole document is an error, since nothing would be left to patch.
+is never changed: the containers on the way to a change are copied, the others are shared.
+Intended difference: removing the whole document is an error, because nothing would be left to patch.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _BAD_ESCAPE: Final = re.compile(r"~(?![01])")
 
 
 class PatchError(ValueError):
-    """A patch that is none, or that does not fit the document."""
+    """A patch is malformed, or does not fit the document."""
 
 
 def apply_patch(document: Any, patch: Any) -> Any:
-    """Return `document` with the operations of `patch` applied to it, in order.
+    """Return `document` with the operations of `patch` applied in order.
 
     Raises:
         PatchError: an operation is malformed, its place does not exist, or a `test` fails.
@@ -59,7 +59,7 @@ def _applied(document: Any, operation: Any) -> Any:
 
 
 def _tokens(pointer: str) -> list[str]:
-    """Return the steps of a JSON Pointer; none for the whole document."""
+    """Return the steps of a JSON Pointer; empty for the whole document."""
     if not pointer:
         return []
     if not pointer.startswith("/") or _BAD_ESCAPE.search(pointer):
@@ -91,7 +91,7 @@ def _move(document: Any, source: list[str], path: list[str]) -> Any:
 
 
 def _changed(document: Any, path: list[str], change: Callable[[Any, str], None]) -> Any:
-    """Return a copy of `document` whose container at the end of `path` has been changed."""
+    """Return a copy of `document` in which the container at `path` is changed."""
     if not isinstance(document, dict | list):
         raise PatchError("a path leads into a value that holds nothing")
     copy = document.copy()
@@ -111,7 +111,7 @@ def _value_at(document: Any, path: list[str]) -> Any:
 
 
 def _place(parent: Any, step: str) -> Any:
-    """Return the key or the index of a value that exists."""
+    """Return the key or the index of an existing value."""
     if isinstance(parent, dict) and step in parent:
         return step
     if isinstance(parent, list):

@@ -1,4 +1,4 @@
-"""A message as a user interface shows it, folded from the events of one stream or of several.
+"""A message for a user interface, folded from the events of one or several streams.
 
 Source: the library contract, section 5; the folded result of the standard protocol 1.1, section 4.
 """
@@ -48,15 +48,15 @@ class MessageMetadata(msgspec.Struct, kw_only=True):
 
 
 class MessageState:
-    """All that the streams have said of one message so far. Written by `MessageStreamHandler` alone.
+    """One message so far, from all of its streams. Only `MessageStreamHandler` changes it.
 
     Attributes:
-        message_id: the first one that the events name.
-        role: who speaks.
-        data_blocks: structured data in order; a `state` with each later `state_delta` applied to it.
-        warnings: those of the streams; errors that did not end the run; changes that could not be applied.
+        message_id: the first message id in the events.
+        role: of the message.
+        data_blocks: structured data in order; each `state_delta` is applied to the `state` before it.
+        warnings: warnings, errors that did not end the run, and changes that could not be applied.
         statuses: the steps of the run, in order.
-        is_streaming: a stream has begun and not ended.
+        is_streaming: a stream has begun and has not ended.
         metadata: ids and times.
     """
 
@@ -93,17 +93,17 @@ class MessageState:
 
     @property
     def parts(self) -> list[MessagePart]:
-        """What happened, in the order in which it began. A part is frozen; a later list has a new one."""
+        """The parts of the message, in the order in which they began; a changed part is a new object."""
         return self._parts.as_list()
 
     @property
     def references(self) -> list[Reference]:
-        """What the answer relies on, in order of arrival."""
+        """The references of the answer, in order of arrival."""
         return self._fold.references
 
     @property
     def interactions(self) -> list[Interaction]:
-        """What a person or the client was asked for, in order of arrival."""
+        """The interactions, in order of arrival."""
         return self._fold.interactions
 
     @property
@@ -128,32 +128,32 @@ class MessageState:
 
     @property
     def recoverable(self) -> bool | None:
-        """Whether trying again may help."""
+        """Whether another try may succeed."""
         return self._fold.error.recoverable if self._fold.error else None
 
     @property
     def retry_after_ms(self) -> int | None:
-        """After how many milliseconds trying again may help."""
+        """Milliseconds until another try may succeed."""
         return self._fold.error.retry_after_ms if self._fold.error else None
 
     @property
     def status(self) -> Literal["completed", "error", "cancelled", "suspended"] | None:
-        """How the last stream ended; None while it has not."""
+        """How the last stream ended; None before."""
         return self._fold.end.status if self._fold.end else None
 
     @property
     def reason(self) -> Reason | None:
-        """Why it ended; of protocol 1.0, which has no word for that, as its status has it."""
+        """Why it ended; in protocol 1.0, which has no reason, the one of its status."""
         end = self._fold.end
         return (end.reason or REASON_OF_STATUS[end.status]) if end else None
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """What it took: tokens, time, numbers of calls and events."""
+        """Tokens, time, and numbers of calls and events."""
         return self._fold.end.summary if self._fold.end else None
 
     def folded(self) -> dict[str, Any]:
-        """Return the folded result: what `Accept: application/json` would have given."""
+        """Return the folded result, as of a request with `Accept: application/json`."""
         return self._fold.result()
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class MessageStreamHandler:
     """Folds events into a message.
 
     Args:
-        message: what earlier streams have reported; a new message if None.
+        message: the message of earlier streams; None: a new one.
         on_update: called with the message after each event.
     """
 
@@ -180,7 +180,7 @@ class MessageStreamHandler:
         self._on_update = on_update
 
     def handle_event(self, event: ReceivedEvent | Event | Mapping[str, Any]) -> MessageState:
-        """Fold one event in and return the message. A type that is not known changes nothing.
+        """Fold one event in and return the message. An unknown type changes nothing.
 
         Raises:
             MalformedEvent: a mapping without a type.
@@ -202,7 +202,7 @@ class MessageStreamHandler:
     async def consume(self, events: AsyncIterable[ReceivedEvent | Event | Mapping[str, Any]]) -> MessageState:
         """Fold a whole stream in and return the message.
 
-        What `events` raises is raised; a `StreamRequestError` is folded in as well, as the error that it is.
+        Exceptions of `events` are raised; a `StreamRequestError` is first folded in as an error.
         """
         try:
             async for event in events:
@@ -258,7 +258,7 @@ def _fold_in(message: MessageState, payload: Event, at: int | None) -> None:
 
 
 def _note_part(parts: PartList, payload: Event, at: int | None) -> None:
-    """Take in what begins, continues or ends a part, aside from calls and data."""
+    """Fold an event into the parts, except calls and data."""
     match payload:
         case Content():
             parts.add_text(payload, at)
@@ -282,7 +282,7 @@ def _add_block(message: MessageState, block: Data, event: Data, at: int | None) 
 
 
 def _change_state(message: MessageState, delta: Data, at: int | None) -> None:
-    """Apply `delta` to the last state, or to an empty one; a patch that does not fit changes nothing."""
+    """Apply `delta` to the last state, or to an empty one; a patch that does not fit is a warning."""
     blocks = message.data_blocks
     place = next(
         (index for index in reversed(range(len(blocks))) if blocks[index].data_type == "state"), None

@@ -1,4 +1,4 @@
-"""Requests by the names of protocols and dialects: read to the canonical form, written for an upstream.
+"""Reads requests to the canonical form and writes them for an upstream, by names of dialects.
 
 Source: the request contract, section 8.
 """
@@ -27,7 +27,7 @@ _CANONICAL: Final = RequestReader(read_fields)
 
 
 class ReadRequest(dict[str, Any]):
-    """A canonical request that knows which protocol's client it came from.
+    """A canonical request with the protocol of its client.
 
     Attributes:
         protocol: the name.
@@ -37,7 +37,7 @@ class ReadRequest(dict[str, Any]):
 
 
 def read_request(body: bytes | str | Mapping[str, Any], *, protocol: str | Dialect) -> dict[str, Any]:
-    """Return the canonical request that a client's body means.
+    """Return the canonical request of a client's body.
 
     Args:
         body: JSON, or its value.
@@ -66,7 +66,7 @@ def write_request(
     Args:
         request: the canonical request.
         dialect: of the upstream: its name, or the dialect itself.
-        path: of the upstream's URL, where that says which of its endpoints it is.
+        path: of the upstream's URL, which may decide the form of the request.
         options: of the dialect.
         mapped: a tree that is laid over the body.
 
@@ -92,7 +92,7 @@ def planned_request(
     options: Mapping[str, Any] | None = None,
     dialects: Dialects | None = None,
 ) -> dict[str, Any]:
-    """Return what an upstream would be sent: the requests, what is lost of it, and the canonical request.
+    """Return the requests for an upstream, the names of lost parts, and the canonical request.
 
     Args:
         body: of the client.
@@ -100,7 +100,7 @@ def planned_request(
         dialect: of the upstream, by name.
         path: of the upstream's URL.
         options: of the dialect.
-        dialects: in which names are looked up; the process's if not given.
+        dialects: the set that names are looked up in; None: that of the process.
 
     Raises:
         RequestError: the body cannot be understood, or the upstream's dialect cannot take it.
@@ -123,7 +123,7 @@ def planned_request(
 
 
 def _of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
-    """The request without a thread that only its client knows, where the upstream makes its own ids."""
+    """Return the request without its thread, if the upstream makes its own ids and does not know this one."""
     if not (reader.has_own_threads and writer.threads == "server"):
         return request
     return cast("Request", {name: value for name, value in request.items() if name != "thread_id"})
@@ -137,17 +137,17 @@ def request_target(
     mapped: Mapping[str, Any] | None = None,
     keeps_history: bool = True,
 ) -> Target:
-    """Return what requests to an upstream are written for.
+    """Return the target that requests to an upstream are written for.
 
     Args:
         dialect: of the upstream.
         path: of its URL; a query is left aside.
-        options: of the dialect; those that the path settles give way.
+        options: of the dialect; they override those that follow from the path.
         mapped: a tree of values that is laid over the body.
-        keeps_history: earlier turns go into the text where the upstream does not know them.
+        keeps_history: write earlier turns into the text if the upstream does not know them.
 
     Raises:
-        ConfigurationError: the dialect has no requests that can be written, or no such option.
+        ConfigurationError: the dialect cannot write requests, or has no such option.
     """
     writer = dialect.request_writer
     if writer is None:
@@ -166,7 +166,7 @@ def request_target(
 
 
 def overlay_of(tree: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:
-    """Return what makes of a canonical request the tree that is laid over its body.
+    """Return a function that makes the overlay of a request's body from the canonical request.
 
     Raises:
         ConfigurationError: the tree holds an expression that cannot be compiled.
