@@ -1,4 +1,4 @@
-"""What a coded body costs to unpack is in proportion to its bytes."""
+"""Decoding a coded body takes time and memory in proportion to its bytes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def unpacked(*pieces: bytes) -> bytes:
     return body
 
 
-def test_members_of_one_letter_each_take_time_in_proportion_to_their_number() -> None:
+def test_inflate_with_members_of_one_letter_takes_time_in_proportion() -> None:
     start = time.thread_time()
     assert unpacked(LETTER * 50_000) == b"x" * 50_000
     assert time.thread_time() - start < 2
 
 
 @pytest.mark.parametrize("cut", [1, 7, 20, 1 << 20])
-def test_a_row_of_empty_members_is_no_body(cut: int) -> None:
+def test_inflate_with_a_row_of_empty_members_raises(cut: int) -> None:
     body = NOTHING * (2 * MAX_EMPTY_MEMBERS)
     start = time.thread_time()
     with pytest.raises(CodedBodyError):
@@ -42,7 +42,7 @@ def test_a_row_of_empty_members_is_no_body(cut: int) -> None:
     assert time.thread_time() - start < 2
 
 
-def test_empty_members_between_others_are_left_out() -> None:
+def test_inflate_with_empty_members_between_others_skips_them() -> None:
     assert unpacked((NOTHING * 900 + LETTER) * 5 + NOTHING * 900 + b"\0" * 100_000) == b"x" * 5
 
 
@@ -55,7 +55,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("coding", PACKERS)
-def test_every_coding_gives_bounded_pieces_whatever_a_few_bytes_unpack_to(coding: str) -> None:
+def test_body_decoder_with_few_bytes_yields_bounded_pieces(coding: str) -> None:
     size = 64 << 20
     packed = PACKERS[coding](bytes(size))
     decoder = body_decoder(coding)
@@ -81,7 +81,7 @@ class _UnboundedDecompressor:
 
 
 @pytest.mark.parametrize("name", ["brotli", "brotlicffi"])
-def test_brotli_that_cannot_bound_its_output_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_decoder_with_unbounded_brotli_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     old = ModuleType(name)
     old.Decompressor = _UnboundedDecompressor  # type: ignore[attr-defined]
     for each in ("brotli", "brotlicffi"):
@@ -90,7 +90,7 @@ def test_brotli_that_cannot_bound_its_output_is_refused(name: str, monkeypatch: 
         body_decoder("br")
 
 
-def test_brotli_that_bounds_its_output_is_taken_behind_one_that_does_not(
+def test_body_decoder_with_two_brotli_packages_takes_the_bounded_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old = ModuleType("brotli")

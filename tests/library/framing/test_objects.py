@@ -1,4 +1,4 @@
-"""JSON objects one behind the other, and JSON over several lines behind one `data:`."""
+"""JSON objects that follow each other, and JSON over several lines behind one `data:`."""
 
 import json
 import time
@@ -28,7 +28,7 @@ def parse(parser: ObjectsParser | SSEParser, pieces: Iterable[bytes]) -> list[by
 
 
 @given(OBJECTS, st.sampled_from([None, 2]), st.sampled_from(["", "\n", " \r\n"]), st.integers(0, 100))
-def test_each_object_is_a_frame_wherever_it_is_cut(
+def test_parser_returns_each_object_as_a_frame_however_it_is_cut(
     objects: list[Any], indent: int | None, between: str, seed: int
 ) -> None:
     body = between.join(json.dumps(value, indent=indent) for value in objects).encode()
@@ -39,7 +39,7 @@ def test_each_object_is_a_frame_wherever_it_is_cut(
 
 @given(st.binary(max_size=200), st.integers(0, 100))
 @example(b"\x0b\x00", 2)
-def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int) -> None:
+def test_frames_of_any_bytes_do_not_depend_on_the_cuts(body: bytes, seed: int) -> None:
     def outcome(pieces: Iterable[bytes]) -> tuple[list[bytes], bool]:
         parser = ObjectsParser(50)
         frames: list[bytes] = []
@@ -54,14 +54,14 @@ def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int
     assert outcome(cuts(body, seed=seed)) == outcome([body])
 
 
-def test_an_object_is_given_as_soon_as_it_is_closed() -> None:
+def test_object_is_returned_as_soon_as_it_is_closed() -> None:
     parser = ObjectsParser(100)
     assert [frame.data for frame in parser.feed(b'{\n  "a": "}"\n}')] == [b'{\n  "a": "}"\n}']
     assert [frame.data for frame in parser.feed(b'{"b"')] == []
     assert [frame.unterminated for frame in parser.finish()] == [True]
 
 
-def test_what_is_broken_ends_with_its_line() -> None:
+def test_broken_object_ends_with_its_line() -> None:
     assert parse(ObjectsParser(100), [b'{"a": "x\n{"b": 1}\nBad gateway\n{"c": 2}']) == [
         b'{"a": "x',
         b'{"b": 1}',
@@ -70,12 +70,12 @@ def test_what_is_broken_ends_with_its_line() -> None:
     ]
 
 
-def test_an_object_is_bounded() -> None:
+def test_object_over_the_limit_raises() -> None:
     with pytest.raises(LimitExceeded):
         parse(ObjectsParser(100), [b'{"a": "', b"x" * 200])
 
 
-def test_blanks_and_long_lines_cost_what_they_weigh() -> None:
+def test_blanks_and_long_lines_take_time_in_proportion() -> None:
     parser = ObjectsParser(1000)
     for _ in range(100_000):
         assert not [*parser.feed(b"\n ")]
@@ -87,11 +87,11 @@ def test_blanks_and_long_lines_cost_what_they_weigh() -> None:
 
 
 @given(OBJECTS, st.integers(0, 100))
-def test_json_over_several_lines_behind_one_data_is_its_data(objects: list[Any], seed: int) -> None:
+def test_json_over_several_lines_behind_one_data_field_is_one_frame(objects: list[Any], seed: int) -> None:
     events = [b"event: a\ndata: %b\n\n" % json.dumps(value, indent=2).encode() for value in objects]
     for pieces in (cuts(b"".join(events), seed=seed), events):
         assert [json.loads(frame) for frame in parse(SSEParser(1 << 20), pieces)] == objects
 
 
-def test_other_lines_behind_data_are_none() -> None:
+def test_other_lines_behind_a_data_field_are_skipped() -> None:
     assert parse(SSEParser(100), [b"data: {}\n  x\n}\n\ndata: a\n}\n\n"]) == [b"{}", b"a"]

@@ -1,4 +1,4 @@
-"""Server-sent events by the WHATWG rules, wherever the network cuts."""
+"""Server-sent events by the WHATWG rules, in whole bodies and cut anywhere."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ def parse(pieces: Iterable[bytes], limit: int = 1 << 20) -> list[Block]:
 
 
 def every_way(body: bytes) -> list[Block]:
-    """The frames of `body`, the same for each way of cutting it."""
+    """Return the frames of `body`; check that they do not depend on the cuts."""
     whole = parse([body])
     assert parse(body[i : i + 1] for i in range(len(body))) == whole
     for seed in range(10):
@@ -44,8 +44,8 @@ def test_line_ends_may_be_mixed() -> None:
     ]
 
 
-def test_an_event_leaves_with_its_cr_already() -> None:
-    """The LF of a CRLF may come much later: nobody waits for it."""
+def test_event_that_ends_with_cr_is_returned_before_the_lf() -> None:
+    """The LF of a CRLF may arrive much later; the event does not wait for it."""
     parser = SSEParser(100)
     assert [frame.data for frame in parser.feed(b"data: 1\r\n\r")] == [b"1"]
     assert list(parser.feed(b"\n")) == []
@@ -57,7 +57,7 @@ def test_one_byte_order_mark_is_skipped() -> None:
     assert every_way(b"\xef\xbb\xbf\xef\xbb\xbfdata: 1\n\n") == []
 
 
-def test_half_a_byte_order_mark_is_no_event() -> None:
+def test_half_a_byte_order_mark_gives_no_frame() -> None:
     assert every_way(b"\xef\xbb") == []
 
 
@@ -81,7 +81,7 @@ def test_comments_are_skipped_and_recognised() -> None:
         (b"data", b""),
     ],
 )
-def test_one_space_after_the_colon_is_taken_away(line: bytes, value: bytes) -> None:
+def test_one_space_behind_the_colon_is_removed(line: bytes, value: bytes) -> None:
     assert every_way(line + b"\n\n") == [(None, value, None)]
 
 
@@ -89,22 +89,22 @@ def test_data_lines_are_joined_with_lf() -> None:
     assert every_way(b"data: a\ndata\ndata:b\n\n") == [(None, b"a\n\nb", None)]
 
 
-def test_an_event_name_alone_is_a_frame_without_data() -> None:
+def test_block_with_only_a_name_is_a_frame_without_data() -> None:
     """Not in the specification: legacy servers end a stream with a bare `event: done`."""
     assert every_way(b"event: done\n\n") == [("done", b"", None)]
 
 
-def test_the_name_holds_for_one_event_and_the_last_one_counts() -> None:
+def test_name_belongs_to_one_event_and_the_last_name_counts() -> None:
     body = b"event: a\nevent: b\ndata: 1\n\ndata: 2\n\nevent:\ndata: 3\n\n"
     assert every_way(body) == [("b", b"1", None), (None, b"2", None), (None, b"3", None)]
 
 
-def test_an_id_alone_is_no_frame_but_stays_in_force() -> None:
+def test_block_with_only_an_id_gives_no_frame_and_sets_the_id() -> None:
     body = b"id: 7\n\ndata: 1\n\ndata: 2\n\nid\ndata: 3\n\n"
     assert every_way(body) == [(None, b"1", "7"), (None, b"2", "7"), (None, b"3", None)]
 
 
-def test_an_id_with_nul_is_ignored() -> None:
+def test_id_with_nul_is_ignored() -> None:
     assert every_way(b"id: 7\nid: 8\0\ndata: 1\n\n") == [(None, b"1", "7")]
 
 
@@ -113,7 +113,7 @@ def test_retry_and_unknown_fields_are_ignored() -> None:
     assert every_way(body) == [(None, b"1", None)]
 
 
-def test_a_bare_json_object_between_the_blocks_is_a_frame() -> None:
+def test_bare_json_object_between_blocks_is_a_frame() -> None:
     assert every_way(b'data: 1\n\n{"a": 1}\n\nmessage:\ndata: 2\n\n') == [
         (None, b"1", None),
         (None, b'{"a": 1}', None),
@@ -122,7 +122,7 @@ def test_a_bare_json_object_between_the_blocks_is_a_frame() -> None:
 
 
 @pytest.mark.parametrize("body", [b"data: 1", b"data: 1\n", b"data: 1\r", b"data: 1\r\n"])
-def test_the_last_event_counts_without_its_blank_line(body: bytes) -> None:
+def test_last_event_without_blank_line_is_a_frame(body: bytes) -> None:
     assert every_way(body) == [(None, b"1", None)]
     parser = SSEParser(100)
     last = [*parser.feed(body), *parser.finish()][-1]
@@ -131,14 +131,14 @@ def test_the_last_event_counts_without_its_blank_line(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"d", b"dat", b"event: do", b"id: 1", b": pin", b"<html>"])
-def test_a_body_that_ends_within_a_line_is_cut_off(rest: bytes) -> None:
+def test_body_that_ends_within_a_line_is_cut_off(rest: bytes) -> None:
     parser = SSEParser(100)
     frames = [*parser.feed(b"data: 1\n\n" + rest), *parser.finish()]
     assert [frame.data for frame in frames] == [b"1"]
     assert parser.cut_off
 
 
-def test_an_empty_body_is_nothing() -> None:
+def test_empty_body_gives_no_frame() -> None:
     parser = SSEParser(100)
     assert [*parser.feed(b""), *parser.finish()] == []
     assert not parser.recognised
@@ -146,7 +146,7 @@ def test_an_empty_body_is_nothing() -> None:
 
 
 def outcome(pieces: Iterable[bytes], limit: int) -> tuple[list[bytes], bool]:
-    """The frames before the limit is passed, and whether it is."""
+    """Return the frames before the limit, and whether the limit is exceeded."""
     parser = SSEParser(limit)
     frames: list[bytes] = []
     try:
@@ -169,7 +169,7 @@ def outcome(pieces: Iterable[bytes], limit: int) -> tuple[list[bytes], bool]:
         b"\xef\xbb\xbfdata: ok\r\n\r\n: %b\r\n",
     ],
 )
-def test_the_limit_does_not_depend_on_the_cut(shape: bytes, size: int) -> None:
+def test_limit_does_not_depend_on_the_cuts(shape: bytes, size: int) -> None:
     body = shape % (b"x" * size)
     whole = outcome([body], 100)
     assert whole[0][0] == b"ok"
@@ -178,7 +178,7 @@ def test_the_limit_does_not_depend_on_the_cut(shape: bytes, size: int) -> None:
         assert outcome(cuts(body, seed=seed), 100) == whole
 
 
-def test_a_line_that_never_ends_is_given_up_at_the_limit() -> None:
+def test_line_without_end_raises_at_the_limit() -> None:
     parser = SSEParser(1000)
     for _ in range(1000):
         assert list(parser.feed(b"x")) == []
@@ -187,7 +187,7 @@ def test_a_line_that_never_ends_is_given_up_at_the_limit() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 100))
-def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int) -> None:
+def test_frames_of_any_bytes_do_not_depend_on_the_cuts(body: bytes, seed: int) -> None:
     assert outcome(cuts(body, seed=seed), 50) == outcome([body], 50)
 
 
@@ -195,7 +195,7 @@ def test_any_bytes_are_read_the_same_however_they_are_cut(body: bytes, seed: int
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")),
     st.sampled_from([b"data: ", b"data:"]),
 )
-def test_what_is_written_is_read_back(text: str, prefix: bytes) -> None:
+def test_written_frame_is_read_back_equal(text: str, prefix: bytes) -> None:
     if prefix == b"data:" and (text.startswith(" ") or "\n " in text):
         return  # without a space of its own, a value's first one is taken for it
     frame = Frame(text.encode(), "name", "7")

@@ -1,8 +1,8 @@
-"""Redaction measured: how credentials stand in real error texts, and sentences that hold none.
+"""Redaction of credentials as they occur in real error texts, and of sentences without any.
 
-`credentials/*.txt` and `inside.txt` hold one form a line, what must not survive between ⟦ and ⟧;
-`ordinary.txt` one sentence a line. `⏎` and `␉` are a line end and a tab, `<U+XXXX>` any character, `¦` none:
-it keeps a made-up key from looking like one to a scanner.
+`credentials/*.txt` and `inside.txt` hold one form per line; the secret is between ⟦ and ⟧. `ordinary.txt`
+holds one sentence per line. `⏎` is a line end, `␉` a tab, `<U+XXXX>` any character. `¦` is removed:
+it keeps scanners from taking a made-up key for a real one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def forms(*paths: Path) -> list[Form]:
-    """The texts of these files, and the words that must be gone from each."""
+    """Return the texts of these files, each with the words that must be removed from it."""
     return [
         (line.replace("⟦", "").replace("⟧", ""), tuple(words_of(MARKED.findall(line))))
         for path in paths
@@ -67,14 +67,14 @@ def survivors(text: str, secrets: tuple[str, ...]) -> list[str]:
     return [secret for secret in secrets if secret in text]
 
 
-def test_the_corpus_is_large_enough_to_measure_by() -> None:
+def test_corpus_has_enough_forms() -> None:
     assert len(CREDENTIALS) >= 400
     assert len(ORDINARY) >= 250
     assert all(secrets for _, secrets in CREDENTIALS + INSIDE)
 
 
 @for_each("form", CREDENTIALS + INSIDE)
-def test_a_secret_does_not_reach_a_user(form: Form) -> None:
+def test_redact_with_each_form_of_secret_removes_it(form: Form) -> None:
     text, secrets = form
     for around in ROUND_ABOUT:
         assert not survivors(redact(around.format(text), limit=2000), secrets), around
@@ -82,14 +82,14 @@ def test_a_secret_does_not_reach_a_user(form: Form) -> None:
 
 
 @for_each("form", CREDENTIALS)
-def test_a_credential_does_not_reach_the_log(form: Form) -> None:
+def test_hide_credentials_with_each_form_removes_it(form: Form) -> None:
     text, secrets = form
     for around in ROUND_ABOUT:
         assert not survivors(hide_credentials(around.format(text)), secrets), around
 
 
 @for_each("text", ORDINARY)
-def test_an_ordinary_sentence_passes_unchanged(text: str) -> None:
+def test_redact_with_ordinary_sentence_returns_it_unchanged(text: str) -> None:
     assert redact(text) == text
     assert hide_credentials(text) == text
 
@@ -102,5 +102,5 @@ LOGGED = [
 
 
 @pytest.mark.parametrize("text", LOGGED)
-def test_the_log_keeps_what_is_of_use_there(text: str) -> None:
+def test_hide_credentials_keeps_addresses_and_paths(text: str) -> None:
     assert hide_credentials(text) == text

@@ -1,4 +1,4 @@
-"""What leaves in an error holds no secret, and what was no secret is still there."""
+"""Redaction removes secrets from texts and values, and keeps everything else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamweir.redaction import REDACTED, SCAN_LIMIT, redact, redact_value
 @pytest.mark.parametrize(
     "piece", ["é", "密码", "\\", "\\u0061", "%41", "a1%3d ", "pа", "--key ", "password ", "SG."]
 )
-def test_masks_take_no_time_either(piece: str) -> None:
+def test_redact_with_masked_values_takes_time_in_proportion(piece: str) -> None:
     redact(piece * (1_000_000 // len(piece)))
 
 
@@ -38,18 +38,18 @@ def test_masks_take_no_time_either(piece: str) -> None:
         (" \n\t", ""),
     ],
 )  # fmt: skip
-def test_the_rest_of_the_sentence_stays_readable(text: str, clean: str) -> None:
+def test_redact_keeps_the_rest_of_the_sentence(text: str, clean: str) -> None:
     assert redact(text) == clean
 
 
 @pytest.mark.parametrize(
     ("limit", "clean"), [(8, "one two…"), (11, "one two th…"), (1, "…"), (0, ""), (-1, "")]
 )
-def test_the_length_is_limited(limit: int, clean: str) -> None:
+def test_redact_limits_the_length(limit: int, clean: str) -> None:
     assert redact("one two three", limit=limit) == clean
 
 
-def test_half_a_secret_at_the_edge_of_what_is_looked_at_does_not_stay() -> None:
+def test_redact_with_half_a_secret_at_the_scan_limit_removes_it() -> None:
     filler = "word " * ((SCAN_LIMIT - 10) // 5)
     text = filler + "x" * (SCAN_LIMIT - 6 - len(filler)) + " sk-proj-AbCd1234"
     assert "sk-" not in redact(text, limit=2 * SCAN_LIMIT)
@@ -76,7 +76,7 @@ hostile_text = st.one_of(
 
 
 @given(hostile_text, st.integers(0, 200))
-def test_any_text_is_redacted_once_and_for_all_within_the_limit(text: str, limit: int) -> None:
+def test_redact_with_any_text_is_idempotent_and_within_the_limit(text: str, limit: int) -> None:
     clean = redact(text, limit=limit)
     assert len(clean) <= limit
     assert redact(clean, limit=limit) == clean
@@ -87,13 +87,13 @@ def test_any_text_is_redacted_once_and_for_all_within_the_limit(text: str, limit
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("end", ["", "!", "@", ":", "\n"])
 @for_each("piece", PIECES)
-def test_a_megabyte_of_anything_takes_no_time(piece: str, end: str) -> None:
+def test_redact_with_a_megabyte_takes_little_time(piece: str, end: str) -> None:
     text = (piece * (2**20 // len(piece)))[: 2**20]
     redact(text + end)
     redact(text[: SCAN_LIMIT - 1] + end)
 
 
-def test_a_value_is_redacted_in_every_string_and_by_its_keys() -> None:
+def test_redact_value_redacts_strings_and_values_of_secret_keys() -> None:
     value = {
         "message": "no host 10.0.0.5",
         "apiKey": "abc",
@@ -118,7 +118,7 @@ def test_a_value_is_redacted_in_every_string_and_by_its_keys() -> None:
     }
 
 
-def test_a_value_is_bounded_in_depth_and_size() -> None:
+def test_redact_value_bounds_depth_and_size() -> None:
     ring: list[object] = []
     ring.append(ring)
     assert REDACTED in json.dumps(redact_value(ring))
@@ -134,6 +134,6 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_any_value_is_copied(value: object) -> None:
+def test_redact_value_with_any_value_returns_a_copy(value: object) -> None:
     clean = redact_value(value, limit=80)
     assert redact_value(clean, limit=80) == clean

@@ -1,4 +1,4 @@
-"""The table of what is due when: each line of it, and that no shell sleeps through one."""
+"""The timeouts of a stream: each entry of the table, and the time until a shell may sleep."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ RUNNING: list[tuple[Due, float, StreamClock]] = [
 
 
 @pytest.mark.parametrize(("due", "when", "running"), RUNNING)
-def test_it_is_due_at_its_time_and_not_before(due: Due, when: float, running: StreamClock) -> None:
+def test_entry_is_due_at_its_time_and_not_before(due: Due, when: float, running: StreamClock) -> None:
     assert running.next_due() == (when, due)
     assert running.due(when - 0.001) is None
     assert running.due(when) == due
@@ -72,18 +72,18 @@ def test_it_is_due_at_its_time_and_not_before(due: Due, when: float, running: St
         clock(facts={"writing_since": 100.0}, heartbeat=15),
     ],
 )
-def test_what_does_not_run_is_never_due(stopped: StreamClock) -> None:
+def test_entry_that_does_not_run_is_never_due(stopped: StreamClock) -> None:
     assert stopped.next_due()[1] is None
     assert stopped.due(1e9) is None
 
 
-def test_what_ran_out_first_ends_it_and_no_heartbeat_goes_before_an_end() -> None:
+def test_due_returns_the_first_entry_and_heartbeats_last() -> None:
     running = clock(COMPLETE, {"last_read": 101.0}, timeouts=limits(idle=60, total=120), heartbeat=1)
     assert running.due(105.0) == "heartbeat"
     assert running.due(1000.0) == "settled"
 
 
-def test_a_client_that_takes_something_is_slow_but_reads() -> None:
+def test_client_that_reads_slowly_is_not_due() -> None:
     running = clock(facts={"writing_since": 100.0}, write=30)
     running.note_unsent(500, 110.0)
     running.note_unsent(500, 120.0)
@@ -99,14 +99,14 @@ def test_a_client_that_takes_something_is_slow_but_reads() -> None:
     assert running.next_due() == (170.0, "slow_client")
 
 
-def test_nothing_to_look_for_is_no_reason_to_wake_up() -> None:
+def test_next_look_without_entries_is_never() -> None:
     assert clock().next_look(0.0) == float("inf")
     assert clock(BEGUN).next_look(100.0) == 100.0 + SETTLE_SECONDS
     assert clock(write=40).next_look(100.0) == 110.0
 
 
 @pytest.mark.parametrize("due", ["total_timeout", "first_event_timeout", "idle_timeout"])
-def test_a_timeout_is_named_by_the_clock_that_ran_out(due: Any) -> None:
+def test_timeout_error_names_the_timeout(due: Any) -> None:
     info = timeout_error(due)
     assert (info.code, info.reason) == ("UPSTREAM_TIMEOUT", due)
 
@@ -121,14 +121,14 @@ HAPPENINGS = st.lists(
 
 
 @given(HAPPENINGS, SECONDS, SECONDS, SECONDS, SECONDS)
-def test_who_looks_when_told_to_misses_nothing(
+def test_next_look_is_never_later_than_an_entry(
     happenings: list[tuple[int, str]],
     first_event: float | None,
     idle: float | None,
     total: float | None,
     heartbeat: float | None,
 ) -> None:
-    """Whatever happens in between, unknown to the sleeper: at no look has anything been due before it."""
+    """Facts change while the shell sleeps; at each look, no entry has run out before."""
     source = Source()
     timeouts = Timeouts(connect=None, first_event=first_event, idle=idle, total=total)
     watched = StreamClock(source, now=0.0, timeouts=timeouts, heartbeat=heartbeat)
@@ -163,5 +163,5 @@ def happen(watched: StreamClock, source: Source, happening: str, now: float) -> 
             watched.is_closed = True
 
 
-def test_the_usual_clock_has_no_timeouts() -> None:
+def test_clock_without_timeouts_has_only_its_heartbeat() -> None:
     assert (NO_TIMEOUTS.first_event, NO_TIMEOUTS.idle, NO_TIMEOUTS.total) == (None, None, None)

@@ -1,4 +1,4 @@
-"""What a clean end of the body means where the dialect's own end has not come: `eof`, `final_answer`."""
+"""The meaning of a proper end of the body without the end of its dialect: `eof`, `final_answer`."""
 
 import pytest
 
@@ -13,7 +13,7 @@ TABLE = b'data: {"type":"dataframe_data","data":{"name":"t","columns":["a"],"row
 
 
 def reason_of(body: bytes, *, speaks: str = "legacy", fails: bool = False, eof: str = "truncated") -> str:
-    """Return why a stream ended whose body ended after `body`, or broke off there."""
+    """Return the reason of a stream whose body ends, or breaks off, behind `body`."""
     translator = Translator(speaks=speaks, eof=eof)  # type: ignore[arg-type]
     translator.feed(body)
     translator.fail("UPSTREAM_TRUNCATED") if fails else translator.close()
@@ -30,11 +30,11 @@ def test_body_may_end_behind_its_final_answer(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body", [TOKEN, ANSWER + TOKEN, ANSWER + CALL + RESULT, CALL + ANSWER, ANSWER + TOKEN[:20], ANSWER[:30]]
 )
-def test_body_does_not_end_where_more_was_begun(body: bytes) -> None:
+def test_body_with_open_parts_behind_its_final_answer_is_truncated(body: bytes) -> None:
     assert reason_of(body) in ("truncated", "malformed")
 
 
-def test_final_answer_is_no_end_of_a_body_that_breaks_off() -> None:
+def test_body_that_breaks_off_behind_its_final_answer_is_truncated() -> None:
     assert reason_of(TOKEN + ANSWER, fails=True) == "truncated"
 
 
@@ -45,31 +45,31 @@ def test_silence_after_final_answer_is_an_idle_timeout() -> None:
     assert not translator.complete
 
 
-def test_body_of_a_backend_that_never_says_its_end_is_complete() -> None:
+def test_body_without_an_end_completes_with_eof_complete() -> None:
     assert reason_of(TOKEN, eof="complete") == "done"
     assert reason_of(TOKEN.rstrip(), eof="complete") == "done"
 
 
 @pytest.mark.parametrize("body", [b"", b": ping\n\n", CALL, TOKEN + CALL, TOKEN + TOKEN[:20]])
-def test_half_a_body_is_complete_nowhere(body: bytes) -> None:
+def test_half_a_body_is_truncated_with_eof_complete(body: bytes) -> None:
     assert reason_of(body, eof="complete") != "done"
 
 
-def test_body_that_breaks_off_is_not_complete() -> None:
+def test_body_that_breaks_off_is_truncated_with_eof_complete() -> None:
     assert reason_of(TOKEN, fails=True, eof="complete") == "truncated"
 
 
 @pytest.mark.parametrize(
     "dialect", sorted({*Dialects.built_in().readable} & {*Dialects.built_in().writable} - {"standard"})
 )
-def test_every_dialect_can_end_like_that(dialect: str) -> None:
+def test_every_dialect_completes_with_eof_complete(dialect: str) -> None:
     writer = Translator(speaks="legacy", answers=dialect)
     begun = writer.feed(TOKEN * 3)
 
     assert reason_of(begun, speaks=dialect, eof="complete") == "done"
 
 
-def test_what_was_not_understood_completes_with_a_warning() -> None:
+def test_unknown_messages_complete_with_a_warning() -> None:
     translator = Translator(speaks="legacy", eof="complete")
 
     out = translator.feed(b'data: {"kind":"chunk"}\n\n') + translator.close()
@@ -78,6 +78,6 @@ def test_what_was_not_understood_completes_with_a_warning() -> None:
     assert b"END_UNCONFIRMED" in out
 
 
-def test_other_words_are_refused() -> None:
+def test_eof_with_another_word_raises() -> None:
     with pytest.raises(ConfigurationError, match="eof"):
         Translator(eof="end")  # type: ignore[arg-type]

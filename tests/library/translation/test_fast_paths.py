@@ -1,4 +1,4 @@
-"""What is fast gives the same as what is plain: each short cut of the hot path beside its long form."""
+"""Each fast path gives the same result as its plain form."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -102,7 +102,7 @@ BODIES = st.lists(st.tuples(LINES, ENDS), max_size=30).map(lambda lines: b"".joi
 
 
 def parsed(pieces: Iterable[bytes], limit: int = 1 << 20) -> tuple[list[Any], bool]:
-    """The frames of a body, and whether it went over its limit."""
+    """Return the frames of a body, and whether it exceeds its limit."""
     parser = SSEParser(limit)
     frames: list[Any] = []
     try:
@@ -116,8 +116,8 @@ def parsed(pieces: Iterable[bytes], limit: int = 1 << 20) -> tuple[list[Any], bo
 
 
 @given(BODIES, st.integers(0, 9))
-def test_whole_blocks_give_the_frames_that_single_bytes_give(body: bytes, seed: int) -> None:
-    """Byte by byte, no block is ever whole: every line takes the long way."""
+def test_whole_blocks_have_the_frames_of_single_bytes(body: bytes, seed: int) -> None:
+    """Byte by byte no block is whole, so every line takes the plain path."""
     byte_by_byte = parsed(body[i : i + 1] for i in range(len(body)))
     assert parsed([body]) == byte_by_byte
     assert parsed(cuts(body, seed=seed)) == byte_by_byte
@@ -139,9 +139,7 @@ BLOCKS = st.lists(
 
 
 @given(BLOCKS, st.sampled_from([b"", b"id: 4", b"id: 4\ndata: 5\n", b"\n\n"]), st.integers(0, 9))
-def test_numbered_blocks_give_the_frames_that_single_bytes_give(
-    blocks: list[bytes], rest: bytes, seed: int
-) -> None:
+def test_numbered_blocks_have_the_frames_of_single_bytes(blocks: list[bytes], rest: bytes, seed: int) -> None:
     body = b"".join(block + b"\n\n" for block in blocks) + rest
     byte_by_byte = parsed(body[i : i + 1] for i in range(len(body)))
     assert parsed([body]) == byte_by_byte
@@ -152,8 +150,8 @@ def test_numbered_blocks_give_the_frames_that_single_bytes_give(
 
 
 @given(EVENTS)
-def test_the_data_of_an_event_is_its_fields(event: Event) -> None:
-    """`wire_data` spells out the fields of content; the table says the same of every event."""
+def test_wire_data_is_the_fields_of_the_event(event: Event) -> None:
+    """`wire_data` lists the fields of content one by one; the table has those of every event."""
     nullable = type(event).nullable
     fields = {name: getattr(event, name) for name in WIRE_FIELDS[type(event)]}
     expected = {name: value for name, value in fields.items() if value is not None or name in nullable}
@@ -164,7 +162,7 @@ TIMED = {"tool_call_end", "status", "session_end"}
 
 
 def written_plainly(event: Event, stamp: Stamp) -> bytes:
-    """The envelope as one object, encoded at once."""
+    """Return the envelope encoded as one object."""
     metadata: dict[str, Any] = {
         "request_id": stamp.request_id,
         "timestamp": stamp.timestamp,
@@ -177,7 +175,7 @@ def written_plainly(event: Event, stamp: Stamp) -> bytes:
 
 
 @given(st.lists(st.tuples(EVENTS, STAMPS), max_size=5), TEXTS)
-def test_the_envelope_in_parts_is_the_envelope_at_once(
+def test_envelope_written_in_parts_equals_the_whole_envelope(
     events: list[tuple[Event, Stamp]], request_id: str
 ) -> None:
     encoder = StandardEncoder()
@@ -194,7 +192,9 @@ def test_the_envelope_in_parts_is_the_envelope_at_once(
     st.none() | st.sampled_from(["7", "哈"]),
     st.sampled_from([b"data: ", b"data:"]),
 )
-def test_a_block_is_its_lines(data: bytes, event: str | None, frame_id: str | None, prefix: bytes) -> None:
+def test_written_block_equals_its_lines(
+    data: bytes, event: str | None, frame_id: str | None, prefix: bytes
+) -> None:
     lines = [b"id: " + frame_id.encode()] if frame_id is not None else []
     lines += [b"event: " + event.encode()] if event is not None else []
     lines += [prefix + line for line in data.split(b"\n") if data or event is None]  # a name says it all
@@ -202,8 +202,8 @@ def test_a_block_is_its_lines(data: bytes, event: str | None, frame_id: str | No
 
 
 @given(st.lists(CONTENTS, max_size=12))
-def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
-    """A stage says None for `as it is`: never for an event that it changed, and with the same effect."""
+def test_stage_that_returns_none_equals_one_that_returns_the_event(events: list[Content]) -> None:
+    """A stage may return None for an event only if it has not changed it."""
     stage, expected = TextDeduplication(), TextDeduplication()
     for event in events:
         before = write_json([wire_data(event), event.meta])
@@ -212,7 +212,7 @@ def test_passing_an_event_on_is_returning_it(events: list[Content]) -> None:
         assert write_json([wire_data(event), event.meta]) == before
 
 
-def test_an_event_takes_the_stages_that_handle_it_and_no_others() -> None:
+def test_event_passes_the_stages_that_handle_it_only() -> None:
     stages: tuple[type[Stage], ...] = (ErrorSanitizer, Tools, TextDeduplication)
     plain, with_meta = routes(stages, with_meta=False), routes(stages, with_meta=True)
     for kind in EVENT_TYPES.values():
@@ -224,7 +224,7 @@ def test_an_event_takes_the_stages_that_handle_it_and_no_others() -> None:
 
 
 @given(st.lists(TEXTS, max_size=40), st.integers(0, 9))
-def test_many_events_in_a_read_are_the_events_one_by_one(texts: list[str], seed: int) -> None:
+def test_read_with_many_events_equals_single_reads(texts: list[str], seed: int) -> None:
     def translated(pieces: Iterable[bytes]) -> bytes:
         translator = Translator(speaks="legacy", request_id="req_1", session_id="s", clock=lambda: 5)
         return b"".join([*map(translator.feed, pieces), translator.close()])
@@ -239,7 +239,7 @@ def test_many_events_in_a_read_are_the_events_one_by_one(texts: list[str], seed:
 
 
 def calls_of(function: Callable[[], object]) -> list[str]:
-    """The Python functions that are called, by name."""
+    """Return the names of the Python functions that are called."""
     names: list[str] = []
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
@@ -256,8 +256,8 @@ def calls_of(function: Callable[[], object]) -> list[str]:
 
 
 @pytest.mark.parametrize("answers", ["standard", "legacy", "easyflow"])
-def test_a_token_in_the_middle_of_others_costs_few_calls(answers: str) -> None:
-    """In bytes, out bytes: neither parsed nor encoded as a whole, and past all stages but one."""
+def test_text_between_texts_takes_few_calls(answers: str) -> None:
+    """The text is neither parsed nor encoded as a whole message, and passes one stage."""
     translator = Translator(speaks="legacy", answers=answers, request_id="req_1")
     *tokens, last = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(16)]
     for token in tokens:

@@ -1,4 +1,4 @@
-"""The folded result: one JSON object in place of a stream."""
+"""The folded result: one JSON object instead of a stream."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def text(content: str, message_id: str | None = None, **fields: Any) -> Content:
     return Content(content=content, meta=meta, **fields)
 
 
-def test_it_has_the_shape_of_the_protocol() -> None:
+def test_fold_has_the_shape_of_the_protocol() -> None:
     assert folded(
         Thinking(content="Hm"),
         ToolCallStart(tool_id="t", tool_name="x", arguments={"a": 1}),
@@ -92,17 +92,17 @@ def test_it_has_the_shape_of_the_protocol() -> None:
         ([text("a", "1"), text("", "1", op="replace"), text("b", "2")], "b"),
     ],
 )
-def test_pieces_are_joined_and_messages_stand_apart(pieces: list[Event], content: str) -> None:
+def test_fold_joins_pieces_and_separates_messages(pieces: list[Event], content: str) -> None:
     assert folded(*pieces)["message"]["content"] == content
 
 
-def test_channels_stand_apart_from_the_answer() -> None:
+def test_fold_keeps_channels_separate_from_the_answer() -> None:
     message = folded(text("r", channel="report"), text("a"), text("s", channel="report"))["message"]
     assert (message["content"], message["channels"]) == ("a", {"report": "rs"})
     assert "channels" not in folded(text("a"))["message"]
 
 
-def test_only_a_terminal_error_is_the_error() -> None:
+def test_fold_takes_only_a_terminal_error_as_its_error() -> None:
     error = Error(error_type="system", code="INTERNAL", message="m", recoverable=True, terminal=False)
     assert folded(error)["error"] is None
     assert folded(Error(error_type="system", code="INTERNAL", message="m", recoverable=True))["error"] == {
@@ -117,7 +117,7 @@ def test_only_a_terminal_error_is_the_error() -> None:
 @pytest.mark.parametrize(
     "event", [text("x" * 400), Data(data_type="custom", data={"name": "n", "value": "x" * 400})]
 )
-def test_it_has_a_limit_after_which_it_can_still_end(event: Event) -> None:
+def test_fold_over_its_limit_can_still_end(event: Event) -> None:
     fold = Fold("req_1", limit=900)
     fold.add(ToolCallStart(tool_id="t", tool_name="x"))
     fold.add(event)
@@ -128,7 +128,7 @@ def test_it_has_a_limit_after_which_it_can_still_end(event: Event) -> None:
     assert fold.result()["status"] == "completed"
 
 
-def test_nothing_but_a_failure_is_no_answer() -> None:
+def test_fold_with_only_a_failure_has_no_answer() -> None:
     engine = Translator(speaks="legacy", framing="json", request_id="req_1", clock=lambda: 1)
     result = json.loads(engine.fail("RATE_LIMITED"))
     assert not engine.has_answer

@@ -1,4 +1,4 @@
-"""A folded answer that is too large ends in one place, however the stream was cut."""
+"""A folded answer over its limit ends at the same event, however the stream is cut."""
 
 import json
 

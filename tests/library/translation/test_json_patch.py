@@ -1,4 +1,4 @@
-"""JSON Patch as RFC 6902 has it; most cases are those of its appendix A."""
+"""JSON Patch (RFC 6902); most cases are those of its appendix A."""
 
 import contextlib
 import copy
@@ -125,21 +125,23 @@ BAD: list[tuple[str, Any, Any]] = [
 @pytest.mark.parametrize(
     ("document", "patch", "expected"), [case[1:] for case in GOOD], ids=[case[0] for case in GOOD]
 )
-def test_a_patch_is_applied_to_a_copy(document: Any, patch: list[dict[str, Any]], expected: Any) -> None:
+def test_apply_patch_returns_a_changed_copy(
+    document: Any, patch: list[dict[str, Any]], expected: Any
+) -> None:
     before, given_patch = copy.deepcopy(document), copy.deepcopy(patch)
     assert apply_patch(document, patch) == expected
     assert (document, patch) == (before, given_patch)
 
 
 @pytest.mark.parametrize(("document", "patch"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
-def test_a_patch_that_does_not_fit_is_refused_whole(document: Any, patch: Any) -> None:
+def test_apply_patch_that_does_not_fit_raises(document: Any, patch: Any) -> None:
     before = copy.deepcopy(document)
     with pytest.raises(PatchError):
         apply_patch(document, patch)
     assert document == before
 
 
-def test_a_document_that_doubles_itself_stays_small() -> None:
+def test_apply_patch_with_copies_of_copies_shares_memory() -> None:
     doubling = [{"op": "copy", "from": "/a", "path": "/b"}, {"op": "copy", "from": "", "path": "/a"}] * 60
     apply_patch({"a": 1}, doubling)
 
@@ -160,7 +162,7 @@ operations = st.fixed_dictionaries(
 
 @settings(deadline=None)
 @given(json_values, st.lists(operations | json_values, max_size=4))
-def test_anything_is_applied_or_refused(document: Any, patch: Any) -> None:
+def test_apply_patch_with_any_patch_returns_or_raises(document: Any, patch: Any) -> None:
     before = copy.deepcopy(document)
     with contextlib.suppress(PatchError):
         apply_patch(document, patch)

@@ -1,4 +1,4 @@
-"""Events are folded into the message that a user interface shows, and into the folded result."""
+"""Events folded into the message of a user interface, and into the folded result."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -1,4 +1,4 @@
-"""A stream goes the moment it is dropped: nothing of it waits for a garbage collection."""
+"""A stream that is dropped is freed at once, without a garbage collection."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ STREAMS = recorded_streams()
 
 @pytest.fixture
 def unreachable() -> Iterator[Callable[[Callable[[], object]], list[Any]]]:
-    """Returns what a function leaves behind that only a garbage collection finds."""
+    """Return the objects that a function leaves in reference cycles."""
 
     def left_by(function: Callable[[], object]) -> list[Any]:
         function()  # what is loaded or cached at the first time is no stream's
@@ -45,7 +45,7 @@ def streamed(body: bytes, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("speaks", [*process_dialects().readable, "auto"])
-def test_reading_leaves_no_cycles(speaks: str, unreachable: Any) -> None:
+def test_reader_that_is_dropped_leaves_no_cycle(speaks: str, unreachable: Any) -> None:
     def all_recorded() -> None:
         for stream in STREAMS:
             if stream.dialect == speaks or (speaks == "auto" and stream.path.stem.endswith("s")):
@@ -56,7 +56,7 @@ def test_reading_leaves_no_cycles(speaks: str, unreachable: Any) -> None:
 
 
 @pytest.mark.parametrize("answers", process_dialects().writable)
-def test_writing_leaves_no_cycles(answers: str, unreachable: Any) -> None:
+def test_writer_that_is_dropped_leaves_no_cycle(answers: str, unreachable: Any) -> None:
     def all_canonical() -> None:
         for body in canonical_streams().values():
             streamed(body, speaks="standard", answers=answers)
@@ -71,7 +71,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", [{"raw": True, "debug": True}, *OPTIONS])
-def test_options_leave_no_cycles(options: dict[str, Any], unreachable: Any) -> None:
+def test_stream_with_options_leaves_no_cycle(options: dict[str, Any], unreachable: Any) -> None:
     body = b'data: {"type":"token","content":"a"}\n\ndata: {"type":"error","message":"no"}\n\n'
     assert unreachable(lambda: streamed(body, speaks="legacy", **options)) == []
 
@@ -86,7 +86,9 @@ def test_options_leave_no_cycles(options: dict[str, Any], unreachable: Any) -> N
         lambda stream: stream.translator.warn("and dropped without an end"),
     ],
 )
-def test_no_end_leaves_cycles(ending: Callable[[ApplicationStream], object], unreachable: Any) -> None:
+def test_stream_with_any_end_leaves_no_cycle(
+    ending: Callable[[ApplicationStream], object], unreachable: Any
+) -> None:
     def stream() -> None:
         collector = WarningCollector("req_1")
         translator = ApplicationStream(speaks="legacy", collector=collector)

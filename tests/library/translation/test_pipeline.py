@@ -1,4 +1,4 @@
-"""A pipeline with several sinks: each gets every event, none what another one needs."""
+"""A pipeline with several sinks: each gets every event."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ class Failing(EventList):
 
 
 @for_each("stream", recorded_streams()[::7], group=dialect_of)
-def test_the_events_do_not_depend_on_who_reads_them(stream: Recorded) -> None:
+def test_events_do_not_depend_on_the_sinks(stream: Recorded) -> None:
     options: Any = {
         "speaks": stream.dialect,
         "protocol_options": {stream.dialect: stream.options},
@@ -72,7 +72,7 @@ def test_the_events_do_not_depend_on_who_reads_them(stream: Recorded) -> None:
         assert log.is_finished == 1
 
 
-def test_a_sink_may_join_later_and_events_are_shared() -> None:
+def test_sink_that_is_added_later_gets_the_same_events() -> None:
     first, second = EventList(), EventList()
     pipeline = Pipeline((first,), **FIXED)
     pipeline.push(Content("a"))
@@ -85,7 +85,7 @@ def test_a_sink_may_join_later_and_events_are_shared() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_sink_that_fails_ends_the_stream_for_all_without_a_gap(place: int) -> None:
+def test_sink_that_raises_ends_the_stream_for_all_sinks(place: int) -> None:
     log, failing = EventList(), Failing()
     pipeline = Pipeline((log, failing) if place else (failing, log), **FIXED)
     for number in range(9):
@@ -100,7 +100,7 @@ def test_a_sink_that_fails_ends_the_stream_for_all_without_a_gap(place: int) -> 
     assert (log.is_finished, failing.is_finished) == (1, 1)
 
 
-def test_a_client_whose_sink_is_not_the_first_gets_a_valid_stream() -> None:
+def test_second_sink_of_a_failing_stream_gets_a_valid_stream() -> None:
     translator = Translator(speaks="legacy", framing="ndjson", **FIXED)
     translator.add_sink(Failing())
     out = b"".join([*map(translator.feed, TOKENS), translator.close()])
@@ -108,7 +108,7 @@ def test_a_client_whose_sink_is_not_the_first_gets_a_valid_stream() -> None:
     assert events_of(out)[-1]["data"]["reason"] == "limit"
 
 
-def test_nothing_follows_the_end() -> None:
+def test_push_behind_the_end_does_nothing() -> None:
     log = EventList()
     pipeline = Pipeline((log,), **FIXED)
     pipeline.take(iter((SessionStart(), Content("a"), SessionEnd(), Content("b"))))
@@ -119,8 +119,8 @@ def test_nothing_follows_the_end() -> None:
     assert (pipeline.ended, pipeline.reason, pipeline.error) == (True, "done", None)
 
 
-def test_what_failures_cost_is_counted_for_each_stream_by_itself() -> None:
-    """A stream redacts a bounded number of texts; those of other streams are none of them."""
+def test_redaction_budget_is_counted_per_stream() -> None:
+    """A stream redacts a bounded number of texts; texts of other streams are not counted."""
     for number in range(200):
         body = b'data: {"type": "error", "message": "no row %d"}\n\n' % number
         output = convert(body, speaks="legacy", framing="ndjson", debug=True)
@@ -150,9 +150,7 @@ def test_what_failures_cost_is_counted_for_each_stream_by_itself() -> None:
         ),
     ],
 )
-def test_what_stands_beside_a_text_that_says_nothing_new_is_as_safe_as_any_event(
-    speaks: str, messages: list[dict[str, Any]]
-) -> None:
+def test_fields_next_to_a_repeated_text_are_made_safe(speaks: str, messages: list[dict[str, Any]]) -> None:
     body = b"".join(b"data: %b\n\n" % orjson.dumps(message) for message in messages)
     beside = [event for event in events_of(translate([body], speaks=speaks)) if event["type"] == "data"]
     assert len(beside) == 1

@@ -1,4 +1,4 @@
-"""What is read of a stream, before anything is repaired."""
+"""The items that a reader returns, before any repair."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +35,7 @@ def events_in(items: Iterable[StreamItem]) -> Iterator[Event]:
     return events_of([([*items], None)])
 
 
-def test_texts_that_are_alike_come_as_a_run() -> None:
+def test_texts_that_differ_only_in_their_text_are_one_run() -> None:
     reader = StreamReader("legacy")
     items = [*items_in(reader, *TOKENS[:6], b"".join(TOKENS[6:]))]
     (run,) = items[6:]
@@ -46,7 +46,7 @@ def test_texts_that_are_alike_come_as_a_run() -> None:
     ]
 
 
-def test_texts_that_go_on_behind_something_else_are_a_run_soon() -> None:
+def test_texts_behind_another_event_are_a_run_from_the_third_on() -> None:
     call = b'data: {"type":"tool_call","tool_name":"search","tool_args":"{}"}\n\n'
     tokens = [token.replace(b"}", b',"sequence":7}') for token in TOKENS]
     items = [*items_in(StreamReader("legacy"), *tokens, call, *tokens[:4])]
@@ -55,7 +55,7 @@ def test_texts_that_go_on_behind_something_else_are_a_run_soon() -> None:
 
 @pytest.mark.parametrize("written", [orjson.dumps, lambda message: json.dumps(message).encode()])
 @pytest.mark.parametrize(("name", "kind"), [("legacy", "token"), ("data-formulator", "text_delta")])
-def test_the_usual_texts_of_a_dialect_are_a_run_from_the_second_on(
+def test_usual_texts_of_a_dialect_are_a_run_from_the_second_on(
     name: str, kind: str, written: Callable[[Any], bytes]
 ) -> None:
     texts = ["Hel", "lo", ' "you"', "\n"]
@@ -65,7 +65,7 @@ def test_the_usual_texts_of_a_dialect_are_a_run_from_the_second_on(
     assert [event.content for event in events_in(items) if isinstance(event, Content)][:4] == texts
 
 
-def test_no_form_of_a_stream_is_kept_for_another() -> None:
+def test_template_of_a_stream_is_not_kept_for_another() -> None:
     decoder = process_dialects().to_read("legacy").decoder
     assert decoder is not None
     assert decoder.text_fields is not None
@@ -78,7 +78,7 @@ def test_no_form_of_a_stream_is_kept_for_another() -> None:
 
 
 @pytest.mark.parametrize("stream", FIRST.values(), ids=str)
-def test_the_events_do_not_depend_on_how_the_body_is_cut(stream: Recorded) -> None:
+def test_events_do_not_depend_on_the_cuts(stream: Recorded) -> None:
     def read(pieces: Iterable[bytes]) -> list[Event]:
         return [*events_of(read_by(StreamReader(stream.dialect), *pieces))]
 
@@ -88,7 +88,7 @@ def test_the_events_do_not_depend_on_how_the_body_is_cut(stream: Recorded) -> No
         assert read(random_cuts(stream.body, seed)) == whole
 
 
-def test_a_dialect_says_whom_the_texts_of_its_failures_are_for() -> None:
+def test_errors_of_a_dialect_for_users_are_for_users() -> None:
     message = {"type": "error", "data": {"message": "Busy.", "error_type": "system"}, "metadata": {}}
     line = json.dumps(message).encode() + b"\n"
     assert [item.for_users for item in items_in(StreamReader("standard"), line) if isinstance(item, Error)]
@@ -98,7 +98,7 @@ def test_a_dialect_says_whom_the_texts_of_its_failures_are_for() -> None:
 
 
 class Faulty(Decoder):
-    """Means one event, and then breaks down."""
+    """Returns one event, and raises for the data `break`."""
 
     def decode(self, frame: Frame) -> Iterator[Event]:
         yield Content(content=frame.text)
@@ -106,7 +106,7 @@ class Faulty(Decoder):
             raise RuntimeError("a fault of this decoder")
 
 
-def test_what_came_before_a_fault_is_given() -> None:
+def test_events_before_a_fault_of_the_decoder_are_returned() -> None:
     reader = StreamReader(Dialect("faulty", Faulty))
     first, second, warning, last = items_of(reader.feed(b"data: a\n\ndata: break\n\ndata: b\n\n"))
     assert [first, second, last] == [Content("a"), Content("break"), Content("b")]
@@ -114,7 +114,7 @@ def test_what_came_before_a_fault_is_given() -> None:
     assert (reader.faults, reader.malformed) == (1, 1)
 
 
-def test_texts_before_an_event_that_is_too_large_are_given() -> None:
+def test_texts_before_an_event_over_the_limit_are_returned() -> None:
     reader = StreamReader("legacy", limits=Limits(event_bytes=100))
     for piece in TOKENS[:6]:
         assert [*reader.feed(piece)]
@@ -126,7 +126,7 @@ def test_texts_before_an_event_that_is_too_large_are_given() -> None:
         next(items)
 
 
-def test_a_dialect_that_is_found_out_is_read_from_its_first_byte() -> None:
+def test_detected_dialect_is_read_from_the_first_byte() -> None:
     reader = StreamReader()
     assert reader.complete is False
     assert [*events_of(read_by(reader, *random_cuts(b"".join(TOKENS), 1)))] == [
@@ -138,7 +138,7 @@ def test_a_dialect_that_is_found_out_is_read_from_its_first_byte() -> None:
         [*items_in(StreamReader(), b"<html>")]
 
 
-def test_malformed_events_are_reported_ten_times_and_counted() -> None:
+def test_malformed_events_get_ten_warnings_and_a_count() -> None:
     reader = StreamReader("legacy")
     items = [*items_in(reader, b"data: {\n\n" * 12)]
     assert [type(item) for item in items] == [Warning] * 10

@@ -1,4 +1,4 @@
-"""An event as received: the wire, and its typed reading."""
+"""Received events: their JSON, and their typed fields."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def received(kind: str, data: Any, **metadata: Any) -> ReceivedEvent:
     return ReceivedEvent({"type": kind, "data": data, "metadata": {**METADATA, **metadata}})
 
 
-def test_an_event_is_matched_by_its_type() -> None:
+def test_received_event_is_read_by_its_type() -> None:
     match received("content", {"content": "Hi", "is_complete": True}):
         case ReceivedEvent("content", Content(content=text, is_complete=True)):
             assert text == "Hi"
@@ -24,14 +24,14 @@ def test_an_event_is_matched_by_its_type() -> None:
             pytest.fail(repr(other))
 
 
-def test_metadata_is_typed_and_absent_is_none() -> None:
+def test_metadata_with_absent_fields_has_none() -> None:
     metadata = received("content", {"content": "Hi"}).metadata
     assert (metadata.request_id, metadata.timestamp, metadata.sequence) == ("req_1", 5, 3)
     assert (metadata.message_id, metadata.extra) == ("m", {"x": [1]})
     assert (metadata.session_id, metadata.duration_ms, metadata.source) == (None, None, None)
 
 
-def test_the_wire_comes_back_with_all_that_is_not_known() -> None:
+def test_to_dict_returns_unknown_fields_too() -> None:
     wire = {
         "type": "content",
         "data": {"content": "Hi", "sparkle": 1},
@@ -47,7 +47,7 @@ def test_the_wire_comes_back_with_all_that_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("data", [{"x": 1}, None, [1], "text"])
-def test_an_unknown_type_is_kept_as_it_is(data: Any) -> None:
+def test_unknown_type_is_kept_unchanged(data: Any) -> None:
     event = received("hologram", data)
     assert event.data == Unknown("hologram", data)
     match event.data:
@@ -55,13 +55,13 @@ def test_an_unknown_type_is_kept_as_it_is(data: Any) -> None:
             assert value == data
 
 
-def test_a_known_type_that_cannot_be_read_is_unknown() -> None:
+def test_known_type_with_unreadable_data_is_unknown() -> None:
     assert isinstance(received("status", {"scope": "galaxy", "state": "started"}).data, Unknown)
     assert isinstance(received("content", "just text").data, Unknown)
     assert isinstance(ReceivedEvent({"type": "content"}).data, Unknown)
 
 
-def test_values_of_a_wrong_type_are_made_to_fit() -> None:
+def test_values_of_a_wrong_type_are_converted() -> None:
     assert received("content", {"content": 42}).data == Content(
         "42", meta={"message_id": "m", "extra": {"x": [1]}}
     )
@@ -70,7 +70,7 @@ def test_values_of_a_wrong_type_are_made_to_fit() -> None:
     assert progress.progress is None
 
 
-def test_what_1_0_leaves_out_follows_from_what_it_says() -> None:
+def test_fields_that_1_0_does_not_have_are_derived() -> None:
     error = received("error", {"error_type": "timeout", "message": "late", "recoverable": False}).data
     assert isinstance(error, Error)
     assert (error.code, error.terminal) == ("UPSTREAM_TIMEOUT", True)
@@ -79,7 +79,7 @@ def test_what_1_0_leaves_out_follows_from_what_it_says() -> None:
     assert (start.session_id, start.request_id, start.protocol) == ("s", "r", "1.0")
 
 
-def test_known_data_is_exact() -> None:
+def test_data_that_keeps_the_protocol_is_read_exactly() -> None:
     data = received("data", {"data_type": "state_delta", "data": [{"op": "remove", "path": "/a"}]}).data
     assert isinstance(data, Data)
     assert data.data == [{"op": "remove", "path": "/a"}]
@@ -89,12 +89,12 @@ def test_known_data_is_exact() -> None:
 
 
 @pytest.mark.parametrize("message", [{}, {"type": 3}, {"type": None, "data": {}}, [], "content", None])
-def test_what_has_no_type_is_no_event(message: Any) -> None:
+def test_message_without_a_type_raises(message: Any) -> None:
     with pytest.raises(MalformedEvent):
         ReceivedEvent(message)
 
 
-def test_a_failure_on_this_side_is_told_like_one_from_the_wire() -> None:
+def test_failure_events_are_like_received_ones() -> None:
     error, end = failure_events(error_info("UPSTREAM_UNREACHABLE"), request_id="r", sequence=4)
     assert isinstance(error.data, Error)
     assert (error.data.code, error.data.terminal) == ("UPSTREAM_UNREACHABLE", True)

@@ -1,4 +1,4 @@
-"""One event at a time: the standard events that it means."""
+"""Single events, normalised without a stream."""
 
 import json
 from typing import Any
@@ -40,12 +40,12 @@ def frames_of(body: bytes) -> list[Frame]:
         ({"type": "hm", "a": 1}, "data", {"data_type": "custom", "data": {"name": "hm", "value": {"a": 1}}}),
     ],
 )
-def test_an_old_event_in_the_new_words(event: Any, type_: str, data: dict[str, Any]) -> None:
+def test_old_event_is_returned_as_standard_events(event: Any, type_: str, data: dict[str, Any]) -> None:
     (new,) = normalize_stream_event(event)
     assert (new["type"], new["data"]) == (type_, data)
 
 
-def test_the_metadata_that_it_carries_comes_along() -> None:
+def test_metadata_of_an_event_is_kept() -> None:
     (event,) = normalize_stream_event({"type": "token", "content": "Hi", "message_id": "m1", "mood": "good"})
     assert event["metadata"] == {"message_id": "m1", "extra": {"mood": "good"}}
 
@@ -64,12 +64,12 @@ def test_the_metadata_that_it_carries_comes_along() -> None:
         b"\xef\xbb\xbf",
     ],
 )
-def test_what_says_nothing_is_nothing(event: Any) -> None:
+def test_event_without_a_message_gives_no_events(event: Any) -> None:
     assert normalize_stream_event(event) == []
 
 
 @pytest.mark.parametrize("event", ["{", "<html>", 'data: {"type": "tok', b"\xff\xfe"])
-def test_what_cannot_be_read_is_a_warning_or_nothing(event: Any) -> None:
+def test_unreadable_event_is_a_warning_or_nothing(event: Any) -> None:
     assert all(new["type"] == "warning" for new in normalize_stream_event(event))
 
 
@@ -82,35 +82,35 @@ def test_what_cannot_be_read_is_a_warning_or_nothing(event: Any) -> None:
         {"type": "thinking", "data": {"content": "x", "stage": "planning"}},
     ],
 )
-def test_a_standard_event_without_metadata_is_one_all_the_same(event: Any) -> None:
+def test_standard_event_without_metadata_is_read(event: Any) -> None:
     assert normalize_stream_event(event) == [{**event, "metadata": {}}]
 
 
-def test_a_failure_without_metadata_may_be_anybodys() -> None:
+def test_failure_without_metadata_is_not_for_users() -> None:
     data = {"error_type": "system", "code": "INTERNAL", "message": "/srv/app.py: boom", "recoverable": True}
     (event,) = normalize_stream_event({"type": "error", "data": data})
     assert event["data"]["code"] == "INTERNAL"
     assert "boom" not in event["data"]["message"]
 
 
-def test_failures_are_safe() -> None:
+def test_texts_of_failures_are_made_safe() -> None:
     (event,) = normalize_stream_event({"type": "error", "message": "at /srv/app: password=hunter2"})
     assert event["data"]["code"] == "UPSTREAM_ERROR"
     assert "hunter2" not in str(event)
 
 
-def test_nothing_is_remembered() -> None:
+def test_calls_do_not_share_state() -> None:
     event = {"type": "final_answer", "content": "Hi"}
     assert normalize_stream_event(event) == normalize_stream_event(event)
 
 
-def test_an_unknown_dialect_is_refused() -> None:
+def test_unknown_dialect_raises() -> None:
     with pytest.raises(UnknownDialectError):
         normalize_stream_event({}, speaks="klingon")
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_every_recorded_event_means_standard_events(stream: Recorded) -> None:
+def test_every_recorded_event_gives_standard_events(stream: Recorded) -> None:
     for frame in frames_of(stream.body):
         for event in normalize_stream_event(write_sse(frame), speaks=stream.dialect):
             assert event["type"] in EVENT_TYPES
@@ -118,7 +118,7 @@ def test_every_recorded_event_means_standard_events(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_a_standard_event_comes_back_equal(stream: Recorded) -> None:
+def test_standard_event_is_returned_equal(stream: Recorded) -> None:
     for line in stream.expected.read_bytes().decode().rstrip("\n").split("\n"):
         event = json.loads(line)
         assert normalize_stream_event(event) == [event]
@@ -145,12 +145,12 @@ def test_a_standard_event_comes_back_equal(stream: Recorded) -> None:
         (b"{\xff", None),
     ],
 )
-def test_a_line_is_one_object_or_nothing(line: str | bytes, value: Any) -> None:
+def test_parse_stream_line_returns_an_object_or_none(line: str | bytes, value: Any) -> None:
     assert parse_stream_line(line) == value
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_the_lines_of_recorded_streams_are_read(stream: Recorded) -> None:
+def test_parse_stream_line_reads_recorded_lines(stream: Recorded) -> None:
     if stream.path.suffix != ".ndjson":
         return
     for frame in frames_of(stream.body):
@@ -176,6 +176,6 @@ MILLISECONDS = 1_700_000_000_000
         ("ragflow", {"event": "message", "created_at": MILLISECONDS // 1000, "data": {"content": "Hi"}}),
     ],
 )
-def test_the_time_of_an_event_comes_along_in_milliseconds(speaks: str, event: dict[str, object]) -> None:
+def test_time_of_an_event_is_in_milliseconds(speaks: str, event: dict[str, object]) -> None:
     normalized = normalize_stream_event(event, speaks=speaks)
     assert [item["metadata"]["timestamp"] for item in normalized] == [MILLISECONDS] * max(1, len(normalized))

@@ -1,4 +1,4 @@
-"""Whatever arrives, in any dialect and cut anywhere: nothing is raised, and what leaves is a valid stream."""
+"""Any bytes, in any dialect and cut anywhere: no exception is raised, and the output is a valid stream."""
 
 import json
 import os
@@ -63,7 +63,7 @@ VALUES = st.recursive(
 
 
 def typed(words: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects that say what they are and then hold anything."""
+    """Return objects with a known type and arbitrary fields."""
     return st.builds(
         lambda kind, rest, at: {**rest, at: kind},
         words,
@@ -107,7 +107,7 @@ SAMPLES = [stream.body for stream in recorded_streams()]
 
 @st.composite
 def damaged_samples(draw: st.DrawFn, longest: int = 4000) -> bytes:
-    """A recorded stream with a part of another in the middle, or with some bytes lost or changed."""
+    """Return recorded streams with a part of another one inserted, or with bytes removed or changed."""
     body = draw(st.sampled_from(SAMPLES))[:longest]
     start = draw(st.integers(0, len(body)))
     end = draw(st.integers(start, min(len(body), start + 200)))
@@ -124,7 +124,7 @@ def translator(**options: Any) -> Translator:
 
 
 def checked(output: bytes, engine: Translator) -> bytes:
-    """`output` if it is a whole valid stream that did not end by a fault of ours."""
+    """Return `output`; check that it is a valid stream that did not end with an internal error."""
     assert check_stream(output, framing=engine.framing) == []
     assert engine.ended
     assert engine.reason != "internal"
@@ -183,7 +183,7 @@ ENDINGS: list[Callable[[Translator], bytes]] = [
     ending=st.sampled_from(ENDINGS),
     framing=st.sampled_from(FRAMINGS),
 )
-def test_it_may_end_at_any_point(
+def test_stream_that_ends_anywhere_is_valid(
     body: bytes, place: float, ending: Callable[[Translator], bytes], framing: str
 ) -> None:
     for dialect in DIALECTS:
@@ -204,7 +204,7 @@ def test_it_may_end_at_any_point(
     malformed=st.integers(0, 3),
     dialects=HALF_OF_THEM,
 )
-def test_limits_do_not_depend_on_the_cut(
+def test_limits_do_not_depend_on_the_cuts(
     body: bytes, seed: int, limit: int, malformed: int, dialects: list[str]
 ) -> None:
     limits = {"event_bytes": limit, "stream_bytes": 2 * limit, "malformed_events": malformed}

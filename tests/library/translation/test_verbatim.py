@@ -1,4 +1,4 @@
-"""A client of the upstream's own dialect gets its frames as they came.
+"""Clients of the upstream's own dialect get copies of its frames.
 
 Source: the standard protocol 1.1, section 8.
 """
@@ -71,7 +71,7 @@ def test_most_recorded_streams_are_healthy() -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_healthy_stream_goes_out_as_it_came(stream: Recorded) -> None:
+def test_healthy_stream_is_copied_byte_for_byte(stream: Recorded) -> None:
     if not is_healthy(stream):
         return
     body = stream.body
@@ -87,7 +87,7 @@ def test_healthy_stream_goes_out_as_it_came(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_cuts_of_the_network_change_nothing(stream: Recorded) -> None:
+def test_copied_stream_does_not_depend_on_the_cuts(stream: Recorded) -> None:
     body = stream.body
     whole = said(translator_of(stream), [body])
 
@@ -96,7 +96,7 @@ def test_cuts_of_the_network_change_nothing(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_nothing_leaves_in_a_failure_that_may_not(stream: Recorded) -> None:
+def test_copied_failure_holds_no_planted_secret(stream: Recorded) -> None:
     if is_healthy(stream):
         return
     anew = said(translator_of(stream, verbatim=False), [stream.body]).decode()
@@ -107,7 +107,7 @@ def test_nothing_leaves_in_a_failure_that_may_not(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_what_is_found_out_of_a_stream_is_the_same(stream: Recorded) -> None:
+def test_copied_stream_has_the_reason_and_counts_of_a_rewritten_one(stream: Recorded) -> None:
     copied, anew = translator_of(stream), translator_of(stream, verbatim=False)
 
     said(copied, [stream.body])
@@ -120,7 +120,7 @@ def test_what_is_found_out_of_a_stream_is_the_same(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_every_frame_leaves_with_its_last_byte(stream: Recorded) -> None:
+def test_frame_is_copied_with_its_last_byte(stream: Recorded) -> None:
     if not is_healthy(stream):
         return
     body, translator = stream.body, translator_of(stream)
@@ -137,7 +137,7 @@ def test_every_frame_leaves_with_its_last_byte(stream: Recorded) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_is_handed_on(dialect: str) -> None:
+def test_stream_of_every_dialect_is_copied(dialect: str) -> None:
     events = [b'data: {"type":"token","content":"word%d"}\n\n' % number for number in range(20)]
     framing = Dialects.built_in()[dialect].framings[0]
     body = convert([*events, b'data: {"type":"done"}\n\n'], speaks="legacy", answers=dialect, framing=framing)
@@ -175,7 +175,7 @@ DONE = b'data: {"type":"done"}\n\n'
         + DONE,
     ],
 )
-def test_bytes_of_a_healthy_stream(body: bytes) -> None:
+def test_unusual_bytes_of_a_healthy_stream_are_copied(body: bytes) -> None:
     for pieces in ([body], [body[at : at + 1] for at in range(len(body))], cuts(body, seed=1)):
         assert convert(pieces, speaks="legacy", answers="legacy") == body
 
@@ -184,11 +184,11 @@ def legacy(*pieces: bytes, **options: Any) -> bytes:
     return convert([*pieces], speaks="legacy", answers="legacy", **options)
 
 
-def test_what_follows_final_evidence_is_dropped() -> None:
+def test_frames_behind_final_evidence_are_dropped() -> None:
     assert legacy(TOKEN, DONE, b": ping\n\n", TOKEN, b": ping\n\n") == TOKEN + DONE + b": ping\n\n"
 
 
-def test_stream_without_its_end_gets_one_in_its_own_words() -> None:
+def test_stream_without_an_end_gets_an_error_of_its_dialect() -> None:
     out = legacy(TOKEN, TOKEN[:20])
 
     assert out.startswith(TOKEN)
@@ -196,7 +196,7 @@ def test_stream_without_its_end_gets_one_in_its_own_words() -> None:
     assert (error["type"], error["code"]) == ("error", "UPSTREAM_TRUNCATED")
 
 
-def test_last_frame_without_its_line_end_is_ended_where_more_follows() -> None:
+def test_own_frame_behind_a_frame_without_line_end_begins_a_line() -> None:
     out = legacy(TOKEN.rstrip())
 
     assert out.startswith(TOKEN)
@@ -204,16 +204,14 @@ def test_last_frame_without_its_line_end_is_ended_where_more_follows() -> None:
 
 
 def blocks_in(body: bytes) -> list[bytes]:
-    """The data of each block, as a browser would see it."""
+    """Return the data of each block, as a browser reads it."""
     lines = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return [block.removeprefix(b"data:").strip() for block in lines.split(b"\n\n") if block]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("last", [TOKEN, b"data:" + TOKEN[6:]])
-def test_what_follows_a_frame_is_a_frame_of_its_own_wherever_the_body_was_cut(
-    end: bytes, last: bytes
-) -> None:
+def test_own_error_is_a_frame_of_its_own_wherever_the_body_is_cut(end: bytes, last: bytes) -> None:
     body = (last + last).replace(b"\n", end)
 
     for cut in range(len(last), len(body) + 1):
@@ -227,7 +225,7 @@ def test_what_follows_a_frame_is_a_frame_of_its_own_wherever_the_body_was_cut(
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_own_frames_have_the_lines_of_the_upstream(end: bytes) -> None:
+def test_own_frames_have_the_line_style_of_the_upstream(end: bytes) -> None:
     token = b'data:{"type":"token","content":"Hi"}\n\n'.replace(b"\n", end)
     translator = Translator(speaks="legacy", answers="legacy", warnings=[])
 
@@ -244,7 +242,7 @@ def test_own_frames_have_the_lines_of_the_upstream(end: bytes) -> None:
     assert end == b"\n" or b"\n" not in ours.replace(end, b"")
 
 
-def test_lines_of_json_end_as_those_of_the_upstream() -> None:
+def test_own_lines_of_json_end_like_those_of_the_upstream() -> None:
     line = TOKEN[6:-2] + b"\r\n"
 
     out = legacy(line, framing="ndjson")
@@ -254,14 +252,14 @@ def test_lines_of_json_end_as_those_of_the_upstream() -> None:
 
 
 @pytest.mark.parametrize("half", [b"event: token\n", b"event: token\ndata", b"event: token\nid: 4\n", b"da"])
-def test_head_of_a_frame_is_half_a_frame(half: bytes) -> None:
+def test_frame_without_data_at_the_end_is_left_out(half: bytes) -> None:
     named = b'event: token\ndata: {"content":"Hi"}\n\n'
 
     assert legacy(named, half) == legacy(named)
 
 
 @pytest.mark.parametrize("half", [b"d", b"data", b"event: tok", b"id", b"re"])
-def test_body_that_ends_within_its_first_line_broke_off(half: bytes) -> None:
+def test_body_that_ends_within_its_first_line_is_truncated(half: bytes) -> None:
     translator = Translator(speaks="legacy", answers="legacy")
 
     said(translator, [half])
@@ -271,7 +269,7 @@ def test_body_that_ends_within_its_first_line_broke_off(half: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>login</html>", b"Internal Server Error"])
-def test_body_that_is_no_stream_says_nothing_of_the_framing(body: bytes) -> None:
+def test_body_that_is_no_stream_does_not_decide_the_framing(body: bytes) -> None:
     translator = Translator(speaks="legacy", answers="legacy", framing="sse")
     writer = translator.writer
     assert isinstance(writer, VerbatimWriter)
@@ -283,7 +281,7 @@ def test_body_that_is_no_stream_says_nothing_of_the_framing(body: bytes) -> None
     assert out.startswith(b'data: {"type":"error"')
 
 
-def test_what_has_begun_is_not_begun_again() -> None:
+def test_failure_behind_copied_frames_writes_no_second_start() -> None:
     response = b'{"type":"response.created","response":{"id":"resp_7","model":"m-1"}}'
     created = b"event: response.created\ndata: %b\n\n" % response
     body = [created, b'event: response.in_progress\ndata: {"type":"response.in_progress"}\n\n']
@@ -297,7 +295,7 @@ def test_what_has_begun_is_not_begun_again() -> None:
     assert (b'"id":"resp_7"' in ours, b'"model":"m-1"' in ours) == (True, True)
 
 
-def test_error_keeps_everything_but_its_texts() -> None:
+def test_copied_error_keeps_all_fields_but_its_texts() -> None:
     error = {
         "type": "error",
         "message": "KeyError: 'x' in /srv/app.py",
@@ -321,7 +319,7 @@ def test_error_keeps_everything_but_its_texts() -> None:
     assert b"KeyError" not in block
 
 
-def test_page_is_told_nothing_of_a_call_by_another_name() -> None:
+def test_open_call_is_not_closed_under_another_id() -> None:
     chunks = [
         {"type": "start"},
         {"type": "start-step"},
@@ -339,7 +337,7 @@ def test_page_is_told_nothing_of_a_call_by_another_name() -> None:
     assert out.startswith(body)
 
 
-def test_mark_at_which_a_failure_shows_stays() -> None:
+def test_done_mark_behind_a_failure_is_copied() -> None:
     failed = b'"outputs":{"_ERROR":"no /srv/x"},"error":"no /srv/x","component_id":"c","component_type":"LLM"'
     run = b'"message_id":"m","task_id":"t","session_id":"s"'
     body = [
@@ -356,7 +354,7 @@ def test_mark_at_which_a_failure_shows_stays() -> None:
 
 
 @pytest.mark.parametrize("end", [b"\n\n", b""])
-def test_failure_that_something_follows_is_a_frame_of_its_own(end: bytes) -> None:
+def test_first_failure_that_is_followed_is_copied_safely(end: bytes) -> None:
     failure = b'data: {"error":{"message":"no such file: /srv/x","n":3},"type":"odd"}\n\n'
     pieces = [b": hello\n\n", failure, b": ping\n\n", TOKEN, DONE.removesuffix(b"\n\n") + end]
 
@@ -365,7 +363,7 @@ def test_failure_that_something_follows_is_a_frame_of_its_own(end: bytes) -> Non
         assert out == b"".join(pieces).replace(b"no such file: /srv/x", b"[withheld]")
 
 
-def test_failure_may_be_followed_by_the_last_frame_without_its_line_end() -> None:
+def test_first_failure_followed_by_a_frame_without_line_end_is_copied() -> None:
     failure = b'data: {"error":{"message":"no such file: /srv/x"},"type":"odd"}\n\n'
 
     out = legacy(failure, DONE.rstrip())
@@ -373,7 +371,7 @@ def test_failure_may_be_followed_by_the_last_frame_without_its_line_end() -> Non
     assert out == failure.replace(b"no such file: /srv/x", b"[withheld]") + DONE.rstrip()
 
 
-def test_failed_tool_keeps_its_output() -> None:
+def test_copied_failed_tool_keeps_its_output() -> None:
     call = b'data: {"type":"tool_call","tool_id":"t1","tool_name":"run","tool_args":{}}\n\n'
     failed = {
         "type": "tool_result",
@@ -390,7 +388,7 @@ def test_failed_tool_keeps_its_output() -> None:
     assert written == {**failed, "error": "The tool failed."}
 
 
-def test_copies_of_a_failure_in_bookkeeping_say_nothing_of_it() -> None:
+def test_failure_repeated_in_a_bookkeeping_frame_is_withheld() -> None:
     start = b'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n'
     copies: list[dict[str, Any]] = [
         {"type": "RAW", "event": {"type": "error", "message": "the frobnicator refused", "id": 7}},
@@ -406,7 +404,7 @@ def test_copies_of_a_failure_in_bookkeeping_say_nothing_of_it() -> None:
         assert written.endswith(plain)
 
 
-def test_many_failures_in_one_frame_take_no_long_search() -> None:
+def test_frame_with_many_failures_takes_time_in_proportion() -> None:
     def taken(failures: int) -> float:
         content = [
             {
@@ -438,11 +436,11 @@ def test_malformed_frame_is_left_out_and_counted() -> None:
     assert translator.counts["malformed"] == 1
 
 
-def test_bytes_that_are_no_text_are_repaired() -> None:
+def test_bytes_that_are_no_utf8_are_replaced() -> None:
     assert legacy(TOKEN.replace(b"Hi", b"H\xff"), DONE) == TOKEN.replace(b"Hi", "H\ufffd".encode()) + DONE
 
 
-def test_warnings_of_the_endpoint_are_in_the_words_of_the_dialect() -> None:
+def test_warning_of_the_endpoint_is_written_in_the_dialect() -> None:
     warnings = [{"message": "This moves.", "message_code": "DEPRECATED"}]
     body = legacy(TOKEN, DONE, warnings=warnings)
 
@@ -450,7 +448,7 @@ def test_warnings_of_the_endpoint_are_in_the_words_of_the_dialect() -> None:
     assert b"This moves." in body.removesuffix(TOKEN + DONE)
 
 
-def test_warning_does_not_come_before_the_start() -> None:
+def test_warning_is_written_behind_a_copied_start() -> None:
     start = b'data: {"type":"session_start","session_id":"s1"}\n\n'
 
     out = legacy(start, TOKEN, DONE, warnings=["This moves."])
@@ -464,13 +462,13 @@ def test_warning_does_not_come_before_the_start() -> None:
     "options",
     [{"verbatim": False}, {"full_text": "append"}, {"full_text": "replace"}, {"framing": "ndjson"}],
 )
-def test_another_form_is_written_anew(options: dict[str, Any]) -> None:
+def test_stream_with_an_option_for_another_form_is_rewritten(options: dict[str, Any]) -> None:
     body = b'data: {"type" : "token", "content" : "Hi"}\n\n' + DONE
 
     assert legacy(body, **options) != body
 
 
-def test_option_that_says_how_a_stream_is_read_asks_for_no_other_form() -> None:
+def test_stream_with_an_option_for_reading_is_copied() -> None:
     stream = next(
         s
         for s in STREAMS
@@ -483,12 +481,12 @@ def test_option_that_says_how_a_stream_is_read_asks_for_no_other_form() -> None:
     assert out == stream.body
 
 
-def test_found_dialect_is_handed_on_too() -> None:
+def test_detected_dialect_is_copied() -> None:
     for pieces in ([TOKEN * 3 + DONE], [bytes([byte]) for byte in TOKEN * 3 + DONE]):
         assert convert(pieces, speaks="auto", answers="legacy") == TOKEN * 3 + DONE
 
 
-def test_other_dialect_that_is_found_is_translated() -> None:
+def test_detected_other_dialect_is_translated() -> None:
     body = convert(TOKEN + DONE, speaks="legacy", answers="easyflow")
 
     out = convert(body, speaks="auto", answers="legacy", framing="sse")
@@ -496,7 +494,7 @@ def test_other_dialect_that_is_found_is_translated() -> None:
     assert json.loads(out.split(b"\n")[0][6:])["content"] == "Hi"
 
 
-def test_limits_hold() -> None:
+def test_copied_stream_over_its_limit_ends_with_an_error() -> None:
     translator = Translator(speaks="legacy", answers="legacy", limits={"event_bytes": 1000})
 
     out = translator.feed(TOKEN) + translator.feed(b"data: " + b"x" * 2000)
@@ -543,7 +541,7 @@ def test_limits_hold() -> None:
         ),
     ],
 )
-def test_end_that_is_missing_has_the_form_of_what_came(dialect: str, frame: bytes, sign: bytes) -> None:
+def test_own_error_has_the_form_of_the_copied_frames(dialect: str, frame: bytes, sign: bytes) -> None:
     framing = "ndjson" if frame.startswith(b"{") else "sse"
 
     out = convert(frame, speaks=dialect, answers=dialect, framing=framing)

@@ -1,4 +1,4 @@
-"""What a client is not told: it is left out, counted, and reported before the end."""
+"""Events that a protocol has no place for: left out, counted, and reported before the end."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ OLD: dict[str, Any] = {"standard": {"version": "1.0"}}
 
 
 def written(*events: Content, protocol: str = "standard", options: Any = OLD) -> Any:
-    """What a client gets of `events`, which are pushed one by one."""
+    """Return the bytes that a client gets of `events`."""
     writer = open_writer(protocol, "ndjson", request_id="req_1", options=options)
     pipeline = Pipeline((writer,), request_id="req_1", full_text="replace")
     stream: list[Event] = [*events, SessionEnd()]
@@ -47,21 +47,21 @@ def replaced(text: str, *, ends: bool = False, **meta: Any) -> Content:
     return Content(text, op="replace", is_complete=ends or None, meta=meta or None)  # type: ignore[arg-type]
 
 
-def test_of_a_replacement_the_client_gets_what_is_new() -> None:
+def test_replacement_that_extends_the_text_is_appended() -> None:
     messages = written(Content("Hi"), replaced("Hi there"), replaced("Hi there!", ends=True))
     assert said(messages) == ["Hi", " there", "!."]
     assert warned(messages) == []
 
 
-def test_a_contradiction_is_left_out_counted_and_reported() -> None:
+def test_replacement_that_contradicts_is_left_out_and_reported() -> None:
     messages = written(Content("41"), replaced("It is 42"), replaced("43", ends=True))
     assert said(messages) == ["41", "."]
     assert warned(messages) == ["This protocol could not carry: 2 x replaced text."]
     assert messages[-1]["data"]["summary"]["events"] == len(messages)
 
 
-def test_text_behind_a_contradiction_still_comes() -> None:
-    """An upstream that rewrote a word in the middle goes on: so does the text of this client."""
+def test_text_behind_a_left_out_replacement_is_written() -> None:
+    """An upstream that replaced a word continues its text; the client gets the continuation."""
     assert said(written(Content("The answr"), replaced("The answer"), Content(" is 42"))) == [
         "The answr",
         " is 42",
@@ -69,12 +69,12 @@ def test_text_behind_a_contradiction_still_comes() -> None:
     ]
 
 
-def test_a_message_is_completed_once() -> None:
+def test_message_is_completed_once() -> None:
     done = Content("a", is_complete=True, meta={"message_id": "m"})
     assert said(written(done, replaced("b", message_id="m"))) == ["a."]
 
 
-def test_messages_without_an_id_are_told_apart_by_their_ends() -> None:
+def test_messages_without_an_id_are_separated_by_their_ends() -> None:
     messages = written(Content("a", is_complete=True), Content("b"), replaced("bc"))
     assert said(messages) == ["a.", "b", "c", "."]
 
@@ -84,7 +84,7 @@ def test_messages_without_an_id_are_told_apart_by_their_ends() -> None:
         st.tuples(st.sampled_from(["a", "ab", "abc", "x", ""]), st.booleans(), st.sampled_from([None, "m"]))
     )
 )
-def test_no_client_of_1_0_is_told_to_replace_and_all_streams_are_valid(pieces: list[Any]) -> None:
+def test_stream_of_1_0_has_no_replacement_and_is_valid(pieces: list[Any]) -> None:
     body = b"".join(
         b"data: %b\n\n"
         % json.dumps(
@@ -102,7 +102,7 @@ def test_no_client_of_1_0_is_told_to_replace_and_all_streams_are_valid(pieces: l
 
 
 @pytest.mark.parametrize("answers", ["easyflow", "stream-envelope"])
-def test_the_client_of_another_protocol_learns_of_it_too(answers: str) -> None:
+def test_left_out_replacement_is_reported_in_another_protocol(answers: str) -> None:
     translator = Translator(
         speaks="standard", answers=answers, request_id="req_1", full_text="replace", clock=lambda: 0
     )
@@ -121,7 +121,7 @@ class Pinging(LegacyEncoder):
         return Frame(b'{"type":"ping"}')
 
 
-def test_a_heartbeat_has_the_form_of_its_protocol() -> None:
+def test_heartbeat_has_the_form_of_its_protocol() -> None:
     pinging = Dialect("pinging", None, Pinging)
     dialects = process_dialects().with_(pinging)
     own = Translator(speaks="legacy", answers="pinging", dialects=dialects)
