@@ -91,6 +91,7 @@ class _Checker:
         self.request_id: str | None = None
         self._index = 0
         self._place = ""
+        self._version: object = None
         self._before: dict[str, Any] | None = None
         self._failure: dict[str, Any] | None = None
         self._end: dict[str, Any] | None = None
@@ -181,6 +182,7 @@ class _Checker:
         ids = metadata if isinstance(metadata, dict) else {}
         match kind:
             case "session_start":
+                self._version = data.get("protocol")
                 if data.get("request_id") != ids.get("request_id"):
                     self._note("data.request_id must be that of the metadata")
             case "tool_call_delta" | "tool_call_start" | "tool_call_progress" | "tool_call_end":
@@ -256,6 +258,8 @@ class _Checker:
     def _check_end(self, data: dict[str, Any]) -> None:
         self._end = data
         status = data.get("status")
+        if self._version == "1.0" and (status, data.get("reason")) == ("completed", "interaction"):
+            status = "suspended"  # version 1.0 has no word for it
         self._check_failed_end(status, data.get("reason"))
         if status != "suspended":
             for tool_id in self._open_calls:

@@ -171,6 +171,14 @@ BREACHES: list[tuple[Events, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("version", "breaches"), [("1.0", 0), ("1.1", 2)])
+def test_check_stream_with_a_suspended_end_of_1_0_accepts_completed(version: str, breaches: int) -> None:
+    begun = event("session_start", {"session_id": "s", "request_id": "r", "protocol": version})
+    events = [begun, call(), end("completed", "interaction")]
+
+    assert len(check_stream(sse(events))) == breaches
+
+
 @pytest.mark.parametrize(("events", "words"), BREACHES)
 def test_names_each_breach(events: Events, words: str) -> None:
     assert any(words in breach for breach in check_stream(sse(events)))
