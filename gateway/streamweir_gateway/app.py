@@ -69,9 +69,9 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
 
     Args:
         config: the settled configuration.
-        clients: what requests go out through.
+        clients: sends requests to upstreams.
         streams: keeps the streams under way; pass one to end or to watch them.
-        bodies: what request bodies may hold; where an application replaces another one, they share it.
+        bodies: bounds the memory of request bodies; shared with an application that is replaced.
         log: takes a line for each finished request; None: standard error.
         metrics: where requests are counted; where an application replaces another one, they share them.
         conversations: of clients with upstreams; where an application replaces another one, they share them.

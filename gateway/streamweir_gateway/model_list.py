@@ -44,7 +44,7 @@ class ModelList:
     """The ASGI endpoint of one list, and of each model in it.
 
     Attributes:
-        endpoints: whose models these are.
+        endpoints: serve these models.
     """
 
     def __init__(self, endpoints: Sequence[EndpointConfig], dialects: Dialects) -> None:

@@ -81,7 +81,7 @@ class Route:
 _READ: Final = ("GET", "HEAD")
 
 _NOT_RELAYED: Final = frozenset({"CONNECT", "TRACE"})
-"""They are about the connection: a tunnel, and an echo of what credentials may stand in."""
+"""They are about the connection: a tunnel, and an echo of a request that may have credentials."""
 
 
 class Found(NamedTuple):

@@ -102,7 +102,7 @@ _LATER: Final = {
     "read_request": "streamweir.translation.requests",
     "write_request": "streamweir.translation.requests",
 }
-"""What needs more than `convert` does, and where it is: loaded when it is asked for."""
+"""Names that need more than `convert` does, and their modules: loaded at the first use."""
 
 
 def __getattr__(name: str) -> Any:

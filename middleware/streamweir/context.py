@@ -3,7 +3,7 @@
 Both travel in context variables, and so into everything that a request calls: views, dependencies,
 generators, tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
 
-The warnings of one request are in one `WarningCollector`, whoever makes the stream. Its life, as a shell
+The warnings of one request are in one `WarningCollector`, for any maker of the stream. Its life, as a shell
 drives it (`ApplicationStream` does the draining by itself when it is given the collector):
 
     collector = WarningCollector(request_id, debug=False)

@@ -338,7 +338,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
         status: the HTTP status where one can still be sent.
         reason: why the stream ends, as `session_end` and the log have it.
         retry_after_ms: after how many milliseconds trying again may help; None if that is unknown.
-        details: what leaves only under `debug`.
+        details: sent under `debug` only.
     """
 
     code: str

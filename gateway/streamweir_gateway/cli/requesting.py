@@ -107,7 +107,7 @@ def _planned(
 
 
 def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> Destination:
-    """Stands for an upstream; it is not asked anything."""
+    """Replaces the client of an upstream; it sends nothing."""
     return Destination(
         endpoint,
         upstream,

@@ -1,7 +1,7 @@
 """The metrics over HTTP, and what several processes need to have them in common.
 
-Processes share their metrics through files in a directory that `PROMETHEUS_MULTIPROC_DIR` names: whoever
-starts them makes the directory and sets the variable (`shared_directory`), and calls `worker_gone` for each
+Processes share their metrics through files in a directory that `PROMETHEUS_MULTIPROC_DIR` names: the
+parent makes the directory and sets the variable (`shared_directory`), and calls `worker_gone` for each
 that has ended.
 
 Source: the Prometheus text format 0.0.4 and OpenMetrics; `prometheus_client`'s multiprocess mode.

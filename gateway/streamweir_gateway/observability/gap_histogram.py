@@ -38,8 +38,8 @@ class GapsOfEndpoint:
     """The gaps in the streams of one endpoint.
 
     Args:
-        buckets: what counts the gaps of each bucket.
-        total: what adds them up, in seconds.
+        buckets: counts the gaps of each bucket.
+        total: adds up the gaps, in seconds.
     """
 
     def __init__(self, buckets: Sequence[Counter], total: Counter) -> None:

@@ -1,6 +1,6 @@
 """Logs: one line per request, when it ends, as JSON or for a terminal; nothing per event.
 
-What the standard library's loggers say (`streamweir`, `uvicorn.error`, `asyncio`) is written the same way,
+Records of the standard library's loggers (`streamweir`, `uvicorn.error`, `asyncio`) are written the same way,
 without credentials.
 """
 

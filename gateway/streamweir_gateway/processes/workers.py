@@ -141,7 +141,7 @@ class _Workers:
         return self._config.server.hang_time
 
     def _check_beat(self, place: WorkerPlace) -> None:
-        """Kill a worker whose event loop stands still, or that takes no commands."""
+        """Kill a worker whose event loop does not turn, or that takes no commands."""
         place.update_silence()
         if self._hang_time is None or place.hangs or place.hung_seconds < self._hang_time:
             return

@@ -1,1 +1,1 @@
-"""A whole service behind one path: what is no agent stream goes through as it came."""
+"""A whole service behind one path: responses other than agent streams are sent byte for byte."""

@@ -114,12 +114,12 @@ class OpenedResponse:
 
 
 class Judgement:
-    """What the first frame has shown.
+    """The result of reading the first frame.
 
     Attributes:
         response: the same response, from its beginning.
         is_agent_stream: the dialect knows its first event.
-        pieces: what has been read of its body.
+        pieces: with the part of its body that has been read.
     """
 
     __slots__ = ("is_agent_stream", "pieces", "response")

@@ -1,7 +1,7 @@
 """A whole response of a service as its client gets it, written at once.
 
 The same bytes as `relayed_headers`, the gateway's outermost layer and the server's encoder write together;
-what they would refuse, or look at twice, is left to them.
+responses that they would refuse, or examine, are left to them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PERSISTENCE: Final = frozenset({b"keep-alive", b"close"})
 
 
 class _Head(NamedTuple):
-    """What the client's response has in common with all that have the same head at the service."""
+    """The parts of the client's response that are the same for every response with this head."""
 
     status: int
     has_date: bool

@@ -1,6 +1,6 @@
-"""What the upstream gets to know of the client's side: `Forwarded`, `X-Forwarded-*` and `Via`.
+"""The headers about the client's side: `Forwarded`, `X-Forwarded-*` and `Via`.
 
-Whoever connects can write these headers, so a client's own are believed where a trusted proxy sends them, and
+Any client can write these headers, so those of a request are used only if a trusted proxy sends them, and
 dropped everywhere else. Both forms always say the same (`proxy_way`).
 
 Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239; RFC 9110, section 7.6.

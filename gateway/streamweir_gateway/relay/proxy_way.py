@@ -28,7 +28,7 @@ MAX_ELEMENTS: Final = 64
 
 
 class ProxyWay(NamedTuple):
-    """What proxies say of a request, the client first.
+    """The addresses that proxies name for a request, the client first.
 
     Attributes:
         addresses: the node that each proxy got it from, as `X-Forwarded-For` has it.

@@ -1,4 +1,4 @@
-"""One request to a whole service: the client's as it came, and the service's answer as it came.
+"""One request to a whole service: the client's request and the service's answer, both unchanged.
 
 A plain ASGI endpoint. What turns out to be an agent stream is handed to the same run and delivery as at any
 other endpoint.

@@ -1,7 +1,7 @@
 """One exchange: the service is asked, and what it answers goes to the client piece by piece.
 
-After the headers there is one way to fail: the client's connection is closed within the body, so that nobody
-takes the body for whole.
+After the headers there is one way to fail: the client's connection is closed within the body, so that the
+body is not taken for complete.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from streamweir_gateway.upstream.transport import TransportResponse
 __all__ = ["BrokenOff", "NoAnswer", "RelayExchange"]
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""What may be sent once more though nobody knows whether it ran. Source: RFC 9110, section 9.2.1."""
+"""Methods that may be sent again if it is unknown whether they ran. Source: RFC 9110, section 9.2.1."""
 
 _PROTOCOL: Final = b"x-streamweir-protocol"
 
@@ -55,7 +55,7 @@ class NoAnswer(Exception):
     """No upstream has answered, and nothing has been sent.
 
     Attributes:
-        info: what the client may be told.
+        info: the failure for the client.
     """
 
     def __init__(self, info: ErrorInfo) -> None:
@@ -133,7 +133,7 @@ class RelayExchange:
         Raises:
             Refusal: the request is not sent on.
             NoAnswer: no upstream has answered.
-            ClientGone: nobody is left to do it for.
+            ClientGone: the client has left.
         """
         try:
             with self.watch.waiting:

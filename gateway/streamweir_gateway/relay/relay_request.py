@@ -1,4 +1,4 @@
-"""The request to an upstream that is the client's own: its method, its target and its headers as they came.
+"""The request to an upstream that is the client's own: its method, its target and its headers unchanged.
 
 Source: the configuration contract (`relay`); RFC 9110, section 7.6.
 """
@@ -31,7 +31,7 @@ __all__ = ["RelayBody", "RelayRequestBuilder"]
 _OURS: Final = HOP_BY_HOP | {
     *(b"host", b"content-length", b"expect", b"x-request-id", b"traceparent", b"tracestate"),
 }
-"""What the gateway writes itself, or does: it asks for the body as soon as it can send it on."""
+"""Headers that the gateway sets, or acts on: it asks for the body as soon as it can send it on."""
 
 
 _CONNECTION: Final = frozenset({b"connection"})
@@ -54,7 +54,7 @@ class RelayRequestBuilder:
         endpoint: its configuration.
         upstream: likewise.
         base_url: of the upstream.
-        forwarding: what is said of the client's side.
+        forwarding: makes the headers about the client's side.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RelayRequestBuilder:
         """Return the upstream's request.
 
         Raises:
-            NoSuchPath: what the client put into the path would lead somewhere else.
+            NoSuchPath: the values of the path would lead to another place.
         """
         has_mark = scope.get("raw_path", b"").endswith(b"?")
         query = scope["query_string"] or (b"" if has_mark else None)
@@ -94,11 +94,11 @@ class RelayRequestBuilder:
         """Return path and query of a request.
 
         Args:
-            path_params: what the client's path has for the names of the endpoint's.
+            path_params: the values of the names in the endpoint's path.
             query: the client's; None: not even a question mark.
 
         Raises:
-            NoSuchPath: what the client put into the path would lead somewhere else.
+            NoSuchPath: the values of the path would lead to another place.
         """
         target = self._target.filled(path_params)
         if query == b"" and "?" not in target:

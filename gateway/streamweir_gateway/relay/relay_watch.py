@@ -1,4 +1,4 @@
-"""What ends a relayed exchange from outside: a clock, the client's leaving, the end of the gateway.
+"""Ends a relayed exchange from outside: a clock, the client's leaving, the end of the gateway.
 
 Source: the configuration contract (`relay`, `timeouts`).
 """
@@ -74,7 +74,7 @@ class RelayWatch:
     # What the task reports
 
     def watch(self) -> bool:
-        """Look out for the client's leaving; False where somebody has to wait for it in `receive`."""
+        """Watch for the client's leaving; return False if a task has to wait for it in `receive`."""
         self._set_timer()
         return self._connection.watch(self.lose_client)
 

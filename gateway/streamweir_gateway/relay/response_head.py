@@ -20,14 +20,14 @@ _LENGTH: Final = frozenset({b"content-length"})
 _NO_CONTENT: Final = 204
 
 _ANSWERED_HERE: Final = frozenset({100, 101})
-"""The body is asked for by the gateway, and nobody has asked for another protocol."""
+"""The gateway asked for the body, and the client asked for no other protocol."""
 
 
 def relayed_headers(response: TransportResponse) -> Headers:
     """Return the headers that the client gets.
 
     Raises:
-        InvalidResponse: they cannot be written, or the body is in a form that nobody asked for.
+        InvalidResponse: they cannot be written, or the body is in a form that was not asked for.
     """
     codings = coding_list(response.headers, b"transfer-encoding")
     if response.status < 200 or any(coding != "chunked" for coding in codings):

@@ -28,7 +28,7 @@ class Service:
         endpoint: see above.
         upstream: configuration of its upstream.
         base_url: of the upstream.
-        forwarding: what is said of the client's side.
+        forwarding: makes the headers about the client's side.
     """
 
     def __init__(

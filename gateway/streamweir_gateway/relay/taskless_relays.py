@@ -46,7 +46,7 @@ class TasklessRelays:
     """The `Shortcut` of a gateway in which there is nothing to ask of those who call.
 
     Args:
-        table: what serves a path.
+        table: finds the route of a path.
         services: the services to which requests may be relayed without a task, by their routes.
         pages: recognises requests of foreign pages, which a task refuses.
         streams: where those under way are kept.
@@ -122,7 +122,7 @@ class TasklessRelays:
             return None
 
     def _begin(self, exchange: DirectExchange, service: Service, line: bytes) -> bool:
-        """Send a request; False where somebody has to wait for that."""
+        """Send a request; return False if sending it has to wait."""
         destination = service.destination
         if len(exchange.body) > service.endpoint.config.limits.request_bytes:
             return False

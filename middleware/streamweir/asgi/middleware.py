@@ -26,7 +26,7 @@ class StreamweirMiddleware:
     same requests as by `NormalizeMiddleware`; for others the exception passes on.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 

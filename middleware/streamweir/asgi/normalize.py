@@ -43,7 +43,7 @@ class NormalizeMiddleware:
         options: see `NormalizeOptions` and `StreamOptions`.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 

@@ -58,7 +58,7 @@ class EventStreamResponse(Response):
         options: see `streamweir.EventStream`.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 

@@ -37,7 +37,7 @@ class SafeErrorMiddleware:
         reraise: raise the exception again once the response is complete, for error trackers further out.
 
     Raises:
-        UnknownDialectError: nobody writes `speaks`.
+        UnknownDialectError: there is no encoder for `speaks`.
         ConfigurationError: a pattern of `paths` is not valid.
     """
 

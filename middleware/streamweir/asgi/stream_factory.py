@@ -51,7 +51,7 @@ class StreamFactory:
         options: of every stream.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks` or writes one of `answers`.
+        UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
         ConfigurationError: another option has a value that it cannot have.
     """
 

@@ -1,6 +1,6 @@
 """Finish words of many servers: why a model stopped.
 
-Source: the standard protocol 1.1, section 3 rule 8 (ends that are none) and section 2 (`finish_reason`). The
+Source: the standard protocol 1.1, section 3 rule 8 (not an end) and section 2 (`finish_reason`). The
 words are those of OpenAI, Azure, Anthropic, Gemini, Bedrock, Cohere, Mistral, Ollama, vLLM, SGLang, TGI,
 DeepSeek and GLM. Words are compared by their letters alone: `MAX_TOKENS` and `maxTokens` are one word.
 """

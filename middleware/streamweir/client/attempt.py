@@ -43,10 +43,10 @@ class StreamAttempt:
     Attributes:
         request_id: of the request; once there is an answer, the one that its headers name, else its envelope
             or its events.
-        status: the HTTP status of the answer, None while there is none.
+        status: the HTTP status of the answer; None before it.
         run: the handle of the run that the answer is one of; None if it names none.
         location: where that run is read, as the answer says it.
-        ending: what ends the stream here because the connection does not: to be told where nobody reads on.
+        ending: the failure that ends the stream here while the connection is open; raised at the next read.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class StreamAttempt:
         await self._close()
 
     async def aclose_connection(self) -> None:
-        """Close the connection; what has come stays."""
+        """Close the connection; events that have arrived can still be read."""
         await self._close()
 
     async def _advance(self) -> None:
-        """Wait for the network once, and take in what it gave."""
+        """Wait for the network once, and take the bytes that it gave."""
         try:
             events = await self._next_events()
         except BaseException:
@@ -149,7 +149,7 @@ class StreamAttempt:
         return open_reader(self._speaks, request_id=self.request_id, path=path, goes_on=self._goes_on)
 
     def _note_request_id(self, given: str | None) -> None:
-        """The first id that the server names is the one that stands in its log."""
+        """The first id that the server sends is the one in its log."""
         if not self._is_named and given and valid_request_id(given):
             self._is_named = True
             self.request_id = given
@@ -157,7 +157,7 @@ class StreamAttempt:
     async def _within_time(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return what `step` gave; None after silence where the stream may end.
 
-        One scope for each wait for the network, whatever number of events it gives.
+        One scope for each wait for the network, for any number of events.
         """
         deadline, due = self._next_due()
         try:
@@ -170,7 +170,7 @@ class StreamAttempt:
         return None
 
     def _next_due(self) -> tuple[float, Due | None]:
-        """Return when the wait that begins now is over at the latest, and what is due then."""
+        """Return when the wait that begins now ends at the latest, and the clock that ends it."""
         now = self._waits.now()
         if self._clock is None:
             self._clock = StreamClock(now=now, timeouts=self._timeouts)
@@ -188,7 +188,7 @@ class StreamAttempt:
         return kind(info, request_id=self.request_id, status=self.status)
 
     def _failure_of(self, error: Exception) -> StreamRequestError:
-        """Return what an exception of the exchange means for the caller."""
+        """Return the exception for the caller, for one of the exchange."""
         if isinstance(error, StreamRequestError):
             return error
         kind, info = failed_body(error) if self._reader is not None else failed_connection(error)
@@ -197,7 +197,7 @@ class StreamAttempt:
         return failure
 
     def error_of(self, event: Error) -> StreamRequestError:
-        """Return the exception that stands for a terminal error of this stream."""
+        """Return the exception for a terminal error of this stream."""
         if self._failure is not None:
             return self._failure
         following = (*self._events, *self.ending)

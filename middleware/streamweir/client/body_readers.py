@@ -47,7 +47,7 @@ class BodyReader(Protocol):
         ...
 
     def close(self) -> list[ReceivedEvent]:
-        """The body has ended: return what is left, with an `error` if something is missing."""
+        """The body has ended: return the last events, with an `error` if something is missing."""
         ...
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
@@ -65,7 +65,7 @@ def open_reader(speaks: str, *, request_id: str, path: str, goes_on: bool = Fals
         goes_on: it is the rest of a stream that has begun, in the standard protocol.
 
     Raises:
-        UnknownDialectError: nobody reads `speaks`.
+        UnknownDialectError: there is no decoder for `speaks`.
     """
     if speaks == "standard":
         return StandardReader(request_id, goes_on=goes_on)

@@ -49,7 +49,7 @@ def open_engine(
     resume: bool | None,
     **options: Any,
 ) -> StreamEngine:
-    """Return the engine of a stream; see `stream_request` for what the other options mean."""
+    """Return the engine of a stream; see `stream_request` for the other options."""
     plan = RequestPlan(
         method,
         url,
@@ -89,7 +89,7 @@ class StreamEngine:
         self._has_come_back = False
         self._has_ended = False
         self._last: ReceivedEvent | None = None
-        """What an iteration ends with after `cancel` of a stream that is no run."""
+        """The exception that ends an iteration after `cancel` of a stream that is not a run."""
 
     @property
     def request_id(self) -> str:
@@ -98,14 +98,14 @@ class StreamEngine:
 
     @property
     def status(self) -> int | None:
-        """The HTTP status of the answer, None while there is none."""
+        """The HTTP status of the answer; None before it."""
         return self._attempt.status
 
     async def next(self) -> ReceivedEvent:
         """Return the next event.
 
         Raises:
-            StopAsyncIteration: there is none.
+            StopAsyncIteration: the stream is over.
             StreamRequestError: the stream has failed, with `raise_errors`.
         """
         while True:
@@ -195,7 +195,7 @@ class StreamEngine:
 
     @property
     def _has_answer(self) -> bool:
-        """The server has said what becomes of the request; one that has no time for it has not."""
+        """The server has accepted or refused the request; an overloaded server has done neither."""
         status = self._attempt.status
         return self.resumes > 0 or (status is not None and status not in _COMES_BACK)
 
@@ -244,7 +244,7 @@ class StreamEngine:
         return pause * (1 - random.random() * _JITTER)
 
     def _as_final(self, failure: StreamRequestError) -> StreamRequestError:
-        """Return what a failure means where nothing more is tried."""
+        """Return the exception for a failure after which there is no further attempt."""
         if isinstance(failure, RequestRejected):
             gives_up = self._has_come_back and failure.status in _COMES_BACK
             is_lost = gives_up or (self.resumes > 0 and failure.status in _NO_MORE)
@@ -256,7 +256,7 @@ class StreamEngine:
 
 
 class StreamFacts:
-    """What both clients say of a stream that they read."""
+    """The attributes of a stream that both clients have."""
 
     def __init__(self, engine: StreamEngine) -> None:
         self._engine: Final = engine
@@ -268,7 +268,7 @@ class StreamFacts:
 
     @property
     def status(self) -> int | None:
-        """The HTTP status of the answer, None while there is none."""
+        """The HTTP status of the answer; None before it."""
         return self._engine.status
 
     @property

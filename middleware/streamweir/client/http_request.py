@@ -47,7 +47,7 @@ AsyncClient: TypeAlias = httpx.AsyncClient
 Body: TypeAlias = str | bytes | AsyncIterable[bytes]
 
 CLOSE_SECONDS: Final = 1.0
-"""Closing says nothing to anybody, so nobody waits long for it."""
+"""The close has no result, so the client does not wait long for it."""
 
 REJECTION_BYTES: Final = 64 << 10
 REJECTION_SECONDS: Final = 2.0
@@ -61,7 +61,7 @@ _VALUE: Final = re.compile(r"(?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*[^\
 
 
 class HttpRequest(ABC):
-    """One request and its answer: what a client with an event loop and one without have in common.
+    """One request and its answer: the part that the client with an event loop and the one without share.
 
     Args:
         request: ready to be sent.
@@ -89,7 +89,7 @@ class HttpRequest(ABC):
         return response
 
     async def read(self) -> bytes:
-        """Return what one read gave, decoded; nothing at the end of the body."""
+        """Return the decoded bytes of one read; empty at the end of the body."""
         while True:
             piece = next(self._pieces, b"")
             if piece:
@@ -170,12 +170,12 @@ class LoopRequest(HttpRequest):
 
 @dataclass(frozen=True, slots=True)
 class RequestParts:
-    """What a request is made of.
+    """The parts of a request.
 
     Attributes:
         method: of HTTP.
         url: as it was given.
-        body: None where there is none.
+        body: None without a body.
         headers: all of them.
         params: the query.
         connect: seconds that the connection may take; the other clocks are the caller's. None: any time.
@@ -213,7 +213,7 @@ def on_same_server(url: str, location: str, *, otherwise: str) -> str:
 
     Args:
         url: that was asked.
-        location: what its answer names, relative or whole.
+        location: as its answer names it, relative or absolute.
         otherwise: a path.
     """
     asked = httpx.URL(url)
@@ -227,7 +227,7 @@ def on_same_server(url: str, location: str, *, otherwise: str) -> str:
 
 
 async def _finish(chunks: AsyncIterator[bytes]) -> None:
-    """End a body that nobody reads on.
+    """End a body that is not read to its end.
 
     httpx nests generators that only an exception from within ends: left to the garbage collector, they would
     close the connection late, and trio would complain. So one more read is begun, and cancelled.
@@ -252,7 +252,7 @@ def _check_headers(headers: Mapping[str, str]) -> None:
 
 
 def failed_connection(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:
-    """Return what it means that there is no response: the exception to raise and its failure."""
+    """Return the exception to raise if there is no response, and its failure."""
     if isinstance(error, httpx.ConnectTimeout):
         return RequestTimeout, error_info("UPSTREAM_TIMEOUT", reason="connect_timeout")
     if isinstance(error, httpx.RemoteProtocolError) and _is_no_http(error):
@@ -262,12 +262,12 @@ def failed_connection(error: Exception) -> tuple[type[StreamRequestError], Error
 
 
 def _is_no_http(error: httpx.RemoteProtocolError) -> bool:
-    """What came is not HTTP: behind it stands the parser's complaint; otherwise there was just no answer."""
+    """Return whether the bytes are not HTTP; the cause is then an error of the parser."""
     return error.__cause__ is not None and error.__cause__.__context__ is not None
 
 
 def failed_body(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:
-    """Return what it means that the body broke off: the exception to raise and its failure."""
+    """Return the exception to raise if the body broke off, and its failure."""
     info = classify_exception(error)
     if info.code in ("UPSTREAM_UNREACHABLE", "UPSTREAM_TRUNCATED"):
         return StreamTruncated, error_info("UPSTREAM_TRUNCATED")

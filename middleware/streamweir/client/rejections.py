@@ -1,4 +1,4 @@
-"""What an answer means that is no stream: an error status, or an error envelope.
+"""The failure in an answer that is not a stream: an error status, or an error envelope.
 
 Source: the standard protocol 1.1, section 5.
 """
@@ -43,7 +43,7 @@ def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> E
 
 
 def request_id_in(body: bytes) -> str | None:
-    """Return the request id that an envelope names; None where there is none."""
+    """Return the request id of an envelope; None without one."""
     value = _json_of(body)
     given = value.get("request_id") if isinstance(value, dict) else None
     return given if isinstance(given, str) else None

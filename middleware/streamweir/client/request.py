@@ -47,7 +47,7 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
         params: the query of the address.
         speaks: the dialect of the answer; `auto` finds it out.
         timeouts: `connect`, `first_event`, `idle`, `total`: seconds, or text such as `"5s"`; None or `"off"`
-            turns one off. What is not named keeps its default (5s, 60s, 120s, off). `resume` is how long it
+            turns one off. A clock not named keeps its default (5s, 60s, 120s, off). `resume` is how long it
             is tried to come back without an event (5m).
         request_id: sent as `X-Request-Id`; a new one if None.
         client: sends the request, and is left open.
@@ -58,7 +58,7 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
-        UnknownDialectError: nobody reads `speaks`.
+        UnknownDialectError: there is no decoder for `speaks`.
     """
     engine = open_engine(
         partial(LoopRequest, client),

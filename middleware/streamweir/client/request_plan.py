@@ -1,4 +1,4 @@
-"""What is asked for: the first request, and those that read on in its run."""
+"""The requests of a stream: the first one, and those that resume its run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _StoppedRun(msgspec.Struct):
 
 
 class _Stopped(msgspec.Struct):
-    """What a server answers whose run was to be stopped."""
+    """The statuses with which a server answers a request to stop a run."""
 
     run: _StoppedRun
 
@@ -53,7 +53,7 @@ class RequestPlan:
 
     Raises:
         ConfigurationError: such a request cannot be sent.
-        UnknownDialectError: nobody reads `speaks`.
+        UnknownDialectError: there is no decoder for `speaks`.
     """
 
     def __init__(  # noqa: PLR0913 (the options of a request)
@@ -116,7 +116,7 @@ class RequestPlan:
         Args:
             run: its handle.
             location: where it is read, as the answer said it.
-            position: the last event that is here; None: there is none.
+            position: the last event that has arrived; None before the first.
         """
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}
         if position is not None:
@@ -128,7 +128,7 @@ class RequestPlan:
 
         Raises:
             RequestRejected: the server does not know it.
-            StreamRequestError: the server could not be asked, or its answer is none.
+            StreamRequestError: the server could not be asked, or its answer is invalid.
         """
         url = f"{self._where(run, location)}/cancel"
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}

@@ -54,7 +54,7 @@ class StandardReader:
         return self._guarded(self._parser.feed(data))
 
     def close(self) -> list[ReceivedEvent]:
-        """The body has ended: return what is left, with an `error` if the end is missing."""
+        """The body has ended: return the last events, with an `error` if the end is missing."""
         if self.ended:
             return []
         events = self._guarded(self._parser.finish())
@@ -105,7 +105,7 @@ class StandardReader:
         yield from self._malformed_warnings(waiting)
 
     def _in_place_of_a_stream(self, message: Any) -> Iterable[ReceivedEvent] | None:
-        """Return what one object says in place of a stream: a refusal or a folded result; else None."""
+        """Return the events of an object in place of a stream, a refusal or a folded result; else None."""
         if isinstance(message, dict) and is_whole_answer(message):
             return self._unfold(message)
         return self._reject(message) if is_envelope(message) else None

@@ -55,7 +55,7 @@ def stream_request(  # noqa: PLR0913 (the options are the documentation)
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
-        UnknownDialectError: nobody reads `speaks`.
+        UnknownDialectError: there is no decoder for `speaks`.
     """
     engine = open_engine(
         partial(_ThreadRequest, client),

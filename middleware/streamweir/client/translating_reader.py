@@ -18,7 +18,7 @@ from streamweir.translation.sink import EventTap
 __all__ = ["TranslatingReader"]
 
 HEAD_BYTES: Final = 64 << 10
-"""An envelope is small: what is larger need not be looked at."""
+"""An envelope is small: a larger body is not examined."""
 
 
 class TranslatingReader:
@@ -30,7 +30,7 @@ class TranslatingReader:
     Args:
         reader: of the dialect.
         request_id: for the events.
-        framing: what to assume where the first bytes leave it open.
+        framing: assumed if the first bytes leave it open.
     """
 
     def __init__(self, reader: StreamReader, *, request_id: str, framing: str = "sse") -> None:
@@ -77,7 +77,7 @@ class TranslatingReader:
         return self._received.take()
 
     def close(self) -> list[ReceivedEvent]:
-        """The body has ended: return what is left."""
+        """The body has ended: return the last events."""
         if self.ended:
             return []
         if self._first is not None:

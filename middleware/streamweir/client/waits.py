@@ -23,7 +23,7 @@ _LEAVE_SECONDS: Final = 1.0
 
 
 class WaitOver(Exception):
-    """A wait ended without what was waited for: its time is over, or it was interrupted."""
+    """A wait ended without a result: its time is over, or it was interrupted."""
 
 
 class Waits(Protocol):
@@ -228,7 +228,7 @@ class _Watchdog:
 
 
 def run_now(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Return what a coroutine gives that never suspends."""
+    """Return the result of a coroutine that never suspends."""
     try:
         coroutine.send(None)
     except StopIteration as done:

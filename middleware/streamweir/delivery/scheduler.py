@@ -65,8 +65,8 @@ class LoopScheduler:
 class GroupScheduler:
     """A scheduler on asyncio or trio, whose tasks belong to a task group.
 
-    Each task has a cancel scope of its own, so that `close` cancels it without a cancellation of the group,
-    whose traceback would keep the stream in a reference cycle.
+    Each task has a cancel scope of its own, so that `close` cancels it without a cancellation of the group;
+    the traceback of that would keep the stream in a reference cycle.
 
     Args:
         tasks: the task group; it outlives the delivery.

@@ -1,6 +1,6 @@
 """One client under watch: heartbeats into its silence, whether it reads, and whether it is still there.
 
-    what happens                          what the supervisor does
+    event                                 action of the supervisor
     ───────────────────────────────────   ──────────────────────────────────────────────────────────────────
     the clock says `heartbeat`            sends one, unless the client has still to take earlier bytes
     the clock says `slow_client`          drops the client as `slow_client`

@@ -24,7 +24,7 @@ class EventStreamOptions(TypedDict, total=False):
         heartbeat: the longest silence, in seconds or as text such as `"15s"`, before a heartbeat is
             sent; `None` or `"off"` sends none.
         warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
-        full_text: what becomes of text that repeats the whole answer: `dedupe` sends the part that is new,
+        full_text: for text that repeats the whole answer: `dedupe` sends the part that is new,
             `append` sends all of it again, `replace` sends all of it as a replacement.
         debug: add details to errors and warnings, redacted; for trusted clients only.
     """

@@ -22,7 +22,7 @@ class LineStyle(NamedTuple):
 
     Attributes:
         end: the end of a line: LF, CRLF or CR.
-        colon: what separates a field of SSE from its value: a colon, with or without a space.
+        colon: separates a field of SSE from its value: a colon, with or without a space.
     """
 
     end: bytes

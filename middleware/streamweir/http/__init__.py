@@ -1,1 +1,1 @@
-"""What HTTP has to do with streams: `Accept`, response headers, the envelope of a refusal."""
+"""The parts of HTTP that concern streams: `Accept`, response headers, the envelope of a refusal."""

@@ -1,4 +1,4 @@
-"""What a client sent, as far as a request to an upstream is made of it.
+"""The body of a client's request, read for the mapping of requests.
 
 Source: the request contract, section 3 (refusals).
 """
@@ -39,10 +39,10 @@ def client_body(method: str, data: bytes, query: bytes, *, may_be_absent: bool) 
         method: of the request.
         data: the body.
         query: of the request.
-        may_be_absent: None stands for a request without a body.
+        may_be_absent: return None for a request without a body.
 
     Raises:
-        RequestError: it is none.
+        RequestError: the body is not an object.
     """
     if not data and may_be_absent:
         return None

@@ -46,7 +46,7 @@ class StreamOwnership:
 
     @property
     def all_taps(self) -> list[TapMaker]:
-        """What makes the taps of this layer and of those above: all follow the stream of the request."""
+        """The makers of the taps of this layer and of the layers above; all their taps follow the stream."""
         return [*self.taps, *([] if self._outer is None else self._outer.all_taps)]
 
     @property

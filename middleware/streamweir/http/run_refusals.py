@@ -17,7 +17,7 @@ def run_refusals() -> Iterator[None]:
     """Raise errors of `RunService` as refusals.
 
     Raises:
-        Refusal: what was asked for a run is not possible, or the store does not answer.
+        Refusal: the operation on the run is not possible, or the store does not answer.
     """
     try:
         yield

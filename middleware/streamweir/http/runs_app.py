@@ -45,7 +45,7 @@ class RunsCall:
         send: takes the response.
         headers: of a stream that answers it.
         request_id: of the request.
-        owner: of the runs that it is about; None: whoever has the handle.
+        owner: of the runs that it is about; None: any client that has the handle.
         handle: of the run; empty if the request names none.
         found: the run that is read, once it is known.
         status: of an answer that is no stream; None if there was none.
@@ -117,7 +117,7 @@ class RunsShell(ABC):
 
     @abstractmethod
     def owner_of(self, scope: Scope) -> str | None:
-        """Return the owner of the runs of a client; None: whoever has the handle.
+        """Return the owner of the runs of a client; None: any client that has the handle.
 
         Raises:
             RunNotFound: the client can have no runs.
@@ -193,7 +193,7 @@ class RunsApp:
 
     Args:
         path: of runs.
-        shell: whose runs these are.
+        shell: serves the runs.
     """
 
     def __init__(self, path: str, shell: RunsShell) -> None:
@@ -218,7 +218,7 @@ class RunsApp:
                 await send_refusal(call.send, refusal, request_id=call.request_id)
 
     async def _answer(self, verb: _Verb, call: RunsCall) -> None:
-        """Answer a request; where its client has no such run, with a run that belongs to nobody."""
+        """Answer a request; where its client has no such run, with a run that has no owner."""
         try:
             await verb(self, call)
         except RunNotFound:

@@ -1,4 +1,4 @@
-"""What every decoder has to keep, as tests that its author inherits."""
+"""The rules for every decoder, as tests that its author inherits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _JUNK: Sequence[bytes] = (
     b'data: {"a": ' + b"[" * 5000 + b"\n\n",
     b'data: {"n": 1e999, "m": NaN, "s": "\\ud83d", "i": ' + b"9" * 400 + b"}\n\n",
 )
-"""Bodies that are nobody's dialect, or only half of one."""
+"""Bodies in no dialect, or cut in the middle."""
 
 
 def cuts(data: bytes, *, seed: int = 0) -> list[bytes]:
@@ -72,7 +72,7 @@ class DecoderConformance:
     ends_at_eof: ClassVar[bool] = False
 
     def test_gives_a_valid_stream_in_every_framing(self) -> None:
-        """What comes out of each sample keeps the protocol."""
+        """The output of each sample keeps the protocol."""
         for body in self._bodies():
             for framing in ("sse", "ndjson", "json"):
                 assert_valid_stream(self._translate([body], framing), framing=framing)
@@ -95,7 +95,7 @@ class DecoderConformance:
             assert not translator.stream.reader.faults, "the decoder fails at a sample of its own"
 
     def test_a_truncated_sample_never_ends_completed(self) -> None:
-        """What breaks off before the evidence of its end is no success."""
+        """A stream that breaks off before the evidence of its end is not a success."""
         for body in self._bodies():
             for end, is_half_a_line in _places(body):
                 if self._has_evidence(body[:end]):
@@ -160,7 +160,7 @@ class DecoderConformance:
 def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
     """Where a text, or the first message, made the stream complete although text follows; None: nowhere.
 
-    A stream that has asked a person something is complete for the time being, whatever it says afterwards.
+    A stream with an open question to a person counts as complete, with or without later events.
     """
     early: int | None = None
     has_begun = has_ended = False
@@ -187,7 +187,7 @@ def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
 
 
 def _is_text(item: StreamItem) -> bool:
-    """Is this a piece of text, and no repetition of what was said?"""
+    """Return whether this is a piece of text that does not repeat earlier text."""
     if isinstance(item, Content | Thinking):
         return bool(item.content) and item.whole is None
     return isinstance(item, TextRun)

@@ -1,4 +1,4 @@
-"""What each event may hold, as tables.
+"""The fields of each event, as tables.
 
 Source: the standard protocol 1.1, sections 1, 2 and 6. Written apart from `streamweir.events`, so that a slip
 in one of them shows.
@@ -15,7 +15,7 @@ from streamweir.errors import MACHINE_CODE
 __all__ = ["DATA", "METADATA", "breaches_of", "data_breaches"]
 
 Check = Callable[[Any], str | None]
-"""Returns what is wrong with a value, in words that follow the field's name."""
+"""Returns the problem with a value, in words that follow the field's name."""
 
 
 class Field(NamedTuple):

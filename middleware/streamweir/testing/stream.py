@@ -56,7 +56,7 @@ def check_stream(body: bytes, *, framing: str = "sse", headers: Headers | None =
     `framing` is `sse`, `ndjson` or `json` (the folded result). `headers`, if given, are checked too.
 
     Raises:
-        ValueError: `framing` is none of these.
+        ValueError: `framing` has another value.
     """
     if framing not in _MEDIA_TYPES:
         raise ValueError(f"unknown framing {framing!r} (one of: {', '.join(_MEDIA_TYPES)})")
@@ -116,7 +116,7 @@ class _Checker:
         self._index += 1
 
     def finish(self) -> None:
-        """Check what can only be told at the end."""
+        """Check the rules that concern the end of the stream."""
         self._place = "the stream"
         if not self._index:
             self._note("has no events")

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 __all__ = ["Framed", "read_json", "read_ndjson", "read_sse"]
 
 _UNKEPT: Final = re.compile(r'"message_code": ?"RESUME_(?:LOST|LIMIT)"')
-"""What a resumable stream says before the first event that is not stored, be it the first of all."""
+"""The warning of a resumable stream before its first event that is not stored."""
 
 _EVENT_BLOCK: Final = re.compile(r"(?:id: (?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]*)\n)?data: ([^\n]*)")
 _ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF]|0085|202[89])")
@@ -27,17 +27,17 @@ _LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
 
 
 class Framed(NamedTuple):
-    """One event of a body: what its frame says, and what is wrong with the frame."""
+    """One event of a body: the value of its frame, and the problems of the frame."""
 
     value: Any
-    """The JSON value, None if there is none."""
+    """The JSON value; None without one."""
     id: int | None
     """The number in the SSE id; None in NDJSON, and for an event of a resumable stream that is not stored."""
     breaches: list[str]
 
 
 def read_sse(body: bytes) -> Iterator[Framed]:
-    """Yield the events of an SSE body. A comment line may stand between two events, before and behind all."""
+    """Yield the events of an SSE body. A comment line may be at any place between events."""
     text, breaches = _text_of(body)
     if "\r" in text:
         breaches.append("a carriage return in the body: lines end with LF only")
@@ -92,7 +92,7 @@ def read_ndjson(body: bytes) -> Iterator[Framed]:
 
 
 def read_json(text: str) -> tuple[Any, list[str]]:
-    """Return the value of a strict JSON text (None if it is none) and what is wrong with it."""
+    """Return the value of a strict JSON text (None if it is invalid) and its problems."""
     breaches: list[str] = []
     try:
         value = json.loads(

@@ -19,7 +19,7 @@ class StreamOptions(TypedDict, total=False):
     """The options that `Translator` and the shells around it have in common.
 
     Attributes:
-        full_text: what becomes of text that repeats the whole answer: `dedupe` sends the part that is new,
+        full_text: for text that repeats the whole answer: `dedupe` sends the part that is new,
             `append` sends all of it again, `replace` sends all of it as a replacement.
         stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`), also
             where the protocol does not always do so.

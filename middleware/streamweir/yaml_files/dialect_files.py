@@ -14,11 +14,11 @@ __all__ = ["read_dialect"]
 
 
 def read_dialect(path: str | os.PathLike[str], *, name: str | None = None) -> tuple[Any, Report]:
-    """Return what the file at `path` holds, and the report that knows where it stands.
+    """Return the mapping in the file at `path`, and the report with its positions.
 
     Args:
         path: of the file.
-        name: what it is called in messages; the path if not given.
+        name: of the file in messages; the path if not given.
 
     Returns:
         The mapping, None where there is none; the report then says why.

@@ -1,4 +1,4 @@
-"""What people get wrong in YAML, called what it is: its own messages speak of tokens and blocks."""
+"""Common mistakes in YAML, in plain words: YAML's own messages speak of tokens and blocks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class YamlFault(NamedTuple):
     """Why a text is no YAML."""
 
     mark: StringMark | None
-    """Where; None: nobody knows."""
+    """The position; None if it is unknown."""
     words: str
 
 
@@ -54,7 +54,7 @@ def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
 
     Args:
         text: of the file.
-        error: what YAML says.
+        error: of the YAML parser.
     """
     mark: StringMark | None = error.problem_mark or error.context_mark
     problem = " ".join(str(error.problem).split()).removeprefix("but ")
@@ -71,7 +71,7 @@ def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
 
 
 def _about_keys(near: list[str], mark: StringMark) -> str | None:
-    """Return what is wrong with a key that YAML does not expect, or with what stands before it."""
+    """Return the mistake at a key that YAML does not expect, or in the line before it."""
     *before, last = near
     if _PLAIN_TEXT.match(last[: mark.column + 1]):
         return f"a text that holds a colon and a space {_IN_QUOTES}"

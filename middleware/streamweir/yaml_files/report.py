@@ -27,7 +27,7 @@ class Position(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where a key and its value stand; of a list item the key is the item."""
+    """The positions of a key and of its value; the key of a list item is the item."""
 
     key: Position
     value: Position
@@ -62,7 +62,7 @@ class ConfigErrors(ConfigurationError):
 
 @dataclass
 class Report:
-    """Collects the problems of one file and knows where its keys and values stand."""
+    """Collects the problems of one file, and has the positions of its keys and values."""
 
     file: str
     marks: Mapping[KeyPath, Mark] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Report:
         return problem.file != self.file, problem.file, *place, problem.path, problem.message
 
     def _mark(self, path: KeyPath) -> Mark:
-        """Return where `path` stands, or else what it would stand in."""
+        """Return the position of `path`, or of the nearest value around it."""
         while path and path not in self.marks:
             path = path[:-1]
         return self.marks.get(path, Mark(Position(1, 1), Position(1, 1)))

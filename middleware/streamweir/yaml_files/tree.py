@@ -26,7 +26,7 @@ __all__ = ["read_tree"]
 MAX_DEPTH: Final = 50
 """Deeper than any configuration; what walks the tree later is recursive."""
 MANY_VALUES: Final = 100_000
-"""Of more, aliases may make up half: a few lines of them can stand for billions of values."""
+"""Of more, aliases may make up half: a few lines of them can make billions of values."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = _TAG + "merge"
@@ -175,7 +175,7 @@ def _is_text(key: Node) -> bool:
 
 
 def _scalar(node: ScalarNode) -> Any:
-    """Return the value of a scalar; text where it is none of the types of YAML 1.2."""
+    """Return the value of a scalar; text if it has no other type of YAML 1.2."""
     if node.value == "" and node.style is not None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What every store of runs has to keep, as tests that its author inherits."""
+"""The rules for every store of runs, as tests that its author inherits."""
 
 from streamweir.testing.run_store.events import EventRules
 from streamweir.testing.run_store.lifetimes import LifetimeRules

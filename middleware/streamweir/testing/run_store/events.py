@@ -1,4 +1,4 @@
-"""What is stored: in order, once, by its owner alone, each run by itself."""
+"""Stored events: in order, each once, by the owner only, each run separately."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["EventRules"]
 
 
 class EventRules(RunStoreRules):
-    """What is stored: in order, once, by its owner alone, each run by itself."""
+    """Stored events: in order, each once, by the owner only, each run separately."""
 
     @in_event_loop
     async def test_of_many_claims_one_holds(self) -> None:
@@ -47,7 +47,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_events_are_read_in_the_order_of_their_positions(self) -> None:
-        """Whatever they are and however many come at once; pages join to the whole."""
+        """Any events, any number at once; the pages together are the whole."""
         async with self._store() as store:
             run = await claimed(store)
             written = [b'{"n":%d,"text":"%s"}' % (i, "哈".encode() * (i % 50)) for i in range(2500)]

@@ -28,7 +28,7 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_an_unknown_run_is_nothing(self) -> None:
-        """Nothing is known of it, nothing is read, nobody waits for it, nothing can be done with it."""
+        """It has no state and no events, waiting for it ends at once, and no operation on it succeeds."""
         async with self._store() as store:
             run = new_run()
             assert await store.look(run) is None

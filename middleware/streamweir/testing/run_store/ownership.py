@@ -1,4 +1,4 @@
-"""Whose a run is: its lease, who may end it without its owner, and what its owner learns."""
+"""The ownership of a run: its lease, ends by others, and how the owner learns of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["OwnershipRules"]
 
 
 class OwnershipRules(RunStoreRules):
-    """Whose a run is: its lease, who may end it without its owner, and what its owner learns."""
+    """The ownership of a run: its lease, ends by others, and how the owner learns of them."""
 
     @in_event_loop
     async def test_a_lease_ends_and_is_kept(self) -> None:
-        """Appending and renewing keep it; an owner that was only slow goes on where nobody seized the run."""
+        """Appending and renewing keep the lease; a slow owner continues unless the run was seized."""
         async with self._store() as store:
             run = await claimed(store)
             await anyio.sleep(store.lease * 0.6)

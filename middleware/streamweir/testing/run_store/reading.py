@@ -68,7 +68,7 @@ class ReadingRules(RunStoreRules):
 
     @in_event_loop
     async def test_runs_are_found_by_their_keys(self) -> None:
-        """Newest first, 100 at most; what is forgotten is not found or not there."""
+        """Newest first, at most 100; a forgotten run is not found."""
         async with self._store() as store:
             key, other_key = secrets.token_hex(16), secrets.token_hex(16)
             assert list(await store.find(key)) == []

@@ -1,4 +1,4 @@
-"""What the rules for stores of runs are tried with."""
+"""The store, clock and events with which the rules for stores of runs are tested."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RunStoreRules:
 
 
 def new_run() -> str:
-    """Return the name of a run that nobody has."""
+    """Return the name of a run that does not exist."""
     return secrets.token_hex(16)
 
 
@@ -82,7 +82,7 @@ async def claimed(store: RunStore) -> str:
 
 
 async def state_of(store: RunStore, run: str) -> RunState:
-    """Return what is known of a run that is there."""
+    """Return the state of a run that exists."""
     state = await store.look(run)
     assert state is not None
     return state
@@ -97,7 +97,7 @@ async def all_events(store: RunStore, run: str, at: int = 0) -> Sequence[bytes]:
 
 
 async def at_once(waiting: Awaitable[None]) -> None:
-    """Wait for what has no reason to take long."""
+    """Wait for an operation that should be quick."""
     with anyio.fail_after(5):
         await waiting
 
