@@ -38,12 +38,12 @@ class ClientPort(Protocol):
     def write(self) -> Callable[[bytes], bool]:
         """The function that sends a piece of the body without waiting.
 
-        It returns False where that is impossible: nothing has been sent, and `send_body` sends the piece.
+        It returns False if that is impossible: nothing has been sent, and the caller has to use `send_body`.
         """
         return _cannot_write
 
     def unsent(self) -> int | None:
-        """Return how many bytes the client has still to take; None where the server does not know."""
+        """Return how many bytes the client has still to take; None if the server does not know."""
         return None
 
     def cork(self, is_corked: bool) -> None:
@@ -58,7 +58,7 @@ class ClientPort(Protocol):
         """Call `on_left` once the client has left, at once if it has; None stops that.
 
         Returns:
-            False where the server does not call. Then `until_left` reports it.
+            False if the server cannot call it. Then `until_left` reports the leaving.
         """
         del on_left
         return False

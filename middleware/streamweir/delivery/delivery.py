@@ -8,8 +8,8 @@
     gone        the server raised OSError   nothing; `send` raises          —
     dropped     `drop`                      nothing; `send` does nothing    —
 
-At most one task sends at a time. What a task could not send, because it was cancelled while it waited for
-its turn, stays in the delivery and leaves with the next piece: no byte is lost, none is sent twice.
+At most one task sends at a time. If a task is cancelled while it waits for its turn, its bytes stay in the
+delivery and leave with the next piece: no byte is lost, and none is sent twice.
 
 Source: the standard protocol 1.1, sections 2 (when headers leave), 4 and 5 (the status of a failure).
 """
@@ -34,10 +34,10 @@ from streamweir.translation.open_writer import Writer
 __all__ = ["ClientGoneError", "Delivery"]
 
 CUT_OFF_SECONDS: Final = 1.0
-"""A server may take so long to see that a connection has been closed."""
+"""The longest time that is waited until the server has seen that the connection is closed."""
 
 PIECE_BYTES: Final = 1 << 18
-"""The rest is cut at so many bytes: a server takes a piece of any size, and waits only before the next."""
+"""The most bytes of one piece of the rest. A server waits between pieces only, whatever their size."""
 
 
 class ClientGoneError(OSError):
@@ -97,12 +97,12 @@ class Delivery:
 
     @property
     def is_complete(self) -> bool:
-        """The last piece has been taken by the server."""
+        """Whether the server has taken the last piece."""
         return self.clock.is_closed and self.clock.writing_since is None
 
     @property
     def has_unsent(self) -> bool:
-        """Bytes are left over that could not be sent at once."""
+        """Whether bytes are left that could not be sent at once."""
         return bool(self._unsent)
 
     def send_at_once(self, now: float) -> bool:
@@ -112,7 +112,7 @@ class Delivery:
             now: `time.monotonic()`.
 
         Returns:
-            False where that would have to wait. The bytes are kept for `send`.
+            False if that would have to wait. The bytes are kept for `send`.
         """
         data = self.sink.take()
         if not data or self._is_dropped:
@@ -267,7 +267,7 @@ class Delivery:
             )
 
     def _note_gone(self, error: OSError) -> None:
-        """Keep a copy: the traceback of what was raised has frames that keep this object."""
+        """Keep a copy of the error: the frames of its traceback refer to this object."""
         if self.gone is None:
             self.gone = OSError(*error.args)
 

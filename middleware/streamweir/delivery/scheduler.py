@@ -1,4 +1,4 @@
-"""A timer and side tasks for one delivery: the small port behind which asyncio and trio lie."""
+"""A timer and side tasks for one delivery, on asyncio or trio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Scheduler(Protocol):
     """Runs functions beside the task that delivers."""
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
-        """Call `function` after so many seconds, in place of a call that was set before; infinity: never."""
+        """Set the only timer: call `function` after so many seconds, or never if they are infinite."""
         ...
 
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
@@ -26,7 +26,7 @@ class Scheduler(Protocol):
         ...
 
     def close(self) -> None:
-        """Call and run nothing any longer."""
+        """Stop the timer and cancel the tasks."""
         ...
 
 

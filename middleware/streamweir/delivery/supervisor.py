@@ -1,4 +1,4 @@
-"""One client under watch: heartbeats into its silence, whether it reads, and whether it is still there.
+"""Supervision of the client of one delivery: heartbeats, slow clients, clients that leave.
 
     event                                 action of the supervisor
     ───────────────────────────────────   ──────────────────────────────────────────────────────────────────
@@ -9,8 +9,8 @@
     `limit_rest` was called, its time     drops the client as `slow_client`
     is over
 
-One timer looks at the clock when something can be due, so that an event costs no timer and, on asyncio, a
-stream costs no task.
+One timer looks at the clock when something can be due, so that an event costs no timer. On asyncio a stream
+costs no task either.
 
 Source: the configuration contract (`heartbeat`, `timeouts.write`); the standard protocol 1.1, sections 3.8
 and 6.
@@ -70,7 +70,7 @@ class DeliverySupervisor:
         self._scheduler.set_timer(math.inf if is_over else max(0.001, due - now), self._look)
 
     def limit_rest(self, seconds: float) -> None:
-        """The source was ended from outside: allow the client so many seconds for the rest."""
+        """Limit the time for the rest, in seconds: the source was ended from outside."""
         self._rest_until = time.monotonic() + seconds
         self.update()
 
@@ -93,7 +93,7 @@ class DeliverySupervisor:
             self._source.abandon()
 
     def close(self) -> None:
-        """Stop watching: the delivery is over. Without its references no cycle is left behind."""
+        """Stop watching: the delivery is over. References are dropped, so that no cycle is left behind."""
         if self.delivery is not None:
             self.delivery.client.watch(None)
         self._scheduler.close()
@@ -129,7 +129,7 @@ class DeliverySupervisor:
             return
         try:
             await self.delivery.beat()
-        except Exception:  # of any kind that the server raises: nothing can be sent any longer
+        except Exception:  # the server can raise anything; nothing can be sent any longer
             self.drop("client_gone")
 
 
