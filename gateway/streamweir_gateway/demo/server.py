@@ -41,16 +41,24 @@ async def serve_demos(dialects: Iterable[Dialect], *, pace: float = 1.0) -> Asyn
 
 @asynccontextmanager
 async def _served(dialect: Dialect, pace: float) -> AsyncIterator[str]:
-    encoder = dialect.make_encoder(NO_OPTIONS)
+    encoder = _encoder_of(dialect)
     media_type = encoder.media_type or MEDIA_TYPES[encoder.framings[0]]
 
     def answer(request: Request) -> Steps:
-        writer = _ScriptWriter(dialect.make_encoder(NO_OPTIONS))
+        writer = _ScriptWriter(_encoder_of(dialect))
         yield Raw(_head(media_type))
         yield from chunked(_body(scenario_of(request.body), writer, pace), has_last=True)
 
     async with serve_steps(answer) as backend:
         yield backend.url
+
+
+def _encoder_of(dialect: Dialect) -> Encoder:
+    """Return an encoder that also writes calls that have been run, where that is an option (Anthropic)."""
+    encoder = dialect.make_encoder(NO_OPTIONS)
+    if "blocks" in encoder.option_values.get("tools", ()):
+        encoder.options = {"tools": "blocks"}
+    return encoder
 
 
 def _head(media_type: str) -> bytes:
