@@ -97,7 +97,7 @@ def _is_dear(expression: Expression, hostile: HostileText, end: str) -> bool:
 
 def test_the_expressions_are_found() -> None:
     assert len(expressions()) > 120
-    assert {"streamweir.redaction.secret_names.NAME", "streamweir_gateway.relay.forwarded._TOKEN"} <= {
+    assert {"streamweir.redaction.secret_names.NAME", "streamweir_gateway.relay.proxy_way._TOKEN"} <= {
         expression.place for expression in expressions()
     }
 

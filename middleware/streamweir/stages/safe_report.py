@@ -138,8 +138,8 @@ class CancelledReport:
     def _field(self, key: str, value: Any, is_error: bool) -> Any:
         if not isinstance(value, str):
             return self.copy(value, is_error=is_error or is_failing_name(key))
-        is_sentence = SENTENCES.fullmatch(field_name(key)) is not None or is_failing_name(key)
-        return value if self._may_stay(value, is_message=is_error and is_sentence) else WITHHELD
+        is_message = is_error and (SENTENCES.fullmatch(field_name(key)) is not None or is_failing_name(key))
+        return value if self._may_stay(value, is_message=is_message) else WITHHELD
 
     def _may_stay(self, text: str, *, is_message: bool) -> bool:
         if text in self._kept or not text or MACHINE_CODE.fullmatch(text) or is_finish_word(text):

@@ -170,6 +170,6 @@ async def test_clients_that_leave_are_no_error_in_the_log(tmp_path: Path) -> Non
         await running.says("request")
         running.signal(signal.SIGTERM)
         assert await running.ended() == 0
-    assert [(line["event"], line["reason"], line["level"]) for line in running.told] == [
-        ("request", "client_gone", "info")
-    ]
+    (line,) = [line for line in running.told if line["event"] == "request"]
+    assert (line["reason"], line["level"]) == ("client_gone", "info")
+    assert {line["level"] for line in running.told} == {"info"}

@@ -130,7 +130,12 @@ def test_agent_events_keep_calls_ids_durations_and_usage() -> None:
         ),
         event("content", {"message_id": "m1"}, content="好"),
         event("data", data_type="dataframe", data={"name": "t", "columns": ["a"], "rows": [[1]]}),
-        event("session_end", {"duration_ms": 900}, status="completed", summary={"total_tokens": 7}),
+        event(
+            "session_end",
+            {"duration_ms": 900},
+            status="completed",
+            summary={"prompt_tokens": 3, "completion_tokens": 4},
+        ),
     )
     events = read_back(written(body))
     starts = [found["data"] for found in events if found["type"] == "tool_call_start"]
