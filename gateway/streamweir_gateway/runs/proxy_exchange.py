@@ -94,7 +94,7 @@ class ProxyExchange:
             return
         pipeline, dropped = attempt.stream.pipeline, self._delivery.supervisor.dropped
         events = pipeline.position.written  # before an end that is not sent
-        if attempt.stream.settle():
+        if attempt.stream.push_held_end():
             dropped = None  # the client has the whole answer
         if not pipeline.ended:
             attempt.stream.cancel(dropped or "cancelled")

@@ -114,7 +114,7 @@ class StreamNormalizer:
             elif not self.pipeline.push_more(*run):
                 self._take([body.as_read(*run)])
         if is_too_large:
-            self.settle()
+            self.push_held_end()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
@@ -166,7 +166,7 @@ class StreamNormalizer:
         """
         self._take(self.reader.close(), failure)
 
-    def settle(self) -> bool:
+    def push_held_end(self) -> bool:
         """Push the held end, if the stream is behind its end; return whether it was."""
         held, self._held_end = self._held_end, ()
         if not held:
@@ -181,10 +181,10 @@ class StreamNormalizer:
         client has to run is no such evidence, because the upstream may have been about to make another one.
         """
         self.pipeline.tick()
-        self.settle()
+        self.push_held_end()
         if info.reason not in _OURS:
             self.read_rest(info)
-            self.settle()
+            self.push_held_end()
             if self.reader.complete or self.pipeline.waits_for_person:
                 self._take_last_words()
         self.pipeline.end(info)
@@ -198,7 +198,7 @@ class StreamNormalizer:
     def cancel(self, reason: Reason = "cancelled") -> None:
         """End the stream, which was stopped on request. This is no error."""
         self.pipeline.tick()
-        self.settle()
+        self.push_held_end()
         self.pipeline.cancel(reason)
 
     def _take(self, read: Iterable[FrameItems], failure: ErrorInfo | None = None) -> None:
@@ -255,7 +255,7 @@ class StreamNormalizer:
                 sink.begin_frame(frame, (), ())
                 sink.frame(frame.raw or b"", ())
         elif not frame.unterminated:
-            self.settle()
+            self.push_held_end()
 
     def _take_closing(self, items: Iterable[StreamItem]) -> None:
         """Push items that end the stream in the way that its frames reported."""
@@ -266,7 +266,7 @@ class StreamNormalizer:
             sink.end_closing()
 
     def _conclude(self) -> None:
-        self.settle()
+        self.push_held_end()
         self._take_last_words()
         if not self._position.ended:
             self.pipeline.end(self.reader.missing)

@@ -19,7 +19,7 @@ from streamweir.codec.head_messages import Head, HeadMessage, head_message, head
 from streamweir.codec.message_kinds import message_kind
 from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir.translation.reading.understanding import MAX_NAMED
+from streamweir.translation.reading.decode_stats import MAX_NAMED
 
 __all__ = ["buffering_hint", "stream_hint"]
 
@@ -116,16 +116,16 @@ def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) ->
 
 def _about_silence(stream: StreamNormalizer, speaks: str) -> str | None:
     """Return a hint about a stream that ended well without an answer; None for any other stream."""
-    understanding = stream.reader.frames.understanding
+    stats = stream.reader.frames.stats
     ended_well = stream.pipeline.reason in ("done", "interaction")
-    if not ended_well or stream.pipeline.has_answer or not understanding.messages:
+    if not ended_well or stream.pipeline.has_answer or not stats.messages:
         return None
-    number = understanding.messages
+    number = stats.messages
     silence = f"nothing was said in {number} event{'s' if number > 1 else ''}"
-    if not understanding.unknown:
+    if not stats.unknown:
         return silence
-    kinds = f": {', '.join(understanding.kinds)}" if understanding.kinds else ""
-    return f"{silence}; no rule of {_spoken(stream, speaks)} knew {understanding.unknown} of them{kinds}"
+    kinds = f": {', '.join(stats.kinds)}" if stats.kinds else ""
+    return f"{silence}; no rule of {_spoken(stream, speaks)} knew {stats.unknown} of them{kinds}"
 
 
 def _about_end(stream: StreamNormalizer) -> str | None:

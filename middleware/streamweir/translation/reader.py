@@ -112,12 +112,12 @@ class StreamReader:
     @property
     def has_understood(self) -> bool:
         """The decoder knew a message other than the end."""
-        return self.frames.understanding.has_any
+        return self.frames.stats.has_any
 
     @property
     def unknown(self) -> int:
         """The number of messages that the decoder did not know."""
-        return self.frames.understanding.unknown
+        return self.frames.stats.unknown
 
     @property
     def shown_form(self) -> Options:
@@ -229,7 +229,7 @@ class StreamReader:
         name = detector.feed(data)
         if name is None and not detector.exhausted:
             return b""
-        return self._settle(detector, name or detector.finish())
+        return self._detected(detector, name or detector.finish())
 
     def read_message(self, data: bytes) -> Iterator[FrameItems]:
         """Yield the items of one whole message that did not arrive as bytes of a body.
@@ -253,7 +253,7 @@ class StreamReader:
             if name is None and (failure := error_only_body(bytes(detector.head))):
                 yield [error_event_of(failure)], None
                 return
-            yield from self.feed(self._settle(detector, name))
+            yield from self.feed(self._detected(detector, name))
         yield from self.body.finish()
         yield from self.frames.error_only_events()
 
@@ -297,7 +297,7 @@ class StreamReader:
         raw_in = self._raw_in if self._raw_of in (None, dialect) else ()
         self.body.parser = SniffingParser(self.limits.event_bytes, decoder.framing, decoder.in_a_row, raw_in)
 
-    def _settle(self, detector: Detector, name: str | None) -> bytes:
+    def _detected(self, detector: Detector, name: str | None) -> bytes:
         """Set the detected dialect; return the bytes that were held back."""
         if name is None:
             raise NotTheDialect("no dialect claims this body")

@@ -19,9 +19,9 @@ from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallE
 from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent, StreamItem
+from streamweir.translation.reading.decode_stats import DecodeStats
 from streamweir.translation.reading.marked_event import event_in
 from streamweir.translation.reading.provenance import Provenance
-from streamweir.translation.reading.understanding import Understanding
 from streamweir.translation.reading.unreadable import Unreadable
 from streamweir.translation.report import invalid_text_warning
 
@@ -56,7 +56,7 @@ class FrameReader:
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, unless an event says otherwise.
         unreadable: counts frames that could not be read.
-        understanding: counts messages that the decoder knew.
+        stats: counts messages that the decoder knew.
     """
 
     _held = b""
@@ -71,7 +71,7 @@ class FrameReader:
         self.takes_marked = False
         self.errors_for_users = False
         self.unreadable = Unreadable(limits.malformed_events)
-        self.understanding = Understanding()
+        self.stats = DecodeStats()
         self._room = limits.event_bytes
         self._most = GROWTH * limits.event_bytes
         self._empty_left = max(MIN_EMPTY, limits.stream_bytes)
@@ -116,9 +116,9 @@ class FrameReader:
         is_whole = self._decode_into(events, frame)
         frame.is_unreadable = not is_whole
         if is_whole and events:
-            self.understanding.messages += 1
-            if type(events[0]) is Data or not self.understanding.has_any:
-                self.understanding.note(events, frame, self._is_behind_end(events))
+            self.stats.messages += 1
+            if type(events[0]) is Data or not self.stats.has_any:
+                self.stats.note(events, frame, self._is_behind_end(events))
         if not events or (type(events[0]) is Data and events[0].unknown):
             self.count_empty(EMPTY_BYTES)
         only = events[0] if len(events) == 1 else None
@@ -242,8 +242,8 @@ class FrameReader:
         held, self._error_only = self._error_only, None
         if held is None:
             return []
-        self.understanding.messages += 1
-        self.understanding.note(held.events, held.frame, self._is_behind_end(held.events))
+        self.stats.messages += 1
+        self.stats.note(held.events, held.frame, self._is_behind_end(held.events))
         if held.frame.raw is not None:
             held.frame.raw += self._held
             self._held = b""

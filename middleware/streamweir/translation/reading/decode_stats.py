@@ -10,7 +10,7 @@ from streamweir.codec.message_kinds import message_kind
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 
-__all__ = ["MAX_NAMED", "Understanding"]
+__all__ = ["MAX_NAMED", "DecodeStats"]
 
 MAX_NAMED: Final = 5
 """The most kinds of unknown messages that are named."""
@@ -18,7 +18,7 @@ MAX_NAMED: Final = 5
 _MOST_LOOKED_AT: Final = 200
 
 
-class Understanding:
+class DecodeStats:
     """The messages of one stream, known and unknown.
 
     Attributes:
