@@ -98,6 +98,25 @@ def streams() -> dict[str, Step]:
     return steps
 
 
+def copied() -> dict[str, Step]:
+    """Legacy streams whose frames are copied, next to the same streams written as the standard."""
+    events = answer_in("legacy")
+    status = b'data: {"type":"status","state":"running","node":"search"}\n\n'
+    mixed = [
+        b"".join((*events[at : at + 15], status, *events[at + 15 : at + 31])) for at in range(0, 465, 31)
+    ]
+    bodies = {
+        "500 texts in one read": [b"".join(events)],
+        "5 texts, one a read": events[:SHORT],
+        "a status among 31 texts": mixed,
+    }
+    steps: dict[str, Step] = {}
+    for name, pieces in bodies.items():
+        for answers, way in (("legacy", "copied"), ("standard", "written as standard")):
+            steps[f"{name}, {way}"] = through("legacy", answers, pieces)
+    return steps
+
+
 def single_reads() -> dict[str, Step]:
     """Streams of which each read holds one event, alone and in the middleware."""
     steps = {f"{name} -> standard": through(name, "standard", answer_in(name)) for name in BOTH_WAYS}
@@ -244,6 +263,7 @@ def table(head: str, figures: dict[str, float], base: str | None = None, unit: s
 
 TABLES: Final[dict[str, Callable[[], dict[str, Step]]]] = {
     f"{PER_READ} events a read": streams,
+    "legacy, copied": copied,
     "one event a read": single_reads,
     f"answers of {SHORT} texts": short_streams,
     "a dialect from YAML": home_made,
