@@ -20,9 +20,7 @@ REFUSED = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 
-ROOMS_TO_COME = frozenset(
-    ("codec", "config", "dialects", "expressions", "requests", "runs", "translation", "upstream")
-)
+ROOMS_TO_COME = frozenset(("codec", "config", "dialects", "expressions", "requests", "runs", "translation"))
 """Rooms whose docstrings are not plain yet."""
 
 

@@ -28,7 +28,7 @@ class UpstreamClient:
         begin: of the transport.
 
     Args:
-        transport: what carries them; HTTP/1.1 that trusts the system's certificates where it is None.
+        transport: carries the requests; None: HTTP/1.1 that trusts the system's certificates.
     """
 
     def __init__(self, transport: Transport | None = None) -> None:
@@ -55,8 +55,8 @@ class UpstreamClient:
         """Send `request`; the response's connection is closed when the block is left.
 
         Args:
-            request: what is sent.
-            connect_timeout: seconds until the connection must stand, TLS included; None waits for ever.
+            request: to the upstream.
+            connect_timeout: seconds to establish the connection, TLS included; None waits for ever.
             on_connected: called when it does and the request goes out.
 
         Raises:

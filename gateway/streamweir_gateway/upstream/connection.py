@@ -250,7 +250,7 @@ class UpstreamConnection(asyncio.Protocol):
     # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection stands; some servers refuse it with a response before there is a request."""
+        """The connection is established; some servers refuse it with a response before there is a request."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=1)  # we learn of all that has to wait; 0 confuses TLS
         self._writer = RequestWriter(self._transport)
@@ -336,7 +336,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     @staticmethod
     def _is_small_piece(body: bytes, parser: ResponseParser) -> bool:
-        """More follows, and it is not much: of a flood the loop would read on, and see to nobody else."""
+        """More follows, and it is not much: in a flood the loop would only read, and serve no other task."""
         return 0 < len(body) < READ_BUFFER and not parser.is_complete and parser.failure is None
 
     def _hand_over(self, take: Callable[[bytes], bool], body: bytes) -> None:

@@ -18,8 +18,8 @@ KEEP_ALIVE_SECONDS: Final = 4.0
 of the usual servers."""
 
 SAFE_SHARE: Final = 0.75
-"""So much of that time a connection is used for. A request that meets the upstream's closing is lost: nobody
-knows whether it ran."""
+"""A connection is used for this part of that time. If a request meets the upstream's closing, it is lost, and
+may have run."""
 
 REMEMBERED_SECONDS: Final = 60.0
 """How long it is remembered how soon an upstream has closed an idle connection."""
@@ -32,7 +32,7 @@ ADDRESS_SECONDS: Final = 10.0
 
 
 class _Idle(NamedTuple):
-    """What is known of a connection that carries nothing."""
+    """An idle connection."""
 
     since: float
     until: float

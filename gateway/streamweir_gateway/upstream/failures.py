@@ -4,7 +4,7 @@
     ├── Unreachable         the connection ended before the response's headers were complete
     │   ├── NotConnected    there never was one
     │   └── NotSent         it ended before the request was written whole
-    ├── ConnectTimedOut     the connection did not stand in time
+    ├── ConnectTimedOut     the connection was not established in time
     ├── Truncated           the body broke off
     └── InvalidResponse     not HTTP
         └── UnreadableCoding   a coding that cannot be read
@@ -38,7 +38,7 @@ class UpstreamFailure(StreamweirError):
 
     @property
     def info(self) -> ErrorInfo:
-        """What the client may be told."""
+        """The failure for the client."""
         return error_info(self.code, reason=self.reason)
 
 
@@ -57,7 +57,7 @@ class NotSent(Unreachable):
 
 
 class ConnectTimedOut(UpstreamFailure):
-    """The connection did not stand in time."""
+    """The connection was not established in time."""
 
     code = "UPSTREAM_TIMEOUT"
     reason = "connect_timeout"
@@ -70,7 +70,7 @@ class Truncated(UpstreamFailure):
 
 
 class InvalidResponse(UpstreamFailure):
-    """What came is not HTTP, or its content coding cannot be undone."""
+    """The response is not HTTP, or its content coding cannot be undone."""
 
     code = "UPSTREAM_INVALID_RESPONSE"
 

@@ -35,7 +35,7 @@ class HeaderSelection:
 
     Args:
         names: of the file; one that ends in `*` is a pattern.
-        never: what no pattern covers, beside the headers of one connection.
+        never: the names that no pattern covers, beside the headers of one connection.
         also: names in lower case that no pattern covers either.
     """
 
@@ -44,7 +44,7 @@ class HeaderSelection:
     ) -> None:
         folded = [name.lower().encode("ascii") for name in names]
         self.named: Final = frozenset(name for name in folded if not name.endswith(b"*"))
-        """The names that stand in full, in lower case."""
+        """The full names, in lower case."""
         self._prefixes = tuple({name[:-1] for name in folded if name.endswith(b"*")})
         self._never = tuple(never)
         self._also = frozenset(name.encode("ascii") for name in also)
@@ -55,7 +55,7 @@ class HeaderSelection:
     def of(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         """Return the headers of a message that are picked, names in lower case, in their order.
 
-        What the message's own `Connection` lists belongs to that connection: no pattern covers it.
+        Headers that the message lists in `Connection` belong to that connection: no pattern covers them.
         """
         listed = connection_options(headers) if self._prefixes else frozenset()
         picked: Headers = []

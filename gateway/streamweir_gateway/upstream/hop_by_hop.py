@@ -39,7 +39,7 @@ _NEVER_NAMED: Final = frozenset(
         b"set-cookie",
     }
 )
-"""What no `Connection` takes away: without it the message would be another one."""
+"""Headers that `Connection` cannot remove: without them the message would differ."""
 
 
 def connection_options(headers: Iterable[tuple[bytes, bytes]]) -> Set[bytes]:

@@ -62,7 +62,7 @@ class ResponseParser:
         headers: as they were written, in order, without trailers.
         is_complete: the response came to its proper end.
         may_be_reused: nothing speaks against another request on this connection.
-        refuses_rest: an error that closes the connection: what is left of the request is for nobody.
+        refuses_rest: an error that closes the connection: the rest of the request is not sent.
         failure: why it never will be complete.
         repeated: its head, where the next response may have the same.
 
@@ -113,7 +113,7 @@ class ResponseParser:
     def feed(self, data: bytes) -> bytes:
         """Take in what one read gave; return the body's bytes in it.
 
-        Bytes of the body that stand before a fault are returned, and `failure` is set.
+        Bytes of the body before a fault are returned, and `failure` is set.
         """
         if self._is_over():
             self.may_be_reused = False  # somebody sends what was not asked for
@@ -154,7 +154,7 @@ class ResponseParser:
         """The connection has ended: closed by the upstream, or broken with `error`.
 
         Args:
-            error: what broke it.
+            error: the error that broke the response.
             was_sent: the request had been written whole by then.
         """
         if self._is_over():
@@ -205,7 +205,7 @@ class ResponseParser:
     # Called by httptools.
 
     def on_message_begin(self) -> None:
-        """A response begins: ours, or one that nobody asked for."""
+        """A response begins: to our request, or without one."""
         if self.is_complete:
             raise _Enough
 

@@ -185,7 +185,7 @@ class _Exchange:
             self._closing = asyncio.create_task(self._close())
 
     async def aclose(self) -> None:
-        """Close the connection, even if whoever closes it is cancelled meanwhile."""
+        """Close the connection, even if the closing task is cancelled meanwhile."""
         self.abort()
         assert self._closing is not None
         await asyncio.shield(self._closing)

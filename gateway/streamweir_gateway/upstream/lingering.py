@@ -1,4 +1,4 @@
-"""A response whose rest nobody reads: if it ends soon, its connection is used again."""
+"""A response whose rest is not needed: if it ends soon, its connection is used again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The head of a response that an upstream sends again, to the byte: read once.
 
-What is asked for often is answered by the same status and headers, with a body of the same length. Nothing of
-it outlives the connection.
+Frequent requests have the same status and headers in their answers, and bodies of the same length. The head
+is forgotten with its connection.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RepeatedHead:
     Attributes:
         status: of the response.
         headers: as they were written, in order.
-        relayed: what goes on in its place, and for whom it was written.
+        relayed: the head to send for it, and the key that it was written for.
 
     Args:
         head: status line and headers, with the empty line behind them.

@@ -1,4 +1,4 @@
-"""What is asked of an upstream, and where."""
+"""A request to an upstream, and its origin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Origin:
-        """Return the origin of an http or https URL, whatever credentials and path stand in it.
+        """Return the origin of an http or https URL, without its credentials and path.
 
         Raises:
             ValueError: it has no host, or one that cannot be.
@@ -52,7 +52,7 @@ class Origin(NamedTuple):
 
     @property
     def netloc(self) -> str:
-        """Host and port as they stand in a URL and in the Host header; a scheme's own port is left out."""
+        """Host and port as in a URL and in the Host header; the default port of the scheme is left out."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -70,7 +70,7 @@ class RequestStream(Protocol):
     """The rest of a body that comes while it is sent.
 
     Attributes:
-        length: of the whole body; None: nobody knows, so it goes out in chunks.
+        length: of the whole body; None if unknown: it is sent in chunks.
     """
 
     length: int | None
@@ -84,7 +84,7 @@ class RequestStream(Protocol):
 
 
 class UpstreamRequest(NamedTuple):
-    """What is sent to an upstream."""
+    """A request to an upstream."""
 
     method: str
     origin: Origin
@@ -93,7 +93,7 @@ class UpstreamRequest(NamedTuple):
     headers: list[tuple[str, str]]
     body: bytes
     stream: RequestStream | None = None
-    """What follows `body`."""
+    """The rest of the body, after `body`."""
     relayed: Headers = []  # noqa: RUF012 - never changed
     """Further headers, as they go on the wire; none that frames."""
     on_interim: OnInterim | None = None

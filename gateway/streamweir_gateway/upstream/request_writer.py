@@ -15,7 +15,7 @@ _ONE_WRITE: Final = 64 << 10
 
 
 class RequestWriter:
-    """What is sent over one connection, request after request.
+    """Writes the requests of one connection, one after the other.
 
     Args:
         transport: the connection's.
@@ -71,7 +71,7 @@ class RequestWriter:
         self._task = asyncio.get_running_loop().create_task(self._send(head, body, stream, has_news, abort))
 
     def stop(self) -> None:
-        """What is left of the request is not sent: there is an answer, or nobody to send to."""
+        """Send nothing more of the request: there is an answer, or the connection is lost."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
 

@@ -1,4 +1,4 @@
-"""What an upstream answers, its content codings undone."""
+"""The response of an upstream, its content codings undone."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class UpstreamResponse:
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
         """Let `take` have each read that comes, without waking the task, until it returns False.
 
-        What `take` was not given is for `read`. None where the transport or a coding needs the task for each
-        read. No coroutine of its own, which every stream would have to keep.
+        Bytes that `take` was not given are for `read`. None if the transport or a coding needs the task
+        for each read. This is not a coroutine: every stream would have to keep it.
         """
         return self._body.relay(take) if self._is_begun and self._decoder is None else None
 

@@ -1,4 +1,4 @@
-"""What carries requests to upstreams, whichever way: the interface between the client and its transports.
+"""Transports carry requests to upstreams: the interface between the client and its transports.
 
 A transport raises `UpstreamFailure`s alone. It remembers nothing between requests but open connections,
 follows no redirect and undoes no content coding.
@@ -36,7 +36,7 @@ class ResponseBody(Protocol):
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
         """Let `take` have each read that comes, without waking the task, until it returns False.
 
-        What `take` was not given is for `read`. None where every read needs the task.
+        Bytes that `take` was not given are for `read`. None if every read needs the task.
         """
 
     def let_end(self) -> None:
@@ -68,13 +68,13 @@ class WholeResponse(NamedTuple):
 
 
 class SentRequest(Protocol):
-    """A request on its way, for which nobody waits yet."""
+    """A request that has been sent, and for which no task waits yet."""
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
         """Call `listener` once, in the loop's own call, when something has come or the connection has ended.
 
         Args:
-            listener: None: call nobody.
+            listener: None: make no call.
             on_interim: called with each interim response.
         """
 
@@ -90,7 +90,7 @@ class SentRequest(Protocol):
     async def response(
         self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
     ) -> TransportResponse:
-        """Wait for the headers of the response, as `Transport.send` does; nobody is called any longer.
+        """Wait for the headers of the response, as `Transport.send` does; no callback is called any more.
 
         Args:
             request: the same; it is sent once more where the connection had ended before.
@@ -100,7 +100,7 @@ class SentRequest(Protocol):
         """
 
     def abort(self) -> None:
-        """Close the connection: nobody wants the response."""
+        """Close the connection: the response is not needed."""
 
 
 class Transport(Protocol):
@@ -116,8 +116,8 @@ class Transport(Protocol):
         """Send `request` and wait for the headers of its response; its body has to be closed.
 
         Args:
-            request: what is sent.
-            connect_timeout: seconds until the connection must stand, TLS included; None waits for ever.
+            request: to the upstream.
+            connect_timeout: seconds to establish the connection, TLS included; None waits for ever.
             on_connected: called when it does and the request goes out.
 
         Raises:
