@@ -44,6 +44,10 @@ _MOST_FIELDS: Final = 4096
 """Of more beside one event none is looked at by itself: they count as one report."""
 
 
+_LONGEST_NAME: Final = 6
+"""Characters of a key that is no message of an exception."""
+
+
 class ErrorSanitizer:
     """Replaces or redacts the texts of failures.
 
@@ -99,7 +103,7 @@ class ErrorSanitizer:
             return safe  # such fields belong to the answer
         report = CancelledReport(self.redacted if is_bad_end else _unchanged, self.is_code)
         extra = (safe.meta or {}).get("extra")
-        looked_through = report.copy(extra)
+        looked_through = _looked_through(extra, report)
         if looked_through == extra:
             return safe
         return msgspec.structs.replace(safe, meta={**(safe.meta or {}), "extra": looked_through})
@@ -248,6 +252,32 @@ class ErrorSanitizer:
 def _is_stopped(step: Status) -> bool:
     """Does a step say that its run was stopped?"""
     return isinstance(step.detail, str) and step.detail.lower() in _STOPPED
+
+
+def _looked_through(extra: Any, report: CancelledReport) -> Any:
+    """Return `extra` as `report` copies it; containers without a text, however large, are not looked at."""
+    if not isinstance(extra, dict):
+        return report.copy(extra)
+    bare = {
+        name for name, value in extra.items() if isinstance(value, dict | list) and not _holds_text(value)
+    }
+    copied = report.copy({name: True if name in bare else value for name, value in extra.items()})
+    if len(copied) != len(extra):  # two names were withheld
+        return report.copy(extra)
+    pairs = zip(extra.items(), copied.items(), strict=True)
+    return {key: value if name in bare else safe for (name, value), (key, safe) in pairs}
+
+
+def _holds_text(value: Any) -> bool:
+    """Return whether a JSON value holds a text of more than one letter."""
+    match value:
+        case str():
+            return len(value) > 1
+        case dict():
+            return any(len(str(key)) > _LONGEST_NAME or _holds_text(item) for key, item in value.items())
+        case list():
+            return any(map(_holds_text, value))
+    return False
 
 
 def _unchanged(text: str) -> str:
