@@ -437,7 +437,9 @@ async def test_broken_coding_is_a_failure(coding: str, body: bytes, code: str) -
 
 async def test_compressed_bomb_ends_at_the_limit() -> None:
     bomb = gzip.compress(b": " + b"x" * (1 << 20) + b"\n\n") * 300
-    got = await failing(answer(bomb, "Content-Encoding: gzip"), limits={"stream_bytes": "8MiB"})
+    unhurried = {"first_event": "30s", "idle": "30s"}
+    limits = {"stream_bytes": "8MiB"}
+    got = await failing(answer(bomb, "Content-Encoding: gzip"), limits=limits, timeouts=unhurried)
     assert got == ("STREAM_LIMIT_EXCEEDED", "limit")
 
 
