@@ -228,7 +228,7 @@ def _encoding(name: str, stamped: list[tuple[Event, Stamp]]) -> Step:
 
 
 def _staged(events: list[Event]) -> None:
-    lifecycle = Lifecycle(request_id="r", session_id="s", position=StreamPosition(0))
+    lifecycle = Lifecycle(request_id="r", session_id="s", position=StreamPosition(0, 0))
     for _ in lifecycle.process(SessionStart()) or ():
         pass
     stages = (ErrorSanitizer(debug=False), Tools(), TextDeduplication(), lifecycle)

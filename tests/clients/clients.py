@@ -57,6 +57,9 @@ class Client(NamedTuple):
 
 CHAT_PACKAGES = ("openai==3.54.0", "anthropic==2.12.0")
 
+SHOWS_CALLS = {"openai-chat": {}, "openai-responses": {}, "anthropic": {"tools": "blocks"}}
+"""The options that let a client see calls that have been run."""
+
 CLIENTS = (
     Client("ag-ui-1.0", "ag-ui", "ag_ui.mjs", compare_ag_ui.problems),
     Client("ag-ui-1.0", "ag-ui", "ag_ui.mjs", compare_ag_ui.problems_of_copies, reads_copies=True),
@@ -82,7 +85,9 @@ CLIENTS = (
     Client("ai-6", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems_of_copies, reads_copies=True),
     Client("ai-7", "vercel-ui", "vercel_ui.mjs", compare_vercel_ui.problems, {"sdk": "6"}),
     *(
-        Client(name, protocol, driver, compare_chat.problems, folder="chat", suffix=suffix)
+        Client(
+            name, protocol, driver, compare_chat.problems, SHOWS_CALLS[protocol], folder="chat", suffix=suffix
+        )
         for name, protocol, driver, suffix in (
             ("openai-npm", "openai-chat", "openai_chat.mjs", "/chat/completions"),
             ("openai-npm-responses", "openai-responses", "openai_responses.mjs", "/responses"),
@@ -96,6 +101,7 @@ CLIENTS = (
             protocol,
             driver,
             compare_chat.problems,
+            SHOWS_CALLS[protocol],
             folder="chat-python",
             suffix=suffix,
             requirements=CHAT_PACKAGES,

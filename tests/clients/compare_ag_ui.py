@@ -57,7 +57,7 @@ def _problems_of_end(expected: Expected, seen: dict[str, Any], client: Client) -
     error = expected.error
     if expected.status == "suspended":
         of_person = [kind for kind in expected.asked.values() if kind != "tool"]
-        wanted = "interrupt" if of_person and client.name != "ag-ui-0.0.40" else "success"
+        wanted = "interrupt" if of_person and "version" not in client.options else "success"
     elif expected.status == "cancelled" and client.options:
         wanted, error = "error", CODES["CANCELLED"].message
     else:
