@@ -1,4 +1,4 @@
-"""Reads what an agent says of a task: its states, its artifacts in pieces, its messages, what it asks."""
+"""Reads the events of a task: its states, its artifacts in pieces, its messages and its questions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class A2aDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         if not frame.data.strip():
             return ()
         message = frame.json()
@@ -117,7 +117,7 @@ class A2aDecoder(Decoder):
         return self._read(message)
 
     def close(self) -> Iterable[Event]:
-        """The end of the body: proper behind a final state, or where the agent waits for somebody."""
+        """Return the end: the body is whole if a final state came or if the agent waits for an answer."""
         return () if self._end is None else (SessionEnd(self._end),)
 
     def _read(self, message: dict[str, Any]) -> Iterator[Event]:
@@ -171,7 +171,7 @@ class A2aDecoder(Decoder):
         yield from self._status(status, and_extra(meta, leftover(task, _TASK)))
 
     def _last_words(self, history: list[dict[str, Any]], meta: Meta | None) -> Iterator[Event]:
-        """What the agent has said last, where the history alone holds the answer."""
+        """Return the agent's last message if only the history holds the answer."""
         asked = max((at for at, message in enumerate(history) if not is_agents(message)), default=-1)
         for message in history[asked + 1 :]:
             yield from self._answer(message, meta)
@@ -188,7 +188,7 @@ class A2aDecoder(Decoder):
             self._end, self.complete, self.pauses = self._end or "completed", True, False
 
     def _status(self, status: Fields, meta: Meta | None, beside: Any = None) -> Iterator[Event]:
-        """A state, which may come more than once, and the message that stands with it."""
+        """Read a state, which may be sent more than once, and its message."""
         state, message = state_of(status), _object(status.get("message"))
         code = error_code(beside, message.get("metadata"))
         if state in _FAILURES or (code and message):
@@ -221,7 +221,7 @@ class A2aDecoder(Decoder):
         return self._ask(questions_of(state, message, self._ids, ids, is_nested=self._is_nested))
 
     def _ask(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The same, with a note of what is asked."""
+        """Yield the events and remember that a question was among them."""
         ids = meta_of(**self._ids)
         for event in events:
             if isinstance(event, Interaction) and len(self._asked) < _MOST_ASKED:
@@ -229,7 +229,7 @@ class A2aDecoder(Decoder):
             yield event
 
     def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
-        """What a message or an artifact says that has not been said under another id."""
+        """Return the text of a message or an artifact that was not sent under another id before."""
         self._has_answered = True
         if text := text_of_parts(self._parts(holder)):
             yield Content(text, whole="repeat", meta=ids_of(meta))
@@ -248,7 +248,7 @@ class A2aDecoder(Decoder):
         return self._artifact(artifact, meta, is_last=is_last)
 
     def _artifact(self, artifact: Fields, meta: Meta | None, *, is_last: bool = False) -> Iterable[Event]:
-        """The whole of an artifact: the first repeats what reports have said where they are the answer."""
+        """Read a whole artifact. The first one repeats the reports if reports are part of the answer."""
         if artifact.get("name") == INTERRUPT:
             return self._ask(interrupts_of(artifact, self._ids, meta, is_nested=self._is_nested))
         if self._progress.has_answered and not self._has_answered:
@@ -275,7 +275,7 @@ class A2aDecoder(Decoder):
 
     @property
     def _is_nested(self) -> bool:
-        """Data stand one level deeper, in the HTTP+JSON form of 0.3, known by how messages are written."""
+        """Tell whether data is nested one level deeper, as in the HTTP+JSON form of 0.3."""
         return self._has_contents or self.option("version") == "0.3"
 
     def _parts(self, holder: Fields) -> Iterator[Part]:

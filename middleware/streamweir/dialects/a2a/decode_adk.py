@@ -1,4 +1,4 @@
-"""Reads what Google's ADK marks in metadata: failures, and calls of tools, for which there is no word.
+"""Reads failures and tool calls, which Google's ADK marks in metadata because A2A has no field for them.
 
 Source: google-adk 2.13 (`a2a/converters`: `event_converter.py`, `part_converter.py`,
 `long_running_functions.py`); its own recorded streams.
@@ -44,7 +44,7 @@ def call_event(metadata: Any, data: Any, meta: Meta | None) -> Event | None:
 
 
 def is_asked(metadata: Any, data: Any) -> bool:
-    """Is this data part a call that somebody else is to answer?"""
+    """Tell whether this data part is a call that the client or a person has to answer."""
     return (
         isinstance(data, dict)
         and _mark(metadata, "type") == _CALL
@@ -53,7 +53,7 @@ def is_asked(metadata: Any, data: Any) -> bool:
 
 
 def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield what a person is asked by such a call: to confirm another one, to fill in, to answer for it.
+    """Yield the question of such a call: to confirm another call, to fill in a form, or to give its result.
 
     Args:
         data: of the part.
@@ -89,17 +89,17 @@ def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta 
 
 
 def is_output(metadata: Any) -> bool:
-    """Is a state that of an event of the agent's own, whose message is a part of the answer?"""
+    """Tell whether a state belongs to an event of the agent, so that its message is part of the answer."""
     return isinstance(_mark(metadata, "event_id"), str)
 
 
 def error_code(*metadata: Any) -> str:
-    """Return the name of the exception that a report is about; empty if it is about none."""
+    """Return the name of the exception that a report describes, or an empty text."""
     return next((code for found in metadata if isinstance(code := _mark(found, "error_code"), str)), "")
 
 
 def pending_calls(*metadata: Any) -> frozenset[str]:
-    """Return the calls that have not run, for a person has to confirm them: their results are none."""
+    """Return the calls that wait for a person's confirmation; their results are placeholders."""
     actions = [_mark(found, "actions") for found in metadata]
     asked = [found.get("requestedToolConfirmations") for found in actions if isinstance(found, dict)]
     return frozenset(tool_id for found in asked if isinstance(found, dict) for tool_id in found)

@@ -1,4 +1,4 @@
-"""Reads artifacts: pieces that are appended, later states that replace, and what a task repeats of them."""
+"""Reads artifacts: appended pieces, later states that replace them, and repetitions in a task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Artifacts:
         self._data: RecentIds[None] = RecentIds(room // 2)
 
     def noted(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield `parts`; what of them is no text has come from now on."""
+        """Yield `parts`, and remember those that are not texts as seen."""
         for part in parts:
             if part.text is None:
                 self._is_new(part)
@@ -61,7 +61,7 @@ class Artifacts:
     def pieces(
         self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool, is_nested: bool
     ) -> Iterable[Event]:
-        """Return what an artifact goes on with, or begins with."""
+        """Return the events of the first or the next piece of an artifact."""
         artifact_id, name = text_of(artifact.get("artifactId")), text_of(artifact.get("name"))
         meta = _meta_of(artifact, meta, is_known=artifact_id in self._known)
         self._known.add(artifact_id, None)
@@ -72,7 +72,7 @@ class Artifacts:
     def snapshot(
         self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool = False, is_nested: bool
     ) -> Iterator[Event]:
-        """Yield what is new in the whole of an artifact, which replaces what was said of it."""
+        """Yield the new part of a whole artifact, which replaces its earlier states."""
         if text_of(artifact.get("artifactId")) not in self._known:
             yield from self.pieces(artifact, meta, is_last=is_last, is_nested=is_nested)
             return
@@ -90,7 +90,7 @@ def _meta_of(artifact: Mapping[str, Any], meta: Meta | None, *, is_known: bool) 
 
 
 def _completed(events: Iterable[Event]) -> Iterator[Event]:
-    """The same, the last text as the last of its message; what stands behind that waits for it."""
+    """Mark the last text as the end of its message, and yield later parts behind it."""
     waiting: list[Event] = []
     for event in events:
         if isinstance(event, Content):

@@ -1,4 +1,4 @@
-"""Reads what stands around a task's news: the envelope, the names of states and roles, failures.
+"""Reads the envelope of a task's events, the names of states and roles, and failures.
 
 One thing has three shapes: `{"statusUpdate": {...}}` in 1.0 and in the HTTP+JSON form, `{"kind":
 "status-update", ...}` in 0.3, either of them as the `result` of a JSON-RPC response. Servers mix them.
@@ -62,7 +62,7 @@ class Envelope(NamedTuple):
 
 
 def envelope_of(message: Mapping[str, Any]) -> Envelope | None:
-    """Return the news that a response or a frame holds; None if it is something else."""
+    """Return the event in a response or a frame, or None if it holds something else."""
     result = message.get("result")
     if isinstance(result, dict):
         found = _news_in(result)
@@ -94,7 +94,7 @@ def _is_a(kind: Any, value: Mapping[str, Any]) -> bool:
 
 
 def failure_of(message: Mapping[str, Any]) -> Event | None:
-    """Return the error that a response is: JSON-RPC's, the HTTP+JSON form's, a bare text; None for none."""
+    """Return the error of a response (JSON-RPC, HTTP+JSON or a bare text), or None."""
     match message:
         case {"error": dict()}:
             return _failure(message["error"])
@@ -118,7 +118,7 @@ def state_of(status: Mapping[str, Any]) -> str:
 
 
 def is_agents(message: Mapping[str, Any]) -> bool:
-    """Is it the agent who speaks? What the user has said is repeated in a task's history."""
+    """Tell whether the agent wrote the message; a task's history repeats the user's messages too."""
     return text_of(message.get("role")).lower() not in ("user", "role_user")
 
 

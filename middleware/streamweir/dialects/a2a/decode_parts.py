@@ -62,7 +62,7 @@ def is_thought(part: Part) -> bool:
 def part_events(
     parts: Iterable[Part], meta: Meta | None, *, name: str = "", is_progress: bool = False
 ) -> Iterator[Event]:
-    """Yield what parts mean; what stands beside them all comes with the first.
+    """Yield the events of parts; metadata of all of them comes with the first.
 
     Args:
         parts: of one message or artifact.
@@ -79,7 +79,7 @@ def part_events(
 
 
 def beside_events(meta: Meta | None) -> Iterator[Event]:
-    """Yield what stands beside a text that says nothing, or nothing new: news of the task."""
+    """Yield the metadata of a text that is empty or repeated."""
     if meta and "extra" in meta:
         yield Status("workflow", "running", meta=meta)
 
@@ -94,7 +94,7 @@ def data_of(part: Part) -> Any:
 
 
 def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) -> Event | None:
-    """What a part means; None for an empty text."""
+    """Return the event of a part, or None for an empty text."""
     meta = and_extra(meta, leftover(part.fields, _PART))
     if part.text is None:
         return call_event(part.fields.get("metadata"), data_of(part), meta) or _data_event(part, meta, name)

@@ -1,4 +1,4 @@
-"""Reads what a working agent reports: messages that stand with the state `working`.
+"""Reads the reports of a working agent: messages that come with the state `working`.
 
 They are no part of the answer, unless the option `progress` says so, or marks of Google's ADK: other agents
 that stream their answer in them differ in nothing from those that say what they are doing.
@@ -49,7 +49,7 @@ class Progress:
     def read(
         self, message: Mapping[str, Any], meta: Meta | None, *, is_nested: bool, beside: Any = None
     ) -> Iterator[Event]:
-        """Yield what is new in a report; one that is repeated with the next state arrives once.
+        """Yield the new part of a report; a report that the next state repeats is yielded once.
 
         Args:
             message: the report.
@@ -86,7 +86,7 @@ class Progress:
             yield Thinking(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
 
     def _new_part(self, message_id: str, text: str) -> tuple[str, str]:
-        """What a report adds to the one before it, and under whose id: some repeat it as it grows."""
+        """Return the text that a report adds to the one before it, and the id of its message."""
         last_id, last = self._last
         grows = bool(last) and len(text) > len(last) and text.startswith(last)
         self._has_grown = self._has_grown or grows
@@ -97,7 +97,7 @@ class Progress:
 
 
 def _is_beside_text(part: Part) -> bool:
-    """A thought, data, a call; what a person is asked comes once more with the question."""
+    """Tell whether a part is a thought, data or a call. Questions are left out, because they come again."""
     if part.text is not None:
         return is_thought(part)
     return not is_asked(part.fields.get("metadata"), data_of(part))

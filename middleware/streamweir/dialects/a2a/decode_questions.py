@@ -1,4 +1,4 @@
-"""Reads what an agent needs to go on: an answer, which is the next message of the same task, or a login.
+"""Reads an agent's questions: it waits for an answer (the next message of the same task) or for a login.
 
 Source: the specification; for the interrupts of graphs langgraph-api 0.16 (`api/a2a.py`).
 """
@@ -28,7 +28,7 @@ _RESUME: Final = {"task_id": "run_id", "context_id": "thread_id"}
 def questions_of(
     state: str, message: Mapping[str, Any], ids: Mapping[str, str], meta: Meta | None, *, is_nested: bool
 ) -> Iterator[Event]:
-    """Yield what a person is asked.
+    """Yield the questions to a person.
 
     Args:
         state: `input-required` or `auth-required`.
@@ -77,7 +77,7 @@ def interrupts_of(
 
 
 def _resume(ids: Mapping[str, str]) -> dict[str, str]:
-    """What an answer needs: the task and its context."""
+    """Return the ids of the task and its context, which an answer has to repeat."""
     return {ours: ids[name] for ours, name in _RESUME.items() if name in ids}
 
 

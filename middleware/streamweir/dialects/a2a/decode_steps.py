@@ -19,7 +19,7 @@ _KNOWN: Final = ("agno_event_type", "tool_name", "tool_call_id", "tool_args")
 
 
 def step_events(beside: Mapping[str, Any] | None, meta: Meta | None) -> list[Event]:
-    """Return the call that metadata report, or its end; nothing where they report something else."""
+    """Return the call or the end of a call in metadata; an empty list if metadata holds neither."""
     metadata = (beside or {}).get("metadata")
     kind = metadata.get("agno_event_type") if isinstance(metadata, dict) else None
     if beside is None or not isinstance(metadata, dict) or kind not in (_STARTED, _COMPLETED):

@@ -1,4 +1,4 @@
-"""Requests to an A2A agent: one message, by a method of JSON-RPC or as the HTTP+JSON form has it.
+"""Writes requests to an A2A agent: one message, as a JSON-RPC method or in the HTTP+JSON form.
 
 Source: the A2A specification 1.0 and 0.3; a2a-sdk 1.3.0 (`compat/v0_3/a2a_v0_3.proto` for the HTTP+JSON form
 of 0.3, whose messages have `content`); the request contract, sections 4 and 5.
@@ -73,7 +73,7 @@ def _message(outgoing: Outgoing, version: str, *, is_rest: bool) -> dict[str, An
 
 
 def _held(outgoing: Outgoing) -> dict[str, str]:
-    """The conversation, and the task that an answer goes on with."""
+    """Return the ids of the conversation and of the task that an answer continues."""
     if not outgoing.answers:
         return without_absent(contextId=outgoing.thread_id)
     held = outgoing.held(outgoing.answers[0])
@@ -95,7 +95,7 @@ def _parts(outgoing: Outgoing, shape: _Shape) -> list[dict[str, Any]]:
 
 
 def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
-    """A value as text or data; what a person refuses is the word for it."""
+    """Return the part of an answer: text or data; a refusal is the agent's word for it."""
     value, refuses = answer.get("value"), answer["action"] in _REFUSED
     held = answer.get("resume")
     match held:
@@ -112,7 +112,7 @@ def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
 
 
 def _resumed(held: Mapping[str, Any], answer: Answer) -> Any:
-    """What the interrupt of a graph returns: the value, or one decision for each call that waits."""
+    """Return the value of a graph's interrupt, or one decision for each waiting call."""
     count, value = held.get("decisions"), answer.get("value")
     if isinstance(count, int) and 0 < count <= _MOST_DECISIONS and not isinstance(value, dict):
         approved = confirms(answer)
@@ -124,7 +124,7 @@ def _resumed(held: Mapping[str, Any], answer: Answer) -> Any:
 
 
 def _result(call: Mapping[str, Any], value: Any, shape: _Shape, *, is_confirmed: bool) -> dict[str, Any]:
-    """The result of a call that somebody else was to answer, as Google's ADK marks it."""
+    """Return the result of a call that the client or a person answered, marked as Google's ADK does."""
     response: dict[str, Any] = {"confirmed": is_confirmed}
     if isinstance(value, dict):
         response |= value
@@ -141,13 +141,13 @@ def _file(part: Any, shape: _Shape) -> dict[str, Any]:
 
 
 def _flat(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
-    """1.0: what a part holds is its kind."""
+    """Return a part of 1.0, whose only field names its kind."""
     name = "raw" if kind == "base64" else kind
     return {name: value, **without_absent(mediaType=known.get("media_type"), filename=known.get("name"))}
 
 
 def _of_a_kind(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
-    """0.3 says the kind beside it."""
+    """Return a part of 0.3, which has a field `kind`."""
     if kind in ("text", "data"):
         return {"kind": kind, kind: value}
     name = "uri" if kind == "url" else "bytes"
@@ -155,7 +155,7 @@ def _of_a_kind(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any
 
 
 def _nested(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
-    """The HTTP+JSON form of 0.3: each kind is an object of its own."""
+    """Return a part of the HTTP+JSON form of 0.3, in which each kind is an object."""
     if kind == "text":
         return {"text": value}
     if kind == "data":

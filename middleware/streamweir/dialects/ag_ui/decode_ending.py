@@ -24,7 +24,7 @@ _INTERRUPT: Final = ("id", "reason", "message", "toolCallId", "responseSchema", 
 def read_finish(
     message: Mapping[str, Any], waiting: Mapping[str, str], asked: Collection[str]
 ) -> Iterator[Event]:
-    """Yield what is asked at the end of a run, and the end.
+    """Yield the questions at the end of a run, and the end.
 
     Args:
         message: the event.
@@ -71,7 +71,7 @@ def _interaction(question: Mapping[str, Any]) -> Interaction:
 
 
 def _kind(question: Mapping[str, Any]) -> Any:
-    """An approval of a call, unless its metadata say otherwise; a form where there is a schema."""
+    """Return the kind of a question: the metadata's, `form` if it has a schema, else `approval`."""
     kind = metadata_of(question).get("kind")
     if kind in _KINDS:
         return kind

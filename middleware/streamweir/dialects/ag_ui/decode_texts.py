@@ -41,7 +41,7 @@ class Texts:
         self._has_text = False
 
     def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Return what an event of a text message means."""
+        """Return the events of a text message's event."""
         kind = message["type"]
         message_id = text_of(message.get("messageId"))
         if kind == "TEXT_MESSAGE_CHUNK":
@@ -58,7 +58,7 @@ class Texts:
         return (custom(text_of(kind), dict(message)),)
 
     def read_history(self, messages: Any) -> Iterator[Event]:
-        """Yield what a snapshot of the conversation adds to the answer.
+        """Yield the part of the answer that only a snapshot of the conversation has.
 
         It repeats what was streamed. Where nothing was, the answer is what stands behind the user's last
         message.
@@ -134,7 +134,7 @@ class Texts:
 
 
 def read_reasoning(message: Mapping[str, Any]) -> Iterable[Event]:
-    """Return a piece of reasoning; what brackets it says nothing but what stands beside."""
+    """Return a piece of reasoning; its start and end events only yield their metadata."""
     text = text_of(message.get("delta"))
     meta = read_metadata(message, _KNOWN, message_id=message.get("messageId"))
     if not text and "extra" not in (meta or {}):

@@ -43,11 +43,11 @@ class Calls:
         self._unnamed = 0
 
     def set_room(self, room: int) -> None:
-        """Nothing has been read yet: keep no more than so many bytes."""
+        """Set the limit of kept bytes, before anything has been read."""
         self.room, self._pieces, self._left = room, ArgumentPieces(room), room // 2
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what an event of a call means."""
+        """Yield the events of a call's event."""
         kind = message["type"]
         tool_id = short_id(text_of(message.get("toolCallId")))
         if kind == "TOOL_CALL_CHUNK":
@@ -78,14 +78,14 @@ class Calls:
         yield from self._pieces.pass_on([_piece(message, tool_id, name)])
 
     def never_ended(self) -> Iterator[Event]:
-        """Yield what stands beside the starts of calls that have not ended; the run is over."""
+        """Yield the metadata of calls that have started and not ended when the run is over."""
         for tool_id in [*self._begun]:
             meta = self._taken_begin(tool_id) or {}
             if extra := meta.get("extra"):
                 yield custom("TOOL_CALL_START", extra)
 
     def _taken_begin(self, tool_id: str) -> Meta | None:
-        """What a call began with, which is forgotten."""
+        """Remove and return the start of a call."""
         kept = self._begun.pop(tool_id, None)
         if kept is None:
             return None

@@ -88,14 +88,14 @@ class AgUiEncoder(Encoder):
         return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames that say `event`, none where there is nothing to say."""
+        """Return the frames for `event`; an empty list if the protocol has nothing to write."""
         self._request_id = stamp.request_id
         return [Frame(write_json(message)) for message in self._messages(event)]
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Pieces of a message differ in nothing but their text."""
+        """Return no numbers: the pieces of a message differ only in their text."""
         del event, texts, stamp
         return {}
 
@@ -139,7 +139,7 @@ class AgUiEncoder(Encoder):
         return with_metadata(started, event, request_id=self._request_id, session_id=event.session_id)
 
     def _interaction(self, event: Interaction) -> list[Message]:
-        """What is asked is said at once, for clients that read no outcome, and again when the run ends."""
+        """Write a question at once, for clients that ignore the outcome, and again when the run ends."""
         if event.kind == "tool":
             return [] if event.state == "requested" else [_custom(event)]
         if event.state != "requested":
@@ -200,7 +200,7 @@ class AgUiEncoder(Encoder):
     # Calls
 
     def _call(self, event: ToolCallStart | ToolCallDelta) -> list[Message]:
-        """A call with its arguments, in pieces or whole. Text goes on behind it in a message of its own."""
+        """Write a call with its arguments, in pieces or whole. Later text begins another message."""
         tool_id = self._tool_id(event.tool_id)
         if isinstance(event, ToolCallDelta):
             return self._pieces(event, tool_id)

@@ -50,7 +50,7 @@ def run_finished(event: SessionEnd, run: Mapping[str, Any], interrupts: Sequence
 
 
 def interrupt(event: Interaction, tool_id: str) -> Message:
-    """Return what a run waits for; it is answered by its id, the upstream's if that is of this protocol."""
+    """Return an interrupt of a run. Its id is the upstream's if that uses this protocol."""
     own = (event.resume or {}).get("interruptId")
     asked: Message = {
         "id": own if isinstance(own, str) and own else event.interaction_id,

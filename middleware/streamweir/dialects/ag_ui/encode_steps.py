@@ -1,4 +1,4 @@
-"""Steps of a run: each is open once at a time, by its name, and none when the run ends."""
+"""Writes the steps of a run: a name is open at most once, and all are closed when the run ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS: Final = frozenset({"finished", "failed"})
 
 
 class OpenSteps:
-    """The steps that have begun and not ended. One too many opens nothing; its state is said all the same.
+    """The steps that have begun and not ended. Above the limit a step is not opened; its state is written.
 
     Args:
         room: how many bytes may be kept of them, about.
@@ -31,7 +31,7 @@ class OpenSteps:
         self._open: dict[tuple[str, str], str] = {}
 
     def write(self, event: Status) -> list[Message]:
-        """Return the start or the end of a step; nothing where `event` is neither of them."""
+        """Return the start or the end of a step; an empty list if `event` is neither."""
         if event.scope in _NOT_STEPS:
             return []
         key = event.scope, (event.meta or {}).get("node_id") or _name(event)

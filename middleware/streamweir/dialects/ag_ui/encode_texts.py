@@ -88,7 +88,7 @@ class Reasoning:
         self.stage = stage
 
     def begin(self, event: Thinking) -> list[Message]:
-        """Return what comes before the first piece."""
+        """Return the frames before the first piece."""
         span, message = self._begin
         first: Message = {"type": span, **self._id}
         return [
@@ -101,7 +101,7 @@ class Reasoning:
         return {"type": self._piece, **self._id, "delta": text}
 
     def end(self) -> list[Message]:
-        """Return what comes after the last piece."""
+        """Return the frames after the last piece."""
         return [{"type": kind, **self._id} for kind in self._end]
 
 

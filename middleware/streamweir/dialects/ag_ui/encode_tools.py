@@ -34,7 +34,7 @@ def lasting_id(tool_id: str, request_id: str) -> str:
 
 
 def call_result(event: ToolCallEnd, message_id: str, tool_id: str) -> dict[str, Any]:
-    """Return the result of a call; that it failed stands in its metadata, why in its content."""
+    """Return the result of a call. Metadata marks a failed one, and its content is the reason."""
     content = event.error["message"] if event.error else text_of(event.result)
     result = {
         "type": "TOOL_CALL_RESULT",
@@ -49,7 +49,7 @@ def call_result(event: ToolCallEnd, message_id: str, tool_id: str) -> dict[str, 
 
 
 def is_patch(operations: Sequence[Any]) -> bool:
-    """Can a client apply it? An operation that is none ends its run."""
+    """Tell whether a client can apply this JSON patch; an unknown operation ends the client's run."""
     return all(isinstance(item, dict) and _is_operation(item) for item in operations)
 
 

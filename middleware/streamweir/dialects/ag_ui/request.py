@@ -119,7 +119,7 @@ def _held(fields: Fields, part: Part) -> Part:
 
 
 def _read_answer(fields: Fields) -> Answer:
-    """An answer to an interrupt; a payload that says yes or no, and nothing else, is an approval."""
+    """Read an answer to an interrupt; a payload that only accepts or refuses is an approval."""
     interrupt_id, payload = fields.required_text("interruptId"), fields.get("payload")
     if fields.word("status", _STATUSES) == "cancelled":
         return {"interaction_id": interrupt_id, "action": "cancel"}
@@ -155,7 +155,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _interrupts_of(outgoing: Outgoing) -> Sequence[tuple[Answer, str]]:
-    """The answers to interrupts, each with the interrupt's id; none where they are results of calls.
+    """Return the answers to interrupts with the interrupts' ids, without results of calls.
 
     A client of this protocol has seen the interrupt's own id, and answers by it.
     """

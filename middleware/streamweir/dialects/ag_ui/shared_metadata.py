@@ -29,7 +29,7 @@ def is_chunk(event: Event) -> bool:
 
 
 def with_metadata(message: dict[str, Any], event: Event, **words: Any) -> dict[str, Any]:
-    """Return `message` with where `event` belongs and those of `words` that are not None."""
+    """Return `message` with the metadata of `event` and with each value of `words` that is not None."""
     metadata = {name: word for name, word in words.items() if word is not None}
     for name in event.meta or ():
         if name in META_IDS or name == "duration_ms":
@@ -38,12 +38,12 @@ def with_metadata(message: dict[str, Any], event: Event, **words: Any) -> dict[s
 
 
 def metadata_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of an event; none where there are none."""
+    """Return the metadata of an event, or an empty object."""
     return object_in(message, "metadata")
 
 
 def read_metadata(message: Mapping[str, Any], known: frozenset[str], *words: str, **ids: Any) -> Meta | None:
-    """Return where an event belongs, and of its fields what is not `known`.
+    """Return the metadata of an event, with the fields that are not in `known`.
 
     Args:
         message: the event.

@@ -87,7 +87,7 @@ class AgnoDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         if not frame.data.strip():
             return ()
         fields = frame.json()
@@ -105,7 +105,7 @@ class AgnoDecoder(Decoder):
         return (custom("message", fields),)
 
     def close(self) -> Iterable[Event]:
-        """The end, if the last run of a workflow without events of its own is over."""
+        """Return the end if the last run of a workflow is over and the workflow sends no events itself."""
         return (self._end(),) if self.complete else ()
 
     def _read(self, name: str, fields: Mapping[str, Any]) -> Iterator[Event]:
@@ -197,7 +197,7 @@ class AgnoDecoder(Decoder):
         yield from cancelled(fields, place, self._usage)
 
     def _paused(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """A run waits; one within another is waited for by that, which says so itself."""
+        """Read a pause. A nested run's pause is reported by the outer run as well."""
         if not place.is_top:
             yield run_status("suspended", fields, place, leftover(fields, RUN))
             return
@@ -234,7 +234,7 @@ class AgnoDecoder(Decoder):
     # A whole answer
 
     def _whole(self, state: str, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """A run that was not to be streamed, or how a paused workflow stands."""
+        """Read a run that was not streamed, or the state of a paused workflow."""
         is_workflow = "workflow_id" in fields and not {"agent_id", "team_id"} & fields.keys()
         kind = "Workflow" if is_workflow else "Run"
         place = self._places.of(kind, fields)._replace(is_top=True, channel=None)
@@ -270,7 +270,7 @@ def _tools_in(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _without_tool(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """What an event about a call says that does not name one; prompts and histories stay inside."""
+    """Return the fields of a call's event that names no call, without prompts and histories."""
     if not _tools_in(fields) and (rest := leftover(fields, _BESIDE_A_TOOL)):
         yield custom(text_of(fields.get("event")), rest, place.meta)
 

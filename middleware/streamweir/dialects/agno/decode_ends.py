@@ -1,4 +1,4 @@
-"""Reads how runs end, and how those within another one stand."""
+"""Reads the ends of runs, and the states of nested runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OWN_METADATA: Final = ("agent_direct_response",)
 
 
 def failed(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield the failure of a run: of one within another one that goes on."""
+    """Yield the failure of a run; the outer run continues after that of a nested one."""
     kind = text_of(fields.get("error_type"))
     if not place.is_top:
         yield run_status("failed", fields, place)
@@ -58,7 +58,7 @@ def cancelled(fields: Mapping[str, Any], place: Place, usage: Usage) -> Iterator
 
 
 def metadata(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield what an app or the server adds to a run."""
+    """Yield the metadata that an app or the server adds to a run."""
     for name in ("metadata", "followups"):
         value = fields.get(name)
         if isinstance(value, dict):
@@ -70,6 +70,6 @@ def metadata(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
 def run_status(
     state: State, fields: Mapping[str, Any], place: Place, rest: Mapping[str, Any] | None = None
 ) -> Status:
-    """Return how a run within another one stands."""
+    """Return the state of a nested run."""
     name = text_in(fields, "agent_name", "team_name", "agent_id", "team_id") or None
     return Status("node", state, name, meta=and_extra(place.meta, rest))

@@ -1,4 +1,4 @@
-"""Reads what comes beside the text: files of all kinds, and what the answer relies on. Each arrives once."""
+"""Reads files and references, each of which is yielded once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Media:
         self._speaks = False
 
     def read(self, fields: Mapping[str, Any], meta: Meta | None, *, is_end: bool = False) -> Iterator[Event]:
-        """Yield what of it has not come yet; the end of a run repeats it all."""
+        """Yield the files and references that are new; the end of a run repeats all of them."""
         for name in _KINDS.keys() & fields.keys():
             if name == "response_audio" and is_end and self._speaks:
                 continue
@@ -63,7 +63,7 @@ class Media:
                 yield Reference(found, meta=meta)
 
     def _is_new(self, name: str, value: Mapping[str, Any]) -> bool:
-        """Has this not come yet? Parts of a spoken answer may be alike."""
+        """Tell whether this file is new; two parts of a spoken answer may be equal."""
         own = text_of(value.get("id")) if name in _KINDS else ""
         if name == "response_audio":
             return True
@@ -75,7 +75,7 @@ class Media:
 
 
 def digest_of(value: Any) -> str:
-    """Return what tells a JSON value from others."""
+    """Return a digest of a JSON value."""
     return hashlib.blake2b(json_to_keep(value), digest_size=16).hexdigest()
 
 
@@ -94,7 +94,7 @@ def _file(name: str, file: Mapping[str, Any], meta: Meta | None) -> Iterator[Eve
 
 
 def _citations(given: Any) -> Iterator[dict[str, Any]]:
-    """What a model cites: pages and documents."""
+    """Return the pages and documents that a model cites."""
     if not isinstance(given, dict):
         return
     for page in objects_in(given.get("urls")):
@@ -107,7 +107,7 @@ def _citations(given: Any) -> Iterator[dict[str, Any]]:
 
 
 def _documents(given: Any) -> Iterator[dict[str, Any]]:
-    """What was found in a knowledge base and given to the model."""
+    """Return the documents that were found in a knowledge base."""
     for search in objects_in(given):
         documents = search.get("references")
         for document in documents if isinstance(documents, list) else ():

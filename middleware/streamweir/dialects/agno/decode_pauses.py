@@ -1,4 +1,4 @@
-"""Reads what a paused run waits for, and what the server needs to go on.
+"""Reads the questions of a paused run, and the values that the server needs to continue.
 
 An agent is answered with the tools that wait, a team with their requirements, a workflow with those of its
 steps: each interaction holds its own one, for the answers to be put together again.
@@ -34,7 +34,7 @@ def is_notice(text: str) -> bool:
 
 
 def paused_run(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterator[Event]:
-    """Yield the calls of a paused agent or team that wait, and what is asked for each.
+    """Yield the waiting calls of a paused agent or team, and a question for each.
 
     The calls of a team's members stand in its requirements alone.
     """
@@ -56,7 +56,7 @@ def paused_run(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterato
 
 
 def paused_workflow(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterator[Event]:
-    """Yield what the steps of a paused workflow wait for."""
+    """Yield the questions of the steps of a paused workflow."""
     resume = _resume(fields)
     for step in objects_in(fields.get("step_requirements")):
         own = {name: value for name, value in _present(step).items() if name not in _NOT_SENT_BACK}
@@ -86,7 +86,7 @@ def _waits(tool: Mapping[str, Any]) -> bool:
 def _asked(
     requirement: Mapping[str, Any], resume: dict[str, Any], place: Place, calls: Calls
 ) -> Iterator[Event]:
-    """What is asked for one call, which begins here and has no end yet."""
+    """Yield the start of a waiting call and its question."""
     tool = requirement.get("tool_execution")
     if not isinstance(tool, dict) or not _waits(tool):
         return
@@ -122,7 +122,7 @@ def _question(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema(fields: Any) -> dict[str, Any]:
-    """The fields of a form; what the model has filled in already is a default."""
+    """Return the schema of a form; values that the model has filled in are defaults."""
     properties: dict[str, Any] = {}
     required = []
     for field in objects_in(fields):
@@ -170,7 +170,7 @@ def _step(step: Mapping[str, Any], resume: dict[str, Any], place: Place) -> Inte
 
 
 def _present(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What there is of an object: the server fills in the rest."""
+    """Return the fields of an object that are not None; the server fills in the rest."""
     return {
         name: _present(item) if isinstance(item, dict) and name == "tool_execution" else item
         for name, item in value.items()

@@ -94,5 +94,5 @@ class Places:
 
 
 def and_message(place: Place) -> Meta | None:
-    """Return the ids of a text: what one run says is one message."""
+    """Return the ids of a text; all texts of a run are one message."""
     return {**(place.meta or {}), "message_id": place.run_id} if place.run_id else place.meta

@@ -1,4 +1,4 @@
-"""Reads the steps of a workflow, what they are grouped in, and the phases of a run."""
+"""Reads the steps and groups of steps of a workflow, and the phases of a run."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _PHASE: Final = (*COMMON, "run_input", "content", "tools", "messages", "metrics"
 
 
 def phase(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield how a phase of a run stands."""
+    """Yield the state of a phase of a run."""
     label, state = PHASES[name]
     yield Status("phase", state, label, meta=and_extra(place.meta, leftover(fields, _PHASE)))
 
 
 def block(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield how a group of steps stands."""
+    """Yield the state of a group of steps."""
     detail = {key: value for key, value in (leftover(fields, _BLOCK) or {}).items() if value != []}
     yield _status("phase", BLOCKS[name], fields, place, detail)
 
 
 def step(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield how a step stands."""
+    """Yield the state of a step."""
     keys = ("content", "data", "attempt", "error") if name in ("StepProgress", "StepError") else ()
     detail = {key: fields[key] for key in keys if fields.get(key)}
     detail |= leftover(fields, _STEP) or {}
@@ -42,12 +42,12 @@ def step(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
 
 
 def step_status(state: State, fields: Mapping[str, Any], place: Place, failure: str | None = None) -> Status:
-    """Return how a step stands, and why it has failed."""
+    """Return the state of a step, and the reason if it has failed."""
     return _status("node", state, fields, place, {"error": failure} if failure else {})
 
 
 def failure_of(output: Mapping[str, Any]) -> str | None:
-    """Return why a step has failed; None if it has not: what it gives is then what the app means."""
+    """Return the reason why a step has failed, or None if its output is a result."""
     error = text_of(output.get("error"))
     return error if error and output.get("success") is False else None
 

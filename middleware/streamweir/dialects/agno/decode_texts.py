@@ -1,4 +1,4 @@
-"""Reads what runs say and think. All of it is said again at the end of a run, of a step and of a workflow."""
+"""Reads texts and thoughts of runs. The end of a run, a step or a workflow repeats all of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Texts:
         *,
         is_intermediate: bool,
     ) -> Iterator[Event]:
-        """Yield the next piece of what a run thinks and says."""
+        """Yield the next piece of a run's thoughts and texts."""
         meta = and_message(place)
         if thought := text_in(fields, "reasoning_content", "thinking"):
             self._thought.add(place.run_id, None)
@@ -99,7 +99,7 @@ class Texts:
             yield Content(text, is_complete=True, whole="repeat", meta=and_message(place))
 
     def output(self, output: Mapping[str, Any], place: Place, *, is_end: bool) -> Iterator[Event]:
-        """Yield what a step has made, unless its run has said it; its end repeats what it gave."""
+        """Yield the output of a step unless its run has sent it; the end of a step repeats its output."""
         text, step = text_of(output.get("content")), short_id(text_of(output.get("step_id")))
         is_repeated = is_end and self._is_given(output, step, text)
         if not is_end:
@@ -113,7 +113,7 @@ class Texts:
         yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)
 
     def _is_given(self, output: Mapping[str, Any], step: str, text: str) -> bool:
-        """Has what a step ends with come? What a function gives may be the same each time it is run."""
+        """Tell whether the output of a step was sent before; a function may return the same output twice."""
         is_given = step in self._given
         self._given.discard(step)
         return is_given or (output.get("executor_type") != "function" and self.is_noted(text))
@@ -137,7 +137,7 @@ def _steps_in(content: Any) -> list[Any]:
 
 
 def _without_words(fields: Mapping[str, Any], place: Place) -> Thinking:
-    """A thought that says nothing in its own fields: of it what stands beside them goes out."""
+    """Yield the metadata of a thought without a text."""
     content = fields.get("content")
     rest = None if content in (None, "", {}) else {"content": content}
     return Thinking("", "reasoning", meta=and_extra(and_message(place), rest))

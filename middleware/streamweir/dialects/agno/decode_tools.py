@@ -88,7 +88,7 @@ class Calls:
 
 
 def result_of(tool: Mapping[str, Any]) -> Any:
-    """Return what a call has given; None if it has no result yet."""
+    """Return the result of a call, or None if it has none yet."""
     result = tool.get("result")
     return tool.get("content") if result is None else result
 

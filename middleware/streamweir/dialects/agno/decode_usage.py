@@ -28,7 +28,7 @@ class Usage:
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """As the summary of the end of a session says it; None where nothing is known."""
+        """Return the usage as fields of a summary, or None if nothing is known."""
         known = [name for name in _TOKENS.values() if name in self._run or name in self._calls]
         return {name: max(self._run.get(name, 0), self._calls.get(name, 0)) for name in known} or None
 

@@ -56,7 +56,7 @@ class Workflow:
     def _step_output(
         self, fields: Mapping[str, Any], place: Place, *, is_end: bool = False
     ) -> Iterator[Event]:
-        """What a step has given: said by the run within it, or new; an error's text is no answer."""
+        """Yield the output of a step unless its run has sent it; the text of an error is not an answer."""
         given = fields.get("step_output") or fields.get("step_response")
         output: dict[str, Any] = given if isinstance(given, dict) else {}
         output = {"content": fields.get("content"), "step_id": fields.get("step_id"), **output}

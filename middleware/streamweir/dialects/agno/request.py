@@ -59,7 +59,7 @@ def _upload(part: Part) -> Upload:
 
 
 def _continued(outgoing: Outgoing) -> Written:
-    """The run goes on with all answers together, each in what its interaction holds."""
+    """Return the request that continues a run with all answers, each in its interaction's own object."""
     found: dict[str, list[dict[str, Any]]] = {}
     run_id = session = None
     for answer in outgoing.answers:
@@ -94,7 +94,7 @@ def _merged(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
-    """A call as it is to go on. What is refused is refused as a confirmation is, whatever was asked."""
+    """Return a call with its answer. A refusal is written like a refused confirmation for all kinds."""
     value = answer.get("value")
     if tool.get("external_execution_required") and not tool.get("requires_confirmation"):
         return {**tool, "result": _CANCELLED if _refuses(answer) else answer_text(value)}
@@ -110,7 +110,7 @@ def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
 
 
 def _requirement(requirement: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
-    """What a call waits for, with the call as it is to go on."""
+    """Return the requirement of a call, with the answered call in it."""
     tool = requirement.get("tool_execution")
     tool = _tool(tool if isinstance(tool, dict) else {}, answer, outgoing)
     copies = {"confirmation": "confirmed", "external_execution_result": "result"}

@@ -58,7 +58,7 @@ class AnthropicDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         if not frame.data.strip():
             return ()
         self._blocks.room.size = self.room

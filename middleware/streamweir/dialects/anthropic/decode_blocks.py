@@ -73,7 +73,7 @@ class Blocks:
         return bool(self._asked)
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-        """Yield what a block says at its start: a result all of it, a whole message's block too."""
+        """Yield the events of a block's start. Results, and blocks of a whole message, are complete then."""
         match block:
             case {"type": "text"}:
                 yield from self._text(block, beside)
@@ -93,7 +93,7 @@ class Blocks:
                 yield custom("content_block", {**block, **(beside or {})}, self.meta)
 
     def delta(self, index: Any, delta: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
-        """Return what a piece of a block says."""
+        """Return the events of a piece of a block."""
         event: Event | None
         match delta:
             case {"type": "text_delta", "text": str(text)}:
@@ -168,7 +168,7 @@ class Blocks:
         return ToolCallDelta(call.tool_id, call.name, text, for_client=call.for_client, meta=self.meta)
 
     def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-        """A result, which may show that what looked like the client's call was run by the server."""
+        """Read a result; it shows that the server has run the call, so the client must not."""
         content = block.get("content")
         rest = {
             **(leftover(block, ("type", "tool_use_id", "content", "is_error", "caller")) or {}),
@@ -186,7 +186,7 @@ class Blocks:
     def _rest(
         self, fields: Mapping[str, Any], beside: dict[str, Any] | None, known: tuple[str, ...]
     ) -> Iterator[Event]:
-        """What no rule knows of a block or a piece of it."""
+        """Return the unknown fields of a block or of a piece."""
         if beside or not fields.keys() <= set(known):
             rest = {**(leftover(fields, known) or {}), **(beside or {})}
             if rest:

@@ -68,13 +68,13 @@ class AnthropicEncoder(ChatEncoder):
 
     @cached_property
     def _written(self) -> RecentIds[None]:
-        """Calls of which all has been written, or what is there of them goes on."""
+        """The calls that are written already: whole, or begun and still going on."""
         return RecentIds(self.room // 8)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Nothing counts; text of another channel is counted as such."""
+        """Return no numbers; text of another channel has no template, because it is counted as lost."""
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
@@ -99,7 +99,7 @@ class AnthropicEncoder(ChatEncoder):
         return {"type": "error", "error": error, "request_id": failure.request_id}
 
     def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
-        """Yield a piece of text; each message is a block of its own."""
+        """Yield a piece of text; each message begins a new block."""
         if self._is_held("text", text):
             return
         if begins or self._block != "text":
@@ -107,7 +107,7 @@ class AnthropicEncoder(ChatEncoder):
         yield self._delta({"type": "text_delta", "text": text})
 
     def write_thinking(self, text: str) -> Iterator[Frame]:
-        """Yield a piece of thinking, which nobody has signed."""
+        """Yield a piece of thinking, without a signature."""
         if self._is_held("thinking", text):
             return
         if self._block != "thinking":
@@ -115,7 +115,7 @@ class AnthropicEncoder(ChatEncoder):
         yield self._delta({"type": "thinking_delta", "thinking": text})
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
-        """Yield a piece of the one call whose block is open, or which can be opened."""
+        """Yield a piece of a call, if its block is open or can be opened."""
         if piece.tool_id != self._call:
             if piece.tool_id in self._written or piece.tool_name is None or not self._may_switch():
                 return
@@ -152,14 +152,14 @@ class AnthropicEncoder(ChatEncoder):
                 yield self._delta({"type": "citations_delta", "citation": citation})
 
     def write_failure(self, error: Error) -> Iterator[Frame]:
-        """Yield the error, after which nothing comes; what is open is closed before it."""
+        """Close the open block and yield the error, which is the last frame."""
         yield from self._close_block()
         status = CODES[error.code].status if error.code in CODES else 500
         kind = ERROR_TYPES.get(status, "api_error")
         yield _frame({"type": "error", "error": {"type": kind, "message": error.message}})
 
     def write_cancelled(self) -> Iterator[Frame]:
-        """Yield the error that says so; a stop reason would call the message whole."""
+        """Yield an error: a stop reason would mean that the message is whole."""
         yield from self._close_block()
         error = {"type": "api_error", "message": CODES["CANCELLED"].message, "details": CANCELLED}
         yield _frame({"type": "error", "error": error})
@@ -218,7 +218,7 @@ class AnthropicEncoder(ChatEncoder):
         self._written.add(tool_id, None)
 
     def _is_held(self, kind: str, text: str) -> bool:
-        """Keep a text for later: a block that is closed too early is a call with half its arguments.
+        """Hold a text back while a call's block is open; closing that block would cut its arguments.
 
         Raises:
             LimitExceeded: there is more of it than can be kept.

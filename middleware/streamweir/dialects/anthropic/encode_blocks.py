@@ -41,7 +41,7 @@ def result_block(tool_id: str, result: Any, *, failed: bool) -> dict[str, Any]:
 
 
 def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the citation of an address; None where there is none."""
+    """Return a citation with an address, or None if `given` has no address."""
     if not isinstance(url := given.get("url"), str):
         return None
     return {

@@ -14,7 +14,7 @@ __all__ = ["message_of"]
 
 
 def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tools: bool) -> dict[str, Any]:
-    """Return the message that a folded result stands for.
+    """Return the message for a folded result.
 
     Args:
         folded: the result.

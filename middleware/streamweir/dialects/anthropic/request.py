@@ -48,7 +48,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _system(fields: Fields) -> list[Message]:
-    """The system's text, or its blocks, each on a line of its own."""
+    """Return the system prompt; its blocks are joined by line breaks."""
     value = fields.get("system")
     if value is None or isinstance(value, str):
         text = value or ""
@@ -58,7 +58,7 @@ def _system(fields: Fields) -> list[Message]:
 
 
 def _messages(item: Fields) -> Iterator[Message]:
-    """The messages that one of theirs stands for: results of tools first, each one of its own."""
+    """Return the messages for one Anthropic message: first one for each tool result, then the rest."""
     role = item.word("role", _ROLES)
     if role is None:
         raise item.error("role", "user, assistant or system")
@@ -106,7 +106,7 @@ def _call(block: Fields) -> ToolCall:
 
 
 def _part(block: Fields) -> Part | None:
-    """Text and files; thinking, and what servers of this protocol have done themselves, are left out."""
+    """Return the part for text or a file; thinking and blocks of server tools are left out."""
     match block.get("type"):
         case "text":
             return {"type": "text", "text": block.required_text("text")}
@@ -194,7 +194,7 @@ def _turns(outgoing: Outgoing) -> list[dict[str, Any]]:
 
 
 def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Blocks as they are; one text as nothing but itself."""
+    """Return a single text as a string, and all else as a list of blocks."""
     match blocks:
         case [{"type": "text", "text": str(text)}]:
             return text

@@ -1,4 +1,4 @@
-"""Why a message ends and what an error is called, in Anthropic's words and the standard's.
+"""Maps stop reasons and error types between Anthropic and the standard.
 
 Source: the Messages API, `stop_reason`; its page on errors.
 """

@@ -72,7 +72,7 @@ _FINISHED: Final = "generate_answer_finish"
 
 
 class _OpenCall(NamedTuple):
-    """A call that a message of the chat has told of, and that has no result."""
+    """A call that a message of the chat announced, and that has no result yet."""
 
     tool_id: str
     name: str
@@ -180,7 +180,7 @@ class CozeDecoder(Decoder):
                 yield custom(text_of(kind) or "message", {**fields}, _meta(fields))
 
     def _call(self, call: Mapping[str, Any], meta: Meta | None) -> Event:
-        """A call, which has no id of its own: results come in the order of the calls."""
+        """Read a call. It has no id, so results are matched in the order of the calls."""
         self._calls += 1
         tool_id = f"call_{self._calls}"
         given = arguments(call.get("arguments", call.get("params")))
@@ -215,7 +215,7 @@ class CozeDecoder(Decoder):
                 yield custom(_CHAT + state, {**fields}, meta)
 
     def _required(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """The calls that the client is to run, whose results the server waits for.
+        """Yield the calls that the client has to run; the server waits for their results.
 
         A message may have told of such a call before, without an id. It keeps the id that it was given then,
         and `resume` holds the server's.
@@ -241,7 +241,7 @@ class CozeDecoder(Decoder):
                 yield Interaction(known.tool_id, "tool", title=name, resume=held, meta=meta)
 
     def _known_call(self, name: str, given: bytes) -> _OpenCall | None:
-        """Take the first open call of this name with these arguments; None if there is none."""
+        """Remove and return the first open call with this name and these arguments, or None."""
         found = next((call for call in self._open if call.name == name and call.arguments == given), None)
         if found is not None:
             self._open.remove(found)
@@ -255,7 +255,7 @@ def _meta(fields: Mapping[str, Any]) -> Meta | None:
 
 
 def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
-    """A piece of the answer, or of what the model thinks about it."""
+    """Read a piece of the answer or of the reasoning."""
     rest = leftover(fields, _MESSAGE_FIELDS)
     meta = and_extra(_meta(fields), rest)
     if fields.get("type") not in ("answer", None):
@@ -269,7 +269,7 @@ def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _plain(text: str) -> Any:
-    """What a text says that is JSON; another one as it is."""
+    """Return the value of a JSON text; any other text is returned unchanged."""
     try:
         return parse_json_text(text)
     except MalformedEvent:

@@ -97,7 +97,7 @@ class DataFormulatorDecoder(Decoder):
         self._half = False
 
     def accepts_text(self, text: str) -> bool:
-        """The answer goes on, unless the text reports a failure; a thought is whole."""
+        """Tell whether the text only continues the answer; failures and thoughts need a full read."""
         if not self._is_text or text_failure(text):
             return False
         self._answered = self._answered or bool(text.strip())
@@ -109,7 +109,7 @@ class DataFormulatorDecoder(Decoder):
         return {"profile": "analyst" if self._seen in ("agent", "analyst") else "loading"}
 
     def close(self) -> Iterator[Event]:
-        """Yield what the end of the body settles."""
+        """Yield the events that only the end of the body decides."""
         if self.complete:
             yield SessionEnd("suspended" if self._waits else "completed")
         elif self._flat_error is not None:
@@ -118,7 +118,7 @@ class DataFormulatorDecoder(Decoder):
             yield from self._end_at_eof()
 
     def _apart(self, event: Event) -> Event:
-        """Make each thought a message of its own: it is a paragraph, and no piece of one."""
+        """Make each thought a separate message, because it is a whole paragraph."""
         if isinstance(event, Thinking) and event.content:
             self._thoughts += 1
             meta: Meta = {**(event.meta or {}), "message_id": f"thought_{self._thoughts}"}
@@ -176,7 +176,7 @@ class DataFormulatorDecoder(Decoder):
                 yield from map(self._apart, self._read_ending(kind, message))
 
     def _read_ending(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what an event means that ends the run, or that nobody knows."""
+        """Yield the events of a message that ends the run, or of an unknown one."""
         if kind not in ENDINGS:
             yield from self._unknown(kind, message)
             return
@@ -208,7 +208,7 @@ class DataFormulatorDecoder(Decoder):
         yield SessionEnd("suspended" if self._waits else "completed", meta=meta)
 
     def _data_operation(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """What became of the loading that the user chose: nothing else comes."""
+        """Read the outcome of the loading that the user chose; it is the only event of its stream."""
         operation = message.get("operation")
         if isinstance(operation, dict) and operation.get("status") == "failed":
             yield operation_failure(operation)
@@ -219,7 +219,7 @@ class DataFormulatorDecoder(Decoder):
         yield SessionEnd()
 
     def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what no rule knows, or a result: the tool's own `type` may stand where the event's should."""
+        """Yield a custom event, or a tool result whose own `type` has overwritten the event's."""
         if self._calls.has(message.get("tool")):
             yield from self._tool_result(message)
         else:
@@ -241,7 +241,7 @@ class DataFormulatorDecoder(Decoder):
             yield custom("message", message)
 
     def _text(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """A piece of text, or a failure; a run whose report failed may go on to its answer."""
+        """Read a piece of text or a failure; a run may continue after a failed report."""
         channel = message.get("channel")
         named = channel if isinstance(channel, str) and channel not in ("", "main") else None
         text = text_of(message.get("content"))
@@ -265,7 +265,7 @@ class DataFormulatorDecoder(Decoder):
         return start
 
     def _tool_result(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """A result; one that names no tool belongs to what was begun last."""
+        """Read a result; without a tool's name it belongs to the last open call."""
         self._actions.note(message)
         name, tool_id = text_of(message.get("tool")), text_of(message.get("tool_id"))
         if not name and not tool_id:
@@ -306,7 +306,7 @@ class DataFormulatorDecoder(Decoder):
             yield named_data("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
 
     def _close_action(self, failure: Error | None = None) -> Iterator[Event]:
-        """A report is done when the run goes on; a chart has failed if it did not come before that."""
+        """Close an action when the run continues: a report is complete, a missing chart has failed."""
         name, self._action = self._action, None
         if name is None:
             return
@@ -325,7 +325,7 @@ class DataFormulatorDecoder(Decoder):
             yield error
 
     def _flat(self, error: Error) -> Iterator[Event]:
-        """An error that the run may survive; it is how the run ended if nothing follows."""
+        """Read an error of an agent; it is the terminal error only if nothing follows."""
         self._flat_error = error
         yield from self._close_action(error)
         yield error

@@ -1,4 +1,4 @@
-"""What only agent runs send: actions, their results, the end.
+"""Reads the events of agent runs alone: actions, their results, and the end.
 
 `dialog` holds the application's own prompt: it goes back untouched, and into nothing that a page shows.
 """
@@ -39,7 +39,7 @@ _FAILED: Final = ("llm_error", "parse_failed", "error", "failed")
 
 
 def thought(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield why the model chose what it did, if it said so."""
+    """Yield the model's reason for an action as thinking, if there is one."""
     if text := text_of(message.get("thought")):
         yield Thinking(text)
 
@@ -65,12 +65,12 @@ def action_called(message: Mapping[str, Any], name: str) -> Event:
 
 
 def result_failed(message: Mapping[str, Any]) -> bool:
-    """Does a `result` say that nothing came of the action?"""
+    """Tell whether a `result` means that its action has failed."""
     return _has_failed(message) or _has_failed(_result(message))
 
 
 def result_outcome(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the call of the action returned; the table itself leaves as data."""
+    """Return the result of an action's call, without its table, which is sent as data."""
     result = _result(message)
     virtual = _object(_object(result.get("content")).get("virtual"))
     outcome = {"chart_id": result.get("chart_id"), **virtual}
@@ -106,7 +106,7 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def completion(message: Mapping[str, Any], *, waits: bool, has_text: bool) -> Iterator[Event]:
-    """Yield the final answer and the end of the run; a run that stopped at a limit is complete.
+    """Yield the final answer and the end of the run. A run that stopped at its limit is completed.
 
     Args:
         message: the `completion`.
@@ -134,7 +134,7 @@ def completion(message: Mapping[str, Any], *, waits: bool, has_text: bool) -> It
 
 
 def final_text(message: Mapping[str, Any], text: str) -> Iterator[Event]:
-    """Yield the whole answer once more, if it is told. `op` is there where another gateway wrote it."""
+    """Yield the repeated whole answer, if there is one. Only another gateway writes `op`."""
     if message.get("op") == "replace":
         yield Content(text, is_complete=True, op="replace")
     elif text:

@@ -16,7 +16,7 @@ ERROR_LINE = b"error:"
 
 
 def modern_form(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The event that later releases send in the place of a `message` without a type; None for none."""
+    """Return the later releases' event for a `message` without a type, or None."""
     match message:
         case {"status": "error"} | {"error": dict()}:
             return {**message, "type": "error"}

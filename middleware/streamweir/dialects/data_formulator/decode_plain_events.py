@@ -1,4 +1,4 @@
-"""Events that mean one standard event each, whatever came before them."""
+"""Reads events that are one standard event each, independent of earlier events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRIVATE: Final = ("dialog", "trajectory")
 
 
 def extra_of(message: Mapping[str, Any], known: Iterable[str]) -> Meta | None:
-    """What of `message` its rule does not know, as metadata; the application's prompt apart from the rest."""
+    """Return the unknown fields of `message` as metadata, with the application's prompt kept apart."""
     rest = leftover(message, {"type", *known}) or {}
     private = {name: rest.pop(name) for name in _PRIVATE if name in rest}
     return meta_of(extra=rest, private=private)

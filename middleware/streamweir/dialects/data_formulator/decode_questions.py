@@ -25,7 +25,7 @@ _SHOWS_THOUGHT: Final = ("clarify", "explain")
 
 
 def pause(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield what the run waits for; it ends here, and is resumed by a new request."""
+    """Yield the questions of a run, which ends here and is resumed by a new request."""
     known = list(_RESUME)
     if message.get("type") in _SHOWS_THOUGHT or not message.get("thought"):
         known.append("thought")
@@ -46,7 +46,7 @@ def pause(message: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def handing_over(message: Mapping[str, Any]) -> Event:
-    """Another agent is to take over; the run itself may say a last word."""
+    """Read a handover to another agent; the run may send a last text before it."""
     return Interaction(
         interaction_id="delegate",
         kind="handoff",
@@ -59,7 +59,7 @@ def handing_over(message: Mapping[str, Any]) -> Event:
 
 
 def _asked(message: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The questions of `message`, and the fields that they say all of."""
+    """Return the questions of `message`, and the names of the fields that they fully cover."""
     given = message.get("questions")
     items = given if isinstance(given, list) else []
     questions = [item for item in items if isinstance(item, dict)]
@@ -69,7 +69,7 @@ def _asked(message: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[str,
 
 
 def _is_covered(question: Any) -> bool:
-    """Can the standard say all of this question? Values of options, codes of texts and the like it cannot."""
+    """Tell whether a standard interaction holds all fields of this question."""
     if not isinstance(question, dict) or not question.keys() <= _QUESTION:
         return False
     options = question.get("options") or []
@@ -109,7 +109,7 @@ def _label(option: Any) -> str:
 
 
 def _form(message: Mapping[str, Any], form: Mapping[str, Any], known: Iterable[str]) -> Event:
-    """A form that the page draws by its kind (`ui`); of its fields those are told that are filled already."""
+    """Read a form that the page draws by its kind (`ui`), with the fields that have a value."""
     connector = form.get("connector")
     filled = connector.get("prefilled") if isinstance(connector, dict) else None
     fields = filled if isinstance(filled, dict) else {}

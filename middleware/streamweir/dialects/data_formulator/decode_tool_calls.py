@@ -43,7 +43,7 @@ def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
 
 
 def tool_result(message: Mapping[str, Any]) -> Event:
-    """A result: the tool's own keys stand beside its name. The text of its error is an exception's."""
+    """Read a result, whose keys are next to the tool's name. Its error may be an exception's text."""
     status = message.get("status")
     state = STATES.get(status) if isinstance(status, str) else None
     known = ENVELOPE if state is None else {*ENVELOPE, "status"}
@@ -65,7 +65,7 @@ def tool_result(message: Mapping[str, Any]) -> Event:
 
 
 def _is_failure_alone(message: Mapping[str, Any]) -> bool:
-    """Is the output of a failed call nothing but its error? Skills say it there alone, or twice."""
+    """Tell whether the output of a failed call only repeats its error, as for skills."""
     output = message.get("stdout")
     return bool(output) and "stdout_holds" not in message and message.get("error") in (None, "", output)
 
@@ -83,7 +83,7 @@ def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
 
 
 class OpenCalls:
-    """The calls that have no result yet. Only those without an id have to be told apart by their names.
+    """The calls without a result. Those without an id are told apart by their names.
 
     Of very many the oldest are forgotten.
     """
@@ -109,7 +109,7 @@ class OpenCalls:
             self._without_id[self._begun] = None
 
     def end(self, name: str, tool_id: str = "") -> bool:
-        """Forget the last call of this name and id; of this name, if there is no id. Was there one?"""
+        """Remove the last call with this name and id (or name alone); return whether there was one."""
         name, tool_id = short_id(name), short_id(tool_id)
         calls = self._by_name_and_id.get((name, tool_id)) if tool_id else self._by_name.get(name)
         if not calls:
@@ -122,7 +122,7 @@ class OpenCalls:
         return isinstance(name, str) and bool(self._by_name.get(short_id(name)))
 
     def last(self) -> str:
-        """The name of the call without an id that was begun last; an empty text for none."""
+        """Return the name of the last open call without an id, or an empty text."""
         return self._all[next(reversed(self._without_id))][0] if self._without_id else ""
 
     def end_all(self) -> list[str]:
@@ -147,7 +147,7 @@ def _remove(calls: dict[K, dict[int, None]], key: K, number: int) -> None:
 
 
 class Actions:
-    """What the loading chat offers, each once: `actions` repeats what the results of the tools held."""
+    """The actions of the loading chat, each once: `actions` repeats those of the tool results."""
 
     def __init__(self) -> None:
         self._shown: set[bytes] = set()
@@ -158,7 +158,7 @@ class Actions:
             pass
 
     def events(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the actions that no result held, each under the name of its own type."""
+        """Yield the actions that were in no tool result, each named by its type."""
         for action in self._new(message):
             name = action.get("type") if isinstance(action, dict) else None
             yield named_data(name if isinstance(name, str) and name else "action", action)

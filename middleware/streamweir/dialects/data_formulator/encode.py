@@ -92,7 +92,7 @@ class DataFormulatorEncoder(Encoder):
         return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frame that says `event`; questions wait for the end, which they are in this protocol."""
+        """Return the frame for `event`; questions are written at the end, because they end the run."""
         del stamp
         messages = (*self._words_to_continue(event), self._message(event))
         return [Frame(write_json(piece)) for message in messages if message for piece in _in_pieces(message)]
@@ -100,7 +100,7 @@ class DataFormulatorEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Nothing counts; a text that looks like a failure is written in two."""
+        """Return no numbers; a text that looks like a failure is split, so it has no template."""
         del event, stamp
         return None if any(map(text_failure, texts)) else {}
 
@@ -226,7 +226,7 @@ class DataFormulatorEncoder(Encoder):
         return None
 
     def _words_to_continue(self, event: Event) -> Iterable[_Message | None]:
-        """What a person is asked when the run may go on: a page has only words of its own for that."""
+        """Return the question of whether to continue, in the fixed words that the page knows."""
         if isinstance(event, Interaction) and event.kind == "continue" and event.state == "requested":
             text = "\n".join(text for text in (event.title, event.description) if text)
             return (self._text(Content(f"\n\n{text}")),) if text else ()
@@ -314,7 +314,7 @@ def _tool_result(event: ToolCallEnd, name: str) -> _Message:
 
 
 def _spread(result: Any) -> _Message:
-    """A result as the keys beside the tool's name; text, and what would be misread there, as its output."""
+    """Return a result as keys next to the tool's name; text and ambiguous keys become its output."""
     if result is None:
         return {}
     if not isinstance(result, dict):
@@ -374,7 +374,7 @@ def _columns(named: Any) -> list[str]:
 
 
 def _named_characters(columns: Any) -> int:
-    """Return how many characters the names of the columns take, which stand in each row that is written."""
+    """Return the number of characters of the column names, which each written row repeats."""
     return sum(map(len, _columns(columns)))
 
 

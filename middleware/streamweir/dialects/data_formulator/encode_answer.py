@@ -14,7 +14,7 @@ _MESSAGE: Final = 512
 
 
 class Answer:
-    """Collects the text of a stream by message, within bounds; a longer one is not repeated.
+    """Collects the text of a stream by message; a text above the limit is not repeated at the end.
 
     Args:
         room: how many bytes may be kept.
@@ -37,7 +37,7 @@ class Answer:
         self.too_long = False
 
     def add(self, event: Content) -> bool:
-        """Take in a piece or a replacement; False for a replacement that cannot be said."""
+        """Add a piece or a replacement; return False if the protocol cannot write the replacement."""
         if event.channel is not None or self.too_long:
             self.has_channels = self.has_channels or event.channel is not None
             return event.op != "replace"
@@ -60,5 +60,5 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """All of it; nothing if it was too long."""
+        """Return the whole text, or an empty one if it was too long."""
         return "\n\n".join([pieces.text for pieces in self._messages.values() if pieces.size])

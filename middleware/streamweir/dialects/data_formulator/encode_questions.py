@@ -29,7 +29,7 @@ def clarification(asked: Sequence[Interaction]) -> dict[str, Any]:
 
 
 def own_form(event: Interaction) -> Mapping[str, Any] | None:
-    """The form that the pages draw by its kind; None for another protocol's."""
+    """Return the form that the pages draw by its kind, or None for a form of another protocol."""
     is_own = event.kind == "form" and event.interaction_id in PAUSES and event.ui
     return event.ui if is_own else None
 
@@ -68,7 +68,7 @@ def _questions(event: Interaction) -> list[dict[str, Any]]:
 
 
 def _introduced(text: str, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The questions, the first of them behind what stands over all of them."""
+    """Return the questions; the first begins with the text that introduces all of them."""
     if text and text != asked[0]["text"]:
         asked[0]["text"] = f"{text}\n{asked[0]['text']}"
     return asked

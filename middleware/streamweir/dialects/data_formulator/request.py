@@ -77,7 +77,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _messages(outgoing: Outgoing) -> list[dict[str, str]]:
-    """The conversation as texts: the results of tools stand in the user's."""
+    """Return the conversation as texts; tool results become part of the user's."""
     if any(map(files_of, outgoing.messages)):
         outgoing.lose("files")
     return [_message(message) for message in outgoing.messages if text_of_message(message)]
@@ -121,7 +121,7 @@ def _reply(answers: Sequence[Answer]) -> str:
 
 
 def _numbered(value: Mapping[str, Any] | Sequence[Any], before: int) -> tuple[dict[int, str], list[str]]:
-    """The answers to questions by their numbers, and what answers none of them."""
+    """Return the answers by the numbers of their questions, and the remaining text."""
     if not isinstance(value, Mapping):
         texts = [answer_text(item) for item in value]
         return {before + number: text for number, text in enumerate(texts, 1) if text}, []

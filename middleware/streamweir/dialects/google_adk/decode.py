@@ -63,7 +63,7 @@ class GoogleAdkDecoder(Decoder):
         return max((cls.score(item, None) for item in head_objects(head)), default=0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         if not frame.data.strip():
             return ()
         value = frame.json()

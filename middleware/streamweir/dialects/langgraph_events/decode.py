@@ -80,7 +80,7 @@ class LanggraphEventsDecoder(Decoder):
         return max((score for score in scores if score), default=0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         data = frame.data.strip()
         if data == b"[DONE]" or (not data and frame.event in _ENDS):
             return self._done()

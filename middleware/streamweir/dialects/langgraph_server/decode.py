@@ -68,7 +68,7 @@ class LanggraphServerDecoder(Decoder):
         return 0.5 if event in MODES else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         if frame.event == "end":
             return self._end()
         if not frame.data.strip():

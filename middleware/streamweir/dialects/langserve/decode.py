@@ -44,7 +44,7 @@ class LangserveDecoder(Decoder):
         return max((_score(messages, at) for at in range(min(len(messages), 3))), default=0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         if frame.event == "end":
             return self._end()
         if not frame.data.strip():

@@ -68,7 +68,7 @@ class ResponsesDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; what nobody knows is kept as it is."""
+        """Return the events of `frame`; an unknown message becomes a custom event."""
         text = frame.data.strip()
         if not text or text == b"[DONE]":
             return ()

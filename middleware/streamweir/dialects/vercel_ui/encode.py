@@ -66,7 +66,7 @@ class VercelUiEncoder(Encoder):
         return Calls(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames that say `event`, none where there is nothing to say."""
+        """Return the frames for `event`; an empty list if the protocol has nothing to write."""
         del stamp
         return [Frame(write_json(chunk)) for chunk in self._chunks(event)]
 
