@@ -131,7 +131,9 @@ def expected_of_events(events: list[dict[str, Any]]) -> Expected:
                 asked[data["interaction_id"]] = data["kind"]
             case "error" if data["terminal"]:
                 error = data["message"]
-    status = str(events[-1]["data"]["status"])
+    end = events[-1]["data"]
+    is_suspended = end.get("reason") == "interaction"  # which version 1.0 calls completed
+    status = "suspended" if is_suspended else str(end["status"])
     return Expected([*texts.values()], thinking, [*calls.values()], asked, status, error, "")
 
 

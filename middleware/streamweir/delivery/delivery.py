@@ -22,7 +22,7 @@ from typing import Final
 import anyio
 
 from streamweir.delivery.client_port import ClientPort
-from streamweir.errors import ErrorInfo
+from streamweir.errors import ErrorInfo, error_info
 from streamweir.http.fair_lock import FairLock
 from streamweir.http.folded_response import folded_response
 from streamweir.http.headers import Headers
@@ -256,6 +256,8 @@ class Delivery:
     def _settle_status(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> None:
         """Choose the status of an answer that is sent as a whole."""
         sink = self.sink
+        if error is None and sink.is_not_understood:
+            error = error_info("UPSTREAM_INVALID_RESPONSE")
         if isinstance(sink, FoldedWriter) or sink.is_failure:
             self.status, self._extra_headers = folded_response(
                 self._unsent,

@@ -57,6 +57,11 @@ class FoldedWriter:
         return self._fold.has_answer and not failed
 
     @property
+    def is_not_understood(self) -> bool:
+        """The body is the error of an answer that was not understood."""
+        return self._failure is not None
+
+    @property
     def _failure(self) -> Error | None:
         """The error of an answer that is empty because it was not understood, if no warning can be told."""
         if self._encoder.warns or not any(warning.is_not_understood for warning in self._fold.warnings):

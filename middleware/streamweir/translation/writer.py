@@ -103,6 +103,11 @@ class StreamWriter:
         self._out: list[bytes] = []
 
     @property
+    def is_not_understood(self) -> bool:
+        """The body is the error of an answer that was not understood, unless the stream itself failed."""
+        return self.is_failure
+
+    @property
     def reports_by_status(self) -> bool:
         """The protocol has failures of its own; see `Encoder`."""
         return self._encoder.reports_by_status
