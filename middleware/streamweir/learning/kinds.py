@@ -24,8 +24,8 @@ from streamweir.learning.places import Place, expression, parsed
 __all__ = ["Kinds", "is_end_mark", "kinds_of", "unwrapping"]
 
 _END_MARK: Final = re.compile(
-    r"\"?[\[<{(#*=-]*\s*/?(?:done|end|eos|eof|finish(?:ed)?|stop|completed?|close|fin|over)"
-    r"(?:[_ ]?of[_ ]?stream)?\s*[\]>})#*=-]*\"?",
+    r"\"?[\[<{(#*=-]{0,16}\s{0,16}/?(?:done|end|eos|eof|finish(?:ed)?|stop|completed?|close|fin|over)"
+    r"(?:[_ ]?of[_ ]?stream)?\s{0,16}[\]>})#*=-]{0,16}\"?",
     re.IGNORECASE,
 )
 _NEARLY_ALL: Final = 0.8

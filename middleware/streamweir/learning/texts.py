@@ -42,7 +42,7 @@ SURE: Final = 4
 WORTH_A_GUESS: Final = 1
 _MANY: Final = 4
 _PIECE: Final = 60
-_ID: Final = re.compile(r"(?=[^ ]*\d)[\w:./-]{8,}|https?://\S+|[0-9]+|#?[0-9a-fA-F]{6,}")
+_ID: Final = re.compile(r"(?=[^ ]{0,64}\d)[\w:./-]{8,}|https?://\S+|[0-9]+|#?[0-9a-fA-F]{6,}")
 _WIDE: Final = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3000-\u9fff\uac00-\ud7ff\uff00-\uffef]")
 
 
