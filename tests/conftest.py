@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -100,6 +101,16 @@ def pytest_xdist_auto_num_workers() -> int:
     """A third of the time a test waits for clocks, sockets and processes: a few workers share a processor."""
     asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
     return int(asked) if asked else max(4, os.cpu_count() or 1)
+
+
+@pytest.fixture(autouse=True)
+def usual_logging() -> None:
+    """Each test begins with the levels that a program begins with, whatever the one before has configured."""
+    logging.disable(logging.NOTSET)
+    for name in ("streamweir", "streamweir.server", "streamweir.gateway"):
+        logger = logging.getLogger(name)
+        logger.disabled, logger.propagate = False, True
+        logger.setLevel(logging.NOTSET)
 
 
 def is_slow(path: Path) -> bool:

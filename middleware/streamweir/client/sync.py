@@ -140,6 +140,7 @@ class _ThreadRequest(HttpRequest):
         self._client = client or httpx.Client(verify=tls_context(), trust_env=False)
         self._chunks: Iterator[bytes] | None = None
         self._connected: Any = None
+        self._is_aborted = False
         super().__init__(parts.built_by(self._client.build_request), owns_client=client is None)
         self._request.extensions["trace"] = self._note_connection
 
@@ -147,6 +148,8 @@ class _ThreadRequest(HttpRequest):
         """Keep the connection that httpcore has opened for this request, so that it can be aborted."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._connected = info["return_value"]
+            if self._is_aborted:
+                self.abort()
 
     async def _send(self) -> httpx.Response:
         response = self._client.send(self._request, stream=True, follow_redirects=False)
@@ -163,6 +166,7 @@ class _ThreadRequest(HttpRequest):
 
         The descriptor is duplicated, for shutting a TLS socket down is nothing for another thread.
         """
+        self._is_aborted = True  # also for a connection that is being opened
         connected = self._connected
         opened = None if connected is None else connected.get_extra_info("socket")
         with contextlib.suppress(OSError):
@@ -176,3 +180,6 @@ class _ThreadRequest(HttpRequest):
                 self._response.close()
         if self._owns_client:
             self._client.close()
+            with contextlib.suppress(Exception):
+                if self._connected is not None:
+                    self._connected.close()
