@@ -1,5 +1,6 @@
 """The client without an event loop gives the same events and raises the same errors as the other one."""
 
+import gc
 import gzip
 import json
 import ssl
@@ -7,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
@@ -23,6 +25,15 @@ from streamweir.client.sync import StreamRequest, stream_request
 from streamweir.errors import ConfigurationError
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Sockets of connections that were shut down in the middle are freed here, and not in another test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def wire(kind: str, sequence: int, **data: Any) -> dict[str, Any]:
