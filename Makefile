@@ -72,7 +72,7 @@ soak: $(READY)  ## abort 10,000 streams, meet every fault: what the gateway keep
 	@$(BIN)/python tests/soak/run.py $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python tests/soak/faults.py $(if $(SEED),--seed $(SEED))
 
-storm: $(READY)  ## clients that read nothing of a flood and leave, workers that hang in a reload; SEED=7 (two minutes, Linux)
+storm: $(READY)  ## clients that read nothing of a flood and leave, workers that hang; SEED=7 (four minutes, Linux)
 	@$(BIN)/python tests/soak/storm.py $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python tests/soak/hung_workers.py
 

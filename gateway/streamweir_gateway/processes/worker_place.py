@@ -16,10 +16,13 @@ from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker import ReplacementReason, run_worker
 from streamweir_gateway.processes.worker_board import WorkerBoard
 
-__all__ = ["LOOK_SECONDS", "WorkerPlace"]
+__all__ = ["LOOK_SECONDS", "START_SECONDS", "WorkerPlace"]
 
 LOOK_SECONDS: Final = 1.0
 """Seconds between the parent's checks for signs of life."""
+
+START_SECONDS: Final = 60.0
+"""Seconds that a worker may take to become ready, beyond the time after which a silent worker hangs."""
 
 
 class WorkerPlace:
@@ -68,8 +71,9 @@ class WorkerPlace:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         theirs.close()
         self.commands.send(config)
-        self.is_ready, self.hangs, self.silent_seconds = False, False, 0.0
-        self._started_at, self.starts_at = time.monotonic(), float("inf")
+        self.is_ready, self.hangs, self.silent_seconds, self._beats = False, False, 0.0, 0
+        self._started_at = self._looked_at = time.monotonic()
+        self.starts_at = float("inf")
 
     def send(self, command: Command) -> None:
         """Send the worker a command, if there is a worker. Never waits."""
@@ -85,14 +89,19 @@ class WorkerPlace:
         """Has the worker just reported that it takes requests?"""
         if self.is_ready or self.commands is None or not self.commands.is_worker_ready():
             return False
-        self.is_ready, self._looked_at = True, time.monotonic()
+        self.is_ready = True
         return True
 
     @property
     def hung_seconds(self) -> float:
-        """Seconds for which a worker that was ready has given no sign of life, or has taken no command."""
-        if not self.is_ready or self.commands is None:
+        """Seconds for which the worker has given no sign of life, or has taken no command.
+
+        The first `START_SECONDS` of a worker that is not ready yet do not count.
+        """
+        if self.commands is None:
             return 0.0
+        if not self.is_ready:
+            return max(0.0, self.silent_seconds - START_SECONDS)
         return max(self.silent_seconds, self.commands.stalled_seconds)
 
     def update_silence(self) -> None:
@@ -101,7 +110,7 @@ class WorkerPlace:
         Pauses of the parent do not count, since a machine that stops all processes stops the workers too.
         """
         now = time.monotonic()
-        if self.board is not None and self.is_ready:
+        if self.board is not None:
             beats = self.board.beats
             self.silent_seconds += min(now - self._looked_at, 2 * LOOK_SECONDS)
             if beats != self._beats:

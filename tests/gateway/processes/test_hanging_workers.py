@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from loopback import ask, client
+from loopback import ask, client, settled
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
+from streamweir_gateway.processes import worker_place
+from streamweir_gateway.processes.sockets import listeners_of
 
 pytestmark = [
     pytest.mark.anyio,
@@ -139,3 +141,28 @@ async def test_large_configuration_reaches_every_worker(tmp_path: Path) -> None:
             running.signal(signal.SIGHUP)
             await until(lambda: len([line for line in running.told if "taken over" in line["event"]]) == 2)
             assert len({line["config"] for line in running.told if "taken over" in line["event"]}) == 1
+
+
+async def test_worker_that_hangs_before_it_is_ready_counts_as_one_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_place, "START_SECONDS", 0.2)
+    config = settled(listen="127.0.0.1:0", endpoints={"/chat": {"upstream": "demo:legacy"}})
+    (listeners,) = listeners_of(config)
+    place = worker_place.WorkerPlace(listeners)
+    try:
+        place.start(config)
+        assert place.process is not None
+        assert place.process.pid is not None
+        os.kill(place.process.pid, signal.SIGSTOP)
+        place.update_silence()
+        assert place.hung_seconds < 1
+        await asyncio.sleep(1.5)
+        place.update_silence()
+        assert not place.becomes_ready()
+        assert place.hung_seconds > 1
+    finally:
+        place.kill()
+        await until(place.has_ended)
+        place.clear()
+        listeners.close()
