@@ -18,7 +18,6 @@ section 5.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import time
@@ -27,7 +26,6 @@ from typing import Final
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.operator_hint import stream_hint
-from streamweir.translation.parts import WHOLE_BYTES, ReadParts
 from streamweir.translation.taps import TapSink
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
@@ -36,10 +34,11 @@ from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.first_requests import last_request
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.operator_hints import about_breaker, about_cookies, about_failure, about_status
+from streamweir_gateway.runs.operator_hints import about_breaker, about_failure, about_refusal
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import classify_response
 from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.runs.stream_reading import StreamReading
 from streamweir_gateway.runs.taken_answers import take_answer
 from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
@@ -68,15 +67,12 @@ class Attempt:
     """
 
     __slots__ = (
-        "_clock",
         "_context",
-        "_is_clean",
         "_is_committed",
         "_is_last",
         "_offer",
-        "_parts",
         "_permit",
-        "_position",
+        "_reading",
         "_request",
         "destination",
         "failure",
@@ -103,18 +99,14 @@ class Attempt:
         context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
-        self._position = self.stream.pipeline.position
+        self._reading = StreamReading(self.stream, context)
         self._request: UpstreamRequest | None = request
         self._offer = offer
         self._context = context
-        self._clock = context.supervisor.clock
         self._is_last = is_last
         self.tap_sink: TapSink | None = None
-        self._is_clean = False  # the body has ended properly
         self._is_committed = False
         self._permit: Permit | None = None
-        self._parts: ReadParts | None = None
-        """The rest of a read that takes several turns of the event loop; None if there is none."""
 
     @property
     def refused(self) -> bool:
@@ -148,7 +140,7 @@ class Attempt:
             self.stream,
             speaks=self.destination.config.speaks,
             dialects=self.destination.dialects,
-            is_clean=self._is_clean,
+            is_clean=self._reading.is_clean,
         )
 
     def stop(self) -> None:
@@ -252,10 +244,10 @@ class Attempt:
         if (failure := await self._classify(response)) is not None:
             self._end_failed(failure)
             return
-        supervisor, position = self._context.supervisor, self._position
+        supervisor, position = self._context.supervisor, self.stream.pipeline.position
         while not supervisor.is_stopping():
             supervisor.clock.last_read = time.monotonic()
-            await self._read(response)
+            await self._reading.read(response, is_committed=self._is_committed)
             if supervisor.is_stopping():
                 break
             if not self._is_committed and self.stream.reader.started:
@@ -266,53 +258,6 @@ class Attempt:
             if self._is_committed or self._is_last:
                 await self._deliver()
         self._end_stopped()
-
-    async def _read(self, response: UpstreamResponse) -> None:
-        """Translate the next read, or the next part of it; deliver all reads that need no task meanwhile."""
-        if self._parts is not None:
-            await asyncio.sleep(0)
-        elif not await self._next_read(response):
-            return
-        if self._context.supervisor.is_stopping():
-            return
-        written = self._position.written
-        if self._feed(self._parts) and (self._is_clean or response.is_over):
-            self._is_clean = True
-            self.stream.close()
-        if self._is_committed and self._position.written != written:
-            self._context.record.note_read(time.monotonic())
-
-    async def _next_read(self, response: UpstreamResponse) -> bool:
-        """Wait for the next read; return False if the stream has ended or bytes wait to be sent."""
-        if self._is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
-            await relaying
-            if self._position.ended or self._context.audience.has_unsent or self._parts is not None:
-                return False
-        data = await response.read()
-        self._is_clean = not data
-        self._parts = ReadParts(data)
-        return True
-
-    def _feed(self, parts: ReadParts | None) -> bool:
-        """Translate as much as one turn of the loop allows; return False if some of the read is left."""
-        self._parts = None
-        if parts is not None and not parts.feed(self.stream.feed):
-            self._parts = parts
-        return self._parts is None
-
-    def _relay_at_once(self, data: bytes) -> bool:
-        """Deliver one read while the task waits; return False if the task has to wake up."""
-        context, position = self._context, self._position
-        written = position.written
-        if len(data) <= WHOLE_BYTES:
-            self.stream.feed(data)
-        else:
-            self._feed(ReadParts(data))
-        now = time.monotonic()
-        self._clock.last_read = now
-        if position.written != written:
-            context.record.note_read(now)
-        return not position.ended and context.audience.send_at_once(now) and self._parts is None
 
     async def _deliver(self) -> None:
         supervisor = self._context.supervisor
@@ -337,22 +282,16 @@ class Attempt:
             debug=context.endpoint.debug,
         )
         if info is not None:
-            self.why = "; ".join(filter(None, (about_status(response), self._about_cookies(response))))
+            self.why = about_refusal(
+                response,
+                context.incoming.headers,
+                forwards_cookies=self.destination.forwards_cookies,
+                allows_cookies=context.endpoint.allows_cookies,
+            )
             return Failure(info, status=response.status)
         if self._is_last:
             context.audience.forward_headers(response)
         return None
-
-    def _about_cookies(self, response: UpstreamResponse) -> str | None:
-        endpoint, headers = self._context.endpoint, self._context.incoming.headers
-        if response.status < _ERRORS:
-            return None
-        return about_cookies(
-            response,
-            headers,
-            forwards_cookies=self.destination.forwards_cookies,
-            allows_cookies=endpoint.allows_cookies,
-        )
 
     def _commit(self, response: UpstreamResponse | None = None) -> None:
         """Pass the commit point: the first event has come."""

@@ -26,8 +26,9 @@ from streamweir_gateway.upstream.failures import (
 )
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["about_breaker", "about_cookies", "about_failure", "about_status", "about_stop"]
+__all__ = ["about_breaker", "about_failure", "about_refusal", "about_stop"]
 
+_ERRORS: Final = 400
 _NOT_LOGGED_IN: Final = frozenset({401, 403})
 _ADVICE: Final = {
     400: "it does not take this request",
@@ -42,8 +43,27 @@ _ADVICE: Final = {
 }
 
 
-def about_status(response: UpstreamResponse) -> str:
-    """Return the hint for an error status or a redirect."""
+def about_refusal(
+    response: UpstreamResponse, headers: HeaderList, *, forwards_cookies: bool, allows_cookies: bool
+) -> str:
+    """Return the hint for an error status or a redirect.
+
+    Args:
+        response: of the upstream.
+        headers: of the client's request.
+        forwards_cookies: the endpoint sends the client's cookies on.
+        allows_cookies: `cors` has `credentials: true`.
+    """
+    hint = _about_status(response)
+    if forwards_cookies or not _may_need_cookies(response, headers):
+        return hint
+    hint += "; cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
+    if allows_cookies or not _is_foreign_page(headers):
+        return hint
+    return f"{hint}; cors has no credentials: true"
+
+
+def _about_status(response: UpstreamResponse) -> str:
     status = response.status
     if status == 200:
         kind = b"".join(response.values_of("content-type")[:1]).decode("latin-1").partition(";")[0]
@@ -54,33 +74,17 @@ def about_status(response: UpstreamResponse) -> str:
     return f"the upstream answered {status}{advice}"
 
 
-def about_cookies(
-    response: UpstreamResponse, headers: HeaderList, *, forwards_cookies: bool, allows_cookies: bool
-) -> str | None:
-    """Return how to forward cookies, if a refused request may have needed them; None otherwise.
-
-    Args:
-        response: the refusal of the upstream.
-        headers: of the client's request.
-        forwards_cookies: the endpoint sends the client's cookies on.
-        allows_cookies: `cors` has `credentials: true`.
-    """
-    if forwards_cookies:
-        return None
+def _may_need_cookies(response: UpstreamResponse, headers: HeaderList) -> bool:
+    """Return whether an error status may mean that the upstream missed the client's cookies."""
     sends_cookies = bool(header_values(headers, b"cookie"))
-    is_foreign_page = bool(header_values(headers, b"origin")) and header_values(
-        headers, b"sec-fetch-site"
-    ) not in (
-        [],
-        ["same-origin"],
-    )
-    wants_cookies = response.status in _NOT_LOGGED_IN and (
-        sends_cookies or bool(response.values_of("set-cookie"))
-    )
-    if not wants_cookies and not (sends_cookies and is_foreign_page):
-        return None
-    found = "cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
-    return found if allows_cookies or not is_foreign_page else f"{found}; cors has no credentials: true"
+    if response.status in _NOT_LOGGED_IN:
+        return sends_cookies or bool(response.values_of("set-cookie"))
+    return response.status >= _ERRORS and sends_cookies and _is_foreign_page(headers)
+
+
+def _is_foreign_page(headers: HeaderList) -> bool:
+    sites = header_values(headers, b"sec-fetch-site")
+    return bool(header_values(headers, b"origin")) and sites not in ([], ["same-origin"])
 
 
 def _target(response: UpstreamResponse) -> str:

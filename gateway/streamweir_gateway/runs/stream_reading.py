@@ -1,0 +1,99 @@
+"""Reads an upstream's response and translates it, with bounded work in each turn of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.parts import WHOLE_BYTES, ReadParts
+from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["StreamReading"]
+
+
+class StreamReading:
+    """Translates one response, read by read.
+
+    Attributes:
+        is_clean: the body has ended properly.
+
+    Args:
+        stream: translates the reads.
+        context: of the request.
+    """
+
+    __slots__ = (
+        "_audience",
+        "_clock",
+        "_parts",
+        "_position",
+        "_record",
+        "_stream",
+        "_supervisor",
+        "is_clean",
+    )
+
+    def __init__(self, stream: StreamNormalizer, context: RequestContext) -> None:
+        self.is_clean = False
+        self._stream = stream
+        self._position = stream.pipeline.position
+        self._audience = context.audience
+        self._record = context.record
+        self._supervisor = context.supervisor
+        self._clock = context.supervisor.clock
+        self._parts: ReadParts | None = None
+        """The rest of a read that takes several turns of the event loop; None if there is none."""
+
+    async def read(self, response: UpstreamResponse, *, is_committed: bool) -> None:
+        """Translate the next read, or the next part of it.
+
+        Args:
+            response: of the upstream.
+            is_committed: the first event has come. Reads that need no task are delivered too, before the
+                one that is translated here.
+        """
+        parts = self._parts
+        if parts is not None:
+            await asyncio.sleep(0)
+        elif (parts := await self._next_read(response, is_committed=is_committed)) is None:
+            return
+        if self._supervisor.is_stopping():
+            return
+        written = self._position.written
+        if self._feed(parts) and (self.is_clean or response.is_over):
+            self.is_clean = True
+            self._stream.close()
+        if is_committed and self._position.written != written:
+            self._record.note_read(time.monotonic())
+
+    async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:
+        """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""
+        if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
+            await relaying
+            if self._position.ended or self._audience.has_unsent or self._parts is not None:
+                return None
+        data = await response.read()
+        self.is_clean = not data
+        return ReadParts(data)
+
+    def _feed(self, parts: ReadParts) -> bool:
+        """Translate as much as one turn of the loop allows; return False if some of the read is left."""
+        is_done = parts.feed(self._stream.feed)
+        self._parts = None if is_done else parts
+        return is_done
+
+    def _relay_at_once(self, data: bytes) -> bool:
+        """Deliver one read while the task waits; return False if the task has to wake up."""
+        position = self._position
+        written = position.written
+        if len(data) <= WHOLE_BYTES:
+            self._stream.feed(data)
+        else:
+            self._feed(ReadParts(data))
+        now = time.monotonic()
+        self._clock.last_read = now
+        if position.written != written:
+            self._record.note_read(now)
+        return not position.ended and self._audience.send_at_once(now) and self._parts is None
