@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Final
 
 from starlette.types import Scope
@@ -18,7 +17,7 @@ from starlette.types import Scope
 from streamweir.http.headers import HeaderList, header_values
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.client_address import is_sent_by
-from streamweir_gateway.config import ANY_ORIGIN, GatewayConfig
+from streamweir_gateway.config import ANY_ORIGIN, GatewayConfig, ip_of, is_loopback_host
 
 __all__ = ["ForeignPages"]
 
@@ -75,7 +74,7 @@ class ForeignPages:
         hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]
         names = [_plain(match[1]) for match in hosts if match is not None]
         return len(names) == len(hosts) > 0 and all(
-            _is_loopback(name) or name in self._hosts or (may_be_address and _is_address(name))
+            is_loopback_host(name) or name in self._hosts or (may_be_address and ip_of(name) is not None)
             for name in names
         )
 
@@ -87,7 +86,7 @@ class ForeignPages:
         if match is None:
             return False
         address = _plain(match[2]), int(match[3] or _PORTS[match[1]])
-        return _is_loopback(address[0]) or address in self._own_addresses(scope)
+        return is_loopback_host(address[0]) or address in self._own_addresses(scope)
 
     def _own_addresses(self, scope: Scope) -> Iterator[tuple[str, int | None]]:
         """Yield the addresses of this end of the connection. Pages choose `Host`, so it does not count."""
@@ -100,34 +99,15 @@ def _is_from_browser(headers: HeaderList) -> bool:
     return bool(header_values(headers, b"sec-fetch-site"))
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def _plain(host: str) -> str:
     """Return a host for comparison: an address without brackets, or a name in lower case."""
     name = host.strip("[]").removesuffix(".").lower()
-    try:
-        return str(ip_address(name))
-    except ValueError:
-        return name
+    return str(ip_of(name) or name)
 
 
 def _about_host(headers: HeaderList) -> str:
-    hosts = [*filter(_HOST_AND_PORT.fullmatch, header_values(headers, b"host"))]
-    match = _HOST_AND_PORT.fullmatch(hosts[0]) if hosts else None
-    name = f"server: {{hosts: ['{_plain(match[1])}']}}" if match is not None else "server: {hosts: [...]}"
+    found = next(filter(None, map(_HOST_AND_PORT.fullmatch, header_values(headers, b"host"))), None)
+    name = "server: {hosts: [...]}" if found is None else f"server: {{hosts: ['{_plain(found[1])}']}}"
     return f"Call the gateway as localhost or 127.0.0.1, name the host in its file, {name}, {_KEYS_INSTEAD}."
 
 

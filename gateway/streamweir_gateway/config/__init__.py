@@ -29,7 +29,7 @@ from streamweir_gateway.config.models import (
     Tls,
     UpstreamConfig,
 )
-from streamweir_gateway.config.values.addresses import Address, is_loopback
+from streamweir_gateway.config.values.addresses import Address, ip_of, is_loopback, is_loopback_host
 from streamweir_gateway.config.values.auth import ANY_ORIGIN, HASHED, MIN_KEY_CHARACTERS, key_digest
 from streamweir_gateway.config.values.path_templates import OPEN_END, REST, is_open, join_path, placeholders
 from streamweir_gateway.config.values.rates import RateLimit
@@ -64,7 +64,9 @@ __all__ = [
     "UpstreamConfig",
     "format_duration",
     "format_size",
+    "ip_of",
     "is_loopback",
+    "is_loopback_host",
     "is_open",
     "join_path",
     "key_digest",

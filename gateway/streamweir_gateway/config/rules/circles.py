@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -12,7 +11,7 @@ from streamweir.http.path_template import PathTemplate
 from streamweir.yaml_files.report import KeyPath, Report
 from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models import EndpointConfig, GatewayConfig
-from streamweir_gateway.config.values.addresses import Address
+from streamweir_gateway.config.values.addresses import Address, ip_of, is_loopback_host
 from streamweir_gateway.config.values.path_templates import REST, join_path
 
 __all__ = ["check_circles"]
@@ -51,19 +50,11 @@ def _is_own_address(url: str, listen: Address) -> bool:
     parts = urlsplit(url)
     if parts.scheme != "http" or (parts.port or 80) != listen.port:
         return False
-    host = (parts.hostname or "").removesuffix(".")
-    if host == listen.host:
-        return True
-    return _is_loopback(host) and (_is_loopback(listen.host) or _is_wildcard(listen.host))
+    host, own = (parts.hostname or "").removesuffix("."), listen.host.lower()
+    return host == own or (_is_this_machine(host) and _is_this_machine(own))
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return address.is_loopback or address.is_unspecified
-
-
-def _is_wildcard(host: str) -> bool:
-    return host in ("", "0.0.0.0", "::")
+def _is_this_machine(host: str) -> bool:
+    """Return whether a host is loopback or the unspecified address, which reaches loopback too."""
+    ip = ip_of(host)
+    return is_loopback_host(host) or (ip is not None and ip.is_unspecified)

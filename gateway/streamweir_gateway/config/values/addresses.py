@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
-__all__ = ["HOST", "LISTEN", "NEEDS_AUTH", "NETWORK", "Address", "is_loopback"]
+__all__ = ["HOST", "LISTEN", "NEEDS_AUTH", "NETWORK", "Address", "ip_of", "is_loopback", "is_loopback_host"]
 
 _LISTEN: Final = re.compile(r"(?:\[([^\[\]]{1,64})\]|([A-Za-z0-9_.-]{1,255})):([0-9]{1,5})")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,253}")
@@ -29,18 +29,25 @@ class Address(NamedTuple):
 
 def _listen(value: Any) -> Address:
     match = _LISTEN.fullmatch(value) if isinstance(value, str) else None
-    if match is None or int(match[3]) > 65535 or (match[1] and not _ip(match[1])):
+    if match is None or int(match[3]) > 65535 or (match[1] and not ip_of(match[1])):
         raise InvalidValue("must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080")
     return Address(match[1] or match[2], int(match[3]))
 
 
 def is_loopback(address: Address) -> bool:
     """Whether only programs on this machine can reach `address`."""
-    ip = _ip(address.host)
+    ip = ip_of(address.host)
     return ip.is_loopback if ip else address.host.lower() == "localhost"
 
 
-def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def is_loopback_host(host: str) -> bool:
+    """Return whether a host in lower case is a loopback address, `localhost`, or a name below that."""
+    ip = ip_of(host)
+    return ip.is_loopback if ip else host == "localhost" or host.endswith(".localhost")
+
+
+def ip_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a host is; None if it is a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -64,7 +71,7 @@ def _network(value: Any) -> IPv4Network | IPv6Network:
 
 def _host(value: Any) -> str:
     text = read_text(value)
-    if not _HOST_NAME.fullmatch(text) or _ip(text.strip("[]")):
+    if not _HOST_NAME.fullmatch(text) or ip_of(text.strip("[]")):
         raise InvalidValue("must be the name of a host without scheme and port, such as agents.example.com")
     return text.lower()
 
