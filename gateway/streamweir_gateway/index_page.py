@@ -48,7 +48,7 @@ class IndexPage:
 
     def __init__(self, config: GatewayConfig) -> None:
         self._config = config
-        self._asks_for_key = bool(config.auth is not None and config.auth.keys)
+        self._has_keys = bool(config.auth is not None and config.auth.keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -90,12 +90,7 @@ class IndexPage:
         yield "<code>server: {index: off}</code> turns this page off.</p></html>"
 
     def _call(self, endpoint: EndpointConfig, url: str) -> str:
-        return curl_line(
-            endpoint,
-            url,
-            self._config.known_dialects,
-            asks_for_key=self._asks_for_key and not endpoint.needs_no_key,
-        )
+        return curl_line(endpoint, url, self._config.known_dialects, has_keys=self._has_keys)
 
 
 def _url(scope: Scope, listen: Address) -> str:

@@ -20,18 +20,18 @@ _MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou h
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
-def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, asks_for_key: bool = False) -> str:
+def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_keys: bool = False) -> str:
     """Return a command that sends `endpoint` a request and shows the answer as it comes.
 
     Args:
         endpoint: the endpoint to call.
         url: of the gateway.
         dialects: in which the upstream's is looked up, for the smallest request that it understands.
-        asks_for_key: a key is asked for.
+        has_keys: the gateway has keys, which an open endpoint does not ask for.
     """
     path = endpoint.template[:-1] if is_open(endpoint.template) else endpoint.template
     address = shlex.quote(url + re.sub(r"\{(\w+)\}", r"\1", path))
-    if asks_for_key:
+    if has_keys and not endpoint.needs_no_key:
         address += " -H 'X-Api-Key: KEY'"
     methods = endpoint.listed_methods
     if endpoint.takes_any_method:

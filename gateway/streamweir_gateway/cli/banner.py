@@ -26,9 +26,8 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     for endpoint in config.endpoints:
         yield ""
         sources = in_order(endpoint, dict.fromkeys(upstream.label for upstream in endpoint.upstreams))
-        asks_for_key = bool(keys) and not endpoint.needs_no_key
         yield f"{endpoint.template}: {sources} -> {', '.join(endpoint.answers)}{callers(config, endpoint)}"
-        yield f"  {curl_line(endpoint, url, config.known_dialects, asks_for_key=asks_for_key)}"
+        yield f"  {curl_line(endpoint, url, config.known_dialects, has_keys=bool(keys))}"
     yield ""
     if keys:
         yield f"In place of KEY: one of {', '.join(keys)} from `auth.keys`."
