@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -27,6 +27,7 @@ from streamweir.translation.taps import TapMaker
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.requests.offers import asks_for_usage
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import request_object
@@ -155,7 +156,7 @@ class Endpoint:
                 both: Any = ",".join(filter(None, (getattr(names, name), given)))
                 names = names._replace(**{name: both})
             incoming = replace(incoming, names=names)
-        if dialect.asks_for_usage and self.mapping is not None and not _wants_usage(request):
+        if dialect.asks_for_usage and self.mapping is not None and not asks_for_usage(request):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=True))
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
             incoming = replace(incoming, names=incoming.names._replace(secret=secret))
@@ -183,13 +184,6 @@ class Endpoint:
             passed = end_to_end(response.headers, without=_OURS)
             return [header for header in passed if WRITABLE.fullmatch(header[1])]
         return [header for header in self._returned.of(response.headers) if WRITABLE.fullmatch(header[1])]
-
-
-def _wants_usage(request: Mapping[str, Any]) -> bool:
-    match request:
-        case {"stream_options": {"include_usage": True}}:
-            return True
-    return False
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:
