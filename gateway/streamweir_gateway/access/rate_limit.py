@@ -58,9 +58,8 @@ class RateLimiter:
         """Count a request and return 0; or, over the limit, return the seconds until one is allowed."""
         now = self._clock()
         window = self._window(client, now)
-        covered = (
-            1 - (now - window.began) / self._seconds
-        )  # the part of the previous window that still counts
+        # the part of the previous window that still counts
+        covered = 1 - (now - window.began) / self._seconds
         room = self._requests - window.count
         if room > 0 and window.before * covered <= room:
             window.count += 1

@@ -69,11 +69,12 @@ class HttpProtocol(asyncio.Protocol):
         self._context = context
         self._client: Address | None = None
         self._local: Address | None = None
-        self._running: HttpExchange | DirectExchange | None = None  # the one that is being answered
-        self._receiving: HttpExchange | DirectExchange | None = (
-            None  # the one whose request is being received, or was received last
-        )
-        self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()  # those that wait for their turn
+        self._running: HttpExchange | DirectExchange | None = None
+        """The exchange that is being answered."""
+        self._receiving: HttpExchange | DirectExchange | None = None
+        """The exchange whose request is being received, or was received last."""
+        self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()
+        """The exchanges that wait for their turn."""
         self._keeps_alive = True
         self._closing: ClosingConnection | None = None
 

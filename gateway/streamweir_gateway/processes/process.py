@@ -135,9 +135,8 @@ def serve_alone(
             on_ready(address)
 
     if sys.platform != "win32":
-        signal.signal(
-            signal.SIGHUP, signal.SIG_IGN
-        )  # its default action would end a process that is not ready yet
+        # The default action of SIGHUP would end a process that is not ready yet.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     process = ServingProcess(config, on_ready=ready)
     remark_on(config)
     return process.run(listeners)

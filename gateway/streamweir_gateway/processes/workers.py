@@ -87,9 +87,8 @@ class _Workers:
     def run(self) -> int:
         """Run until all workers have ended; return an exit code."""
         with woken_by_signals(self._signals.append) as wakes:
-            self._places[0].start(
-                self._config
-            )  # start one worker first: a fault that all would share is logged once
+            # One worker starts first: a fault that all would share is logged once.
+            self._places[0].start(self._config)
             while self._is_anyone_left():
                 self._wait(wakes)
                 self._obey_signals()

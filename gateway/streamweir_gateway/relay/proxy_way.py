@@ -65,7 +65,7 @@ def way_of(
         return _NO_WAY
     elements = _elements(b", ".join(forwarded))
     first = elements[0] if elements else {}
-    nodes = tuple(node.strip() for line in addresses for node in line.split(b",") if node.strip())
+    nodes = tuple(_values(addresses))
     known = nodes or tuple(_plain(found.get(b"for", b"unknown")) for found in elements)
     protocol = _first(protocols) or first.get(b"proto", b"")
     host = _first(hosts) or first.get(b"host", b"")

@@ -52,9 +52,9 @@ def with_kept_answers(
         return _completed(request, answers, place, questions, fills=not reader.has_resume)
     if (answered := _answered_by_results(request, reader, place, questions)) is not None:
         return answered
-    return (
-        _answered_by_message(request, place, questions) if reader.answers_by_message else KeptAnswers(request)
-    )
+    if reader.answers_by_message:
+        return _answered_by_message(request, place, questions)
+    return KeptAnswers(request)
 
 
 def user_digests(messages: Sequence[Message]) -> list[bytes]:
@@ -121,13 +121,14 @@ def _answered_by_results(
     unknown: list[str] = []
     for message in tool_results(messages):
         call_id = message.get("tool_call_id", "")
-        if is_answer_id(call_id) if reader.answers_by_message else place.thread:
-            question = questions.answer(place, call_id, digests=digests)
-            if question is not None:
-                found[call_id] = question
-                answers.append(_answer(question, text_of_message(message)))
-            elif reader.answers_by_message:
-                unknown.append(call_id)
+        may_answer = is_answer_id(call_id) if reader.answers_by_message else bool(place.thread)
+        if not may_answer:
+            continue
+        if (question := questions.answer(place, call_id, digests=digests)) is not None:
+            found[call_id] = question
+            answers.append(_answer(question, text_of_message(message)))
+        elif reader.answers_by_message:
+            unknown.append(call_id)
     if not place.thread and len({question.run for question in found.values()}) > 1:
         unknown.extend(found)
     if not found and not unknown:

@@ -209,12 +209,9 @@ class OpenQuestions:
         if len(alive) < _SEVERAL:
             return alive[0] if alive else None
         positions = {digest: index for index, digest in enumerate(digests)}
-        followed = {
-            number: positions.get(self._kept[number].question.asked_behind or b"") for number in alive
-        }
-        known = {number: index for number, index in followed.items() if index is not None}
-        latest = [number for number, index in known.items() if index == max(known.values())]
-        return latest[0] if len(latest) == 1 else None
+        followed = [positions.get(self._kept[number].question.asked_behind or b"", -1) for number in alive]
+        latest = max(followed)
+        return alive[followed.index(latest)] if latest >= 0 and followed.count(latest) == 1 else None
 
     def _close(self, number: int) -> None:
         kept = self._kept[number]

@@ -24,12 +24,9 @@ def check_resume(config: GatewayConfig, report: Report) -> None:
     has_runs = any(endpoint.resume is not None for endpoint in config.endpoints)
     for endpoint in config.endpoints:
         path = ("endpoints", endpoint.template, "resume")
+        is_below_runs = _is_below_runs(config, endpoint.template)
         if endpoint.resume is None:
-            if (
-                has_runs
-                and _is_below_runs(config, endpoint.template)
-                and endpoint.template != config.server.runs
-            ):
+            if has_runs and is_below_runs and endpoint.template != config.server.runs:
                 report.at_key(path[:-1], "cannot stand at or below `server.runs`, where runs are read")
             continue
         if config.store.is_memory and config.server.workers > 1:
@@ -40,7 +37,7 @@ def check_resume(config: GatewayConfig, report: Report) -> None:
             )
         if endpoint.relays_all:
             report.at_value(path, "cannot stand beside `relay: all`")
-        if _is_below_runs(config, endpoint.template):
+        if is_below_runs:
             report.at_value(path, "cannot stand at or below `server.runs`")
 
 
