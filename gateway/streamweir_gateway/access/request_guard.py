@@ -157,7 +157,7 @@ class RequestGuard:
     def _identified(
         self, identification: Identification, scope: Scope, found: Found | None, routes: Sequence[Route]
     ) -> tuple[Scope, CallerLimits | None]:
-        """Return the scope without the key, and the credential; None if no key is required.
+        """Return the scope without the key, and the limits of the key; None if no key is required.
 
         Raises:
             Refusal: a key is required, and is missing, wrong, or not allowed here.

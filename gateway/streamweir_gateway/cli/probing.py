@@ -195,7 +195,7 @@ def _receive(body: Any) -> Callable[[], Any]:
 
 
 async def _send(_message: Message) -> None:
-    """Take the answer, and examine the bytes of the upstream."""
+    """Drop a message of the answer: `_NotingClients` examines the response of the upstream."""
 
 
 class _Lines:

@@ -107,7 +107,7 @@ def _planned(
 
 
 def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> Destination:
-    """Replaces the client of an upstream; it sends nothing."""
+    """Return a destination for the upstream, to which nothing is sent."""
     return Destination(
         endpoint,
         upstream,

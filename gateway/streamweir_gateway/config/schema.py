@@ -22,7 +22,7 @@ DIALECT_SCHEMA_FILE: Final = Path(__file__).with_name("dialect.schema.json")
 
 
 _ONE_OF_THESE: Final = {"EndpointConfig": ("upstream", "models"), "ModelConfig": ("upstream", "alias")}
-"""By definition: keys of which one has to be there."""
+"""For each definition, the keys of which at least one is required."""
 
 _DIALECT: Final = {"$ref": "#/$defs/Dialect"}
 _FILE: Final = {

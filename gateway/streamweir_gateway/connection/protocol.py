@@ -130,7 +130,7 @@ class HttpProtocol(asyncio.Protocol):
         context.idle.discard(self)
         if self._closing is not None:
             self._closing.cancel()
-        # The current exchange keeps what it needs. A reference here would make a cycle.
+        # References to the exchange and to the parser would make cycles, which outlive the connection.
         self._clock.stop()
         self._parser.close()
         del self._clock, self._parser

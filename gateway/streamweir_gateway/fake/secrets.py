@@ -47,4 +47,4 @@ HEADERS: Final = (
     f"Set-Cookie: session={_JWT}; Path=/",
     f"WWW-Authenticate: Bearer realm=db-fake.internal, token={_GITHUB}",
 )
-"""A header of every response."""
+"""Headers of every response."""

@@ -23,16 +23,16 @@ from streamweir_gateway.config import GatewayConfig
 __all__ = ["REFUSED", "STOP", "Command", "CommandReceiver", "CommandSender", "command_channel"]
 
 STOP: Final = "stop"
-"""It is time to stop; a second one is for a hurry."""
+"""Stop; a second one hurries."""
 
 REFUSED: Final = "refused"
-"""A configuration could not be read again, which one of the workers counts."""
+"""The configuration could not be read again; the worker that gets this counts it."""
 
 Command: TypeAlias = GatewayConfig | Literal["stop", "refused"]
-"""A configuration to serve, that another one was refused, or that it is time to stop."""
+"""A configuration to serve, `REFUSED` or `STOP`."""
 
 MAX_WAITING: Final = 8
-"""Commands that wait for a worker. Further ones of a kind that changes nothing twice are dropped."""
+"""The most commands that wait for a worker. Beyond it, `REFUSED` and further `STOP` commands are dropped."""
 
 _LENGTH: Final = struct.Struct("!I")
 _READY: Final = b"R"
@@ -40,12 +40,12 @@ _READ_BYTES: Final = 64 << 10
 
 
 def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    """Return what a read-only mapping of the configuration becomes on its way to a worker."""
+    """Make a read-only mapping of the configuration again in a worker."""
     return MappingProxyType(mapping)
 
 
 def dialects_of_process(placed: Mapping[str, str]) -> Dialects:
-    """Return what the dialects of the parent's process are in a worker: its own, and those added by place."""
+    """Make the parent's dialects again in a worker: the worker's own, and those that were added by place."""
     for name, place in placed.items():
         add_dialect_at(place, name)
     return process_dialects()
@@ -80,7 +80,7 @@ class CommandSender:
         """The rest of the command that has been sent in part."""
         self._waiting: deque[Command] = deque()
         self._stalled_at: float | None = None
-        """When the worker stopped taking; None while nothing waits for it."""
+        """When the worker stopped reading; None while no command waits for it."""
 
     def fileno(self) -> int:
         """Return the descriptor, for selectors."""
@@ -93,7 +93,7 @@ class CommandSender:
 
     @property
     def stalled_seconds(self) -> float:
-        """How long the worker has taken nothing of a command that waits for it."""
+        """Seconds for which the worker has read nothing of a command that waits for it."""
         return 0.0 if self._stalled_at is None else self._clock() - self._stalled_at
 
     def send(self, command: Command) -> None:
@@ -169,10 +169,10 @@ class CommandReceiver:
         return command
 
     def commands(self) -> list[Command]:
-        """Return the commands that have come whole.
+        """Return the commands that have come completely.
 
         Raises:
-            EOFError: there are none, and the parent is gone.
+            EOFError: no command has come, and the parent is gone.
         """
         is_open = True
         try:
@@ -199,7 +199,7 @@ class CommandReceiver:
         return bool(data)
 
     def _whole(self) -> Command | None:
-        """Take the first command out of what was read; None if it is not whole yet."""
+        """Remove the first command from the buffer and return it; None if it is not complete yet."""
         if len(self._buffer) < _LENGTH.size:
             return None
         end = _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]

@@ -1,7 +1,7 @@
 """The headers about the client's side: `Forwarded`, `X-Forwarded-*` and `Via`.
 
 Any client can write these headers, so those of a request are used only if a trusted proxy sends them, and
-dropped everywhere else. Both forms always say the same (`proxy_way`).
+dropped everywhere else. Both forms always agree (`proxy_way`).
 
 Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239; RFC 9110, section 7.6.
 """

@@ -1,8 +1,7 @@
 """The way of a request through trusted proxies: read from `Forwarded` and `X-Forwarded-*`, the same for both.
 
-A proxy may write one form and let the other one through as its client wrote it. `X-Forwarded-*`, which nearly
-all proxies write, is believed where it is there; `Forwarded` only says what these leave open. If the two
-differ, `Forwarded` is written anew.
+A proxy may write one form and pass the other one on as its client wrote it. `X-Forwarded-*`, which nearly all
+proxies write, wins; `Forwarded` only supplies missing values. If the two differ, `Forwarded` is written anew.
 
 Source: RFC 7239, sections 4 to 6; the configuration contract (`relay`, `server.trusted_proxies`).
 """
@@ -32,8 +31,8 @@ class ProxyWay(NamedTuple):
 
     Attributes:
         addresses: the node that each proxy got it from, as `X-Forwarded-For` has it.
-        protocol: by which the client came to the first proxy; empty if none of them says.
-        host: that the client asked for; empty likewise.
+        protocol: the protocol of the client's request to the first proxy; empty if it is unknown.
+        host: the host that the client asked for; empty if it is unknown.
         elements: the same as elements of `Forwarded`.
     """
 
@@ -53,7 +52,7 @@ def way_of(
     protocols: Sequence[bytes],
     hosts: Sequence[bytes],
 ) -> ProxyWay:
-    """Return the way that the headers of a trusted proxy tell.
+    """Return the way that the headers of a trusted proxy describe.
 
     Args:
         forwarded: the lines of `Forwarded`.
@@ -77,12 +76,12 @@ def way_of(
 
 
 def element(node: bytes, host: bytes, protocol: bytes) -> bytes:
-    """Return what one proxy adds to `Forwarded`.
+    """Return the element that one proxy adds to `Forwarded`.
 
     Args:
         node: where the request came from: an address, with a port or without, or a name such as `unknown`.
-        host: that was asked for; left out if it is empty or no host.
-        protocol: likewise.
+        host: the host that was asked for; left out if it is empty or invalid.
+        protocol: the protocol of the request; left out if it is empty or invalid.
     """
     parts = [b"for=%b" % _written_node(node)]
     if _HOST.fullmatch(host):
@@ -103,7 +102,7 @@ def _written_node(node: bytes) -> bytes:
 def _agrees(
     elements: Sequence[dict[bytes, bytes]], addresses: Sequence[bytes], protocol: bytes, host: bytes
 ) -> bool:
-    """Return whether `Forwarded` says what the other headers say."""
+    """Return whether `Forwarded` agrees with the other headers."""
     nodes = [_plain(found.get(b"for", b"unknown")) for found in elements]
     first = elements[0]
     return (
@@ -119,7 +118,7 @@ def _plain(node: bytes) -> bytes:
 
 
 def _elements(text: bytes) -> list[dict[bytes, bytes]]:
-    """Return the elements of `Forwarded`, their names in lower case; none if it cannot be read."""
+    """Return the elements of `Forwarded`, their names in lower case; an empty list if it is invalid."""
     found: list[dict[bytes, bytes]] = []
     current: dict[bytes, bytes] = {}
     at = 0

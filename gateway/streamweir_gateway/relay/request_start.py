@@ -52,7 +52,7 @@ class RequestStart(Protocol):
         """
 
     def close(self) -> None:
-        """Free what the request holds, if no exchange has asked for its permit."""
+        """Free the permit and the connection, unless an exchange has taken them over."""
 
 
 class NewRequest:

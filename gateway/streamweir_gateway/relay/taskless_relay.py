@@ -117,7 +117,7 @@ class TasklessRelay:
         start: RequestStart = self
         exchange.go_on(headers=headers, state={_STATE_KEY: start, TRACE_CONTEXT: self.trace})
 
-    # What the exchange asks that takes it over
+    # Called by the exchange that takes the request over
 
     async def body(self, client: ClientBody) -> RelayBody:
         """Return the body, which has been read whole."""
@@ -132,7 +132,7 @@ class TasklessRelay:
     def send(
         self, service: Service, request: UpstreamRequest, watch: RelayWatch
     ) -> Awaitable[TransportResponse]:
-        """Return what waits for the response; the request is at the upstream.
+        """Return an awaitable for the response; the request is at the upstream.
 
         Raises:
             Interrupted: the gateway stopped, or the client left, before the task began.
@@ -182,6 +182,6 @@ class TasklessRelay:
 
 
 def request_start(scope: Scope) -> RequestStart:
-    """Return how the exchange of a request begins: with what was sent without a task, or by sending it."""
+    """Return the start of an exchange: the request that was sent without a task, or a new one."""
     start: RequestStart = scope["state"].get(_STATE_KEY, NEW_REQUEST)
     return start

@@ -86,7 +86,7 @@ class TasklessRelays:
         return line is not None and self._begin(exchange, *line)
 
     def _may_be_foreign(self, exchange: DirectExchange) -> bool:
-        """Return whether a page sends a request that the service cannot judge: its `Host` is another one."""
+        """Return whether a page sends the request, and the service cannot judge it by its `Host`."""
         fields = exchange.fields
         is_unnamed_page = b"sec-fetch-site" in fields and b"origin" not in fields
         return is_unnamed_page and not self._pages.has_own_host(exchange.head.headers, may_be_address=True)

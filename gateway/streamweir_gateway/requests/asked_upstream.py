@@ -16,7 +16,7 @@ class AskedUpstream(Protocol):
 
     @property
     def identity(self) -> str:
-        """The name or URL that no other upstream of the endpoint has; not shown to anybody."""
+        """The name or URL that no other upstream of the endpoint has; it is never shown."""
 
     @property
     def dialect(self) -> Dialect:

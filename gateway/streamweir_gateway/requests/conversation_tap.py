@@ -1,4 +1,4 @@
-"""Takes note of the conversation that a stream belongs to, and of what is asked in it."""
+"""Notes the conversation that a stream belongs to, and keeps the questions in the stream."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Asking", "ConversationTap"]
 
 
 class Asking(NamedTuple):
-    """A client's request, as far as what is asked in its answer is kept for it.
+    """The facts about a client's request under which the questions in its answer are kept.
 
     Attributes:
         key: the name of the client's key.
-        thread: the conversation as the client names it; None: it will name it as the upstream does; empty:
-            its protocol has no conversations.
-        secret: tells this request from others, where its protocol has no conversations; else None.
+        thread: the client's name for the conversation; None if the client will use the upstream's name;
+            empty if its protocol has no conversations.
+        secret: distinguishes this request from others if its protocol has no conversations; otherwise None.
         asked_behind: the digest of the user's last message; None without one.
-        call_id: makes of a call's id the one under which the client sends the result.
+        call_id: returns the id under which the client sends the result of a call, given the call's id.
     """
 
     key: str | None
@@ -36,15 +36,15 @@ class Asking(NamedTuple):
 
 
 class ConversationTap(EventTap):
-    """A sink of one attempt.
+    """Follows the answer to one attempt.
 
     Args:
         conversations: of the endpoint.
         asking: the client's request.
-        upstream: that is asked.
-        sent: the conversation as the upstream was sent it; None: none was sent.
-        answers: the upstream can take answers: what it asks is kept for them.
-        made: the session's id where the upstream gives none: it is ours.
+        upstream: the identity of the upstream.
+        sent: the name of the conversation in the request to the upstream; None if it names no conversation.
+        answers: the upstream can take answers, so its questions are kept.
+        made: the session id that the gateway gives if the upstream gives none.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ConversationTap(EventTap):
             self._note()
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Take the ids of an event, and what it asks."""
+        """Note the conversation that an event names, and keep or drop the question that it is."""
         del stamp
         if (found := self._thread_of(event)) is not None and found != self._known:
             self._known = found
@@ -76,7 +76,7 @@ class ConversationTap(EventTap):
             self._take_interaction(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take the ids of the first piece: the others have the same."""
+        """Note the conversation of the first piece: the others have the same."""
         del texts
         self.write(event, stamp)
 
@@ -89,7 +89,7 @@ class ConversationTap(EventTap):
 
     @property
     def _named(self) -> str:
-        """The conversation as the client will name it; empty if it will not."""
+        """The client's name for the conversation; empty if it has no name for it."""
         thread = self._known if self._asking.thread is None else self._asking.thread
         return thread or ""
 
@@ -98,7 +98,10 @@ class ConversationTap(EventTap):
             self._conversations.note(self._asking.key, thread, Conversation(self._upstream, self._known))
 
     def _take_interaction(self, event: Interaction) -> None:
-        """Keep a question, unless it can be answered under nothing but an id that others may know."""
+        """Keep an open question, and drop one that is over.
+
+        A question is not kept if an answer could name it only by an id that other clients may know.
+        """
         place, given = QuestionPlace(self._asking.key, self._named), event.interaction_id
         if event.kind == "tool":
             given = self._asking.call_id(given)

@@ -1,4 +1,4 @@
-"""Which conversation of an upstream goes with a client's, and what was asked in it: in memory, per worker.
+"""The upstreams' conversations that belong to those of clients, and their questions: in memory, per worker.
 
 Source: the request contract, sections 4 (threads) and 5 (answering an interaction).
 """
@@ -15,7 +15,7 @@ from streamweir_gateway.requests.open_questions import OpenQuestions
 __all__ = ["Conversation", "Conversations", "ConversationsOfWorker"]
 
 MAX_THREAD_CHARACTERS: Final = 1000
-"""The length of an upstream's name for a conversation, up to which it is kept."""
+"""The longest name of an upstream for a conversation that is kept."""
 
 Key = tuple[str | None, str]
 """The name of a client's key, and the conversation as the client names it."""
@@ -37,7 +37,7 @@ class Conversations:
     """The conversations of one endpoint.
 
     Attributes:
-        questions: that were asked in them.
+        questions: the questions in them.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
@@ -47,7 +47,7 @@ class Conversations:
         self._known: OrderedDict[Key, tuple[float, Conversation]] = OrderedDict()
 
     def set_limits(self, keep: float, max_kept: int) -> None:
-        """Set for how many seconds without a request a conversation is kept, and how many are."""
+        """Set the seconds for which a conversation without requests is kept, and the most conversations."""
         self._keep, self._max = keep, max_kept
         self.questions.keep, self.questions.max = keep, max_kept
 
@@ -70,13 +70,13 @@ class Conversations:
 
 
 class ConversationsOfWorker:
-    """Those of all endpoints: where a configuration replaces another one, they stay."""
+    """The conversations of all endpoints. They outlive a reload of the configuration."""
 
     def __init__(self) -> None:
         self._endpoints: dict[str, Conversations] = {}
 
     def of(self, template: str, keep: float, max_kept: int) -> Conversations:
-        """Return those of an endpoint, to be kept so long and so many."""
+        """Return the conversations of an endpoint, with changed limits."""
         found = self._endpoints.setdefault(template, Conversations(keep, max_kept))
         found.set_limits(keep, max_kept)
         return found

@@ -1,4 +1,4 @@
-"""Answers of clients to what was kept of the questions: for protocols that cannot send it back.
+"""Completes clients' answers from the kept questions, for protocols that cannot send a question back.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -21,14 +21,14 @@ __all__ = ["KeptAnswers", "message_digest", "user_digests", "with_kept_answers"]
 
 
 class KeptAnswers(NamedTuple):
-    """A request, completed with what is known of the questions that it answers.
+    """A request whose answers have been completed from the questions that they answer.
 
     Attributes:
         request: the canonical request.
-        question: that is answered, the first of several; None if none is known.
-        unknown: the ids of answers to questions that are not open in this conversation, and that hold
-            nothing by which an upstream could know them. Without conversations, the results of calls of
-            several runs are such: they cannot go to one of them.
+        question: the first question that is answered; None if every one is unknown.
+        unknown: the ids of answers to questions that are not open in this conversation, if the answers lack
+            the data by which an upstream could know the question. Without conversations, results of calls
+            of several runs belong to them: they cannot go to one of the runs.
     """
 
     request: Request
@@ -39,7 +39,7 @@ class KeptAnswers(NamedTuple):
 def with_kept_answers(
     request: Request, reader: RequestReader, key: str | None, questions: OpenQuestions
 ) -> KeptAnswers:
-    """Return the request with what its answers need.
+    """Return the request with its answers completed.
 
     Args:
         request: the canonical request.
@@ -63,7 +63,7 @@ def user_digests(messages: Sequence[Message]) -> list[bytes]:
 
 
 def message_digest(message: Mapping[str, Any]) -> bytes:
-    """Return what tells a message from another one: a digest of its id and its text."""
+    """Return a digest of the id and the text of a message, which distinguishes it from others."""
     text = f"{message.get('id', '')}:{text_of_message(cast('Message', message))}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -76,7 +76,7 @@ def _completed(
     *,
     fills: bool,
 ) -> KeptAnswers:
-    """The answers with what was kept of their questions; `fills`: a text may stand for a form's values."""
+    """Complete answers that name their questions; if `fills`, a text may hold the values of a form."""
     found: list[Answer] = []
     first: OpenQuestion | None = None
     unknown: list[str] = []
@@ -95,7 +95,7 @@ def _completed(
 
 
 def _with_held(answer: Answer, asked: OpenQuestion) -> Answer:
-    """The answer with what the question held; what the client sent itself wins."""
+    """Return the answer with the data of its question; data that the client sent wins."""
     kept = asked.resume if isinstance(asked.resume, dict) else {}
     sent: Any = answer.get("resume", {})
     held = {**kept, **sent} if isinstance(sent, dict) else sent
@@ -110,9 +110,9 @@ def _asked_id(answer: Answer, asked: OpenQuestion) -> str:
 def _answered_by_results(
     request: Request, reader: RequestReader, place: QuestionPlace, questions: OpenQuestions
 ) -> KeptAnswers | None:
-    """The results of calls that an agent waits for; None if there are none.
+    """Return the request with the results of calls that an agent waits for; None if there are none.
 
-    A chat client has ids of ours for these calls, a client with conversations has the upstream's.
+    A chat client has the gateway's ids for these calls, a client with conversations has the upstream's.
     """
     messages = request.get("messages", [])
     digests = user_digests(messages) if place.thread else []
@@ -138,7 +138,7 @@ def _answered_by_results(
 
 
 def _answered_by_message(request: Request, place: QuestionPlace, questions: OpenQuestions) -> KeptAnswers:
-    """The next message of a conversation answers its one open question."""
+    """Return the request with its last message as the answer to the only open question."""
     messages = request.get("messages", [])
     if place.thread and messages and messages[-1]["role"] == "user":
         asked = questions.take_only(place)
@@ -149,7 +149,7 @@ def _answered_by_message(request: Request, place: QuestionPlace, questions: Open
 
 
 def _with_upstream_ids(messages: Sequence[Message], found: Mapping[str, OpenQuestion]) -> list[Message]:
-    """The messages with the upstream's ids for calls in place of those that the client was given."""
+    """Return the messages with the upstream's ids for calls in place of the ids that the client was given."""
     ids = {own: question.interaction_id for own, question in found.items()}
     changed: list[Message] = []
     for message in messages:
@@ -174,7 +174,7 @@ def _answer(asked: OpenQuestion, text: str) -> Answer:
 
 
 def _filled(answer: Answer, asked: OpenQuestion) -> Answer:
-    """The answer with the values of the form that was asked, where it is text."""
+    """Return the answer with the values of the form, if the answer is a text."""
     text = answer.get("value")
     if asked.kind == "approval":
         return answer

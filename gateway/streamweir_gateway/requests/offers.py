@@ -1,4 +1,4 @@
-"""What each upstream of an endpoint is sent for one request of a client.
+"""The requests to each upstream of an endpoint for one request of a client.
 
 Source: the request contract, sections 1 and 4.
 """
@@ -17,12 +17,13 @@ __all__ = ["NO_OFFER", "Offer", "asks_for_usage"]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one upstream is sent.
+    """The requests to one upstream.
 
     Attributes:
-        written: one request after the other, the last for the stream; None: the client's body as it came.
-        lost: the names of what the upstream cannot take of the request.
-        tap: is shown what the upstream answers.
+        written: one request after the other, the last for the stream; None: the client's body is forwarded
+            unchanged.
+        lost: the names of fields of the request that the upstream cannot take.
+        tap: follows the answer of the upstream.
         answers: the request answers a question of a run, which may go on in the connection that asked.
     """
 
@@ -46,4 +47,4 @@ def asks_for_usage(body: Any) -> bool:
 
 
 NO_OFFER: Final = Offer()
-"""The client's body goes on as it came."""
+"""The client's body is forwarded unchanged."""

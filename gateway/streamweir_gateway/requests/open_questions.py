@@ -29,17 +29,17 @@ MAX_HELD_BYTES: Final = 64 << 20
 
 _MAX_QUESTIONS: Final = 100_000
 _MAX_NAMESAKES: Final = 8
-"""How many questions of one conversation are kept under the same id."""
+"""The most questions of one conversation with the same id."""
 
 _SEVERAL: Final = 2
 
 
 class QuestionPlace(NamedTuple):
-    """Where a question is kept.
+    """The client and the conversation that a question belongs to.
 
     Attributes:
         key: the name of the client's key; None without keys.
-        thread: the conversation as the client names it; empty in a protocol without conversations.
+        thread: the client's name for the conversation; empty in a protocol without conversations.
     """
 
     key: str | None
@@ -50,14 +50,14 @@ class OpenQuestion(NamedTuple):
     """A question that waits for an answer.
 
     Attributes:
-        upstream: that asked.
-        interaction_id: of the question, as the upstream calls it.
+        upstream: the identity of the upstream.
+        interaction_id: the upstream's id of the question.
         kind: of the question.
         held: its `resume` and the schema of its form, as JSON.
-        thread_id: the conversation, as the upstream calls it; None if that is not known.
+        thread_id: the upstream's name for the conversation; None if it is unknown.
         asked_behind: the digest of the user's message that the question followed (`message_digest`); None
             without one.
-        run: tells the questions of one request from those of another; None where their conversation does.
+        run: distinguishes the questions of one request from those of others; None if the conversation does.
     """
 
     upstream: str
@@ -70,16 +70,16 @@ class OpenQuestion(NamedTuple):
 
     @property
     def resume(self) -> Any:
-        """What its `resume` held."""
+        """The `resume` of the question."""
         return self._held()[0]
 
     @property
     def schema(self) -> Any:
-        """The schema of its form; None where it has none."""
+        """The schema of its form; None if it has no form."""
         return self._held()[1]
 
     def is_same(self, other: OpenQuestion) -> bool:
-        """Return whether both ask the same, in whichever run and behind whichever message."""
+        """Return whether two questions are equal, except for their runs and the messages before them."""
         return self[:5] == other[:5]
 
     def _held(self) -> tuple[Any, Any]:
@@ -92,7 +92,7 @@ class OpenQuestion(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    """A question and what is needed to find and to drop it."""
+    """An entry: a question, the keys under which it is found, and the time at which it expires."""
 
     question: OpenQuestion
     place: QuestionPlace
@@ -105,8 +105,8 @@ class OpenQuestions:
     """The questions of one endpoint.
 
     Attributes:
-        keep: seconds for which a question waits.
-        max: how many are kept.
+        keep: the seconds for which a question is kept.
+        max: the most questions that are kept.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
@@ -124,14 +124,12 @@ class OpenQuestions:
         return len(self._kept)
 
     def add(self, place: QuestionPlace, answer_id: str, question: OpenQuestion) -> None:
-        """Keep a question.
-
-        One that it repeats goes, and so do answered ones of the same id.
+        """Keep a question. It replaces an equal question and answered questions with the same id.
 
         Args:
-            place: where it is asked.
+            place: the client and the conversation.
             answer_id: the id under which the client answers.
-            question: what is asked.
+            question: the question.
         """
         place, answer_id = _short(place), short_id(answer_id)
         for number in [*self._by_id.get((place, answer_id), ())]:
@@ -147,13 +145,13 @@ class OpenQuestions:
     def find(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
     ) -> OpenQuestion | None:
-        """Return the question that an answer is to; None if there is none, or if two could be meant.
+        """Return the question that an answer names; None if it is unknown or ambiguous.
 
         Args:
-            place: where the answer comes from.
-            answer_id: that it names.
-            digests: those of the user's messages in the request, oldest first. Of several questions
-                under the same id, the one that followed the latest of these messages is meant.
+            place: the client and the conversation of the answer.
+            answer_id: the id in the answer.
+            digests: of the user's messages in the request, oldest first. Of several questions with the same
+                id, the one that followed the latest of these messages is returned.
         """
         found = self._find(place, answer_id, digests)
         return None if found is None else self._kept[found].question
@@ -161,7 +159,7 @@ class OpenQuestions:
     def answer(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
     ) -> OpenQuestion | None:
-        """Return the question as `find` does; it is no longer open."""
+        """Return the question as `find` does, and close it."""
         found = self._find(place, answer_id, digests)
         if found is None:
             return None
@@ -169,10 +167,10 @@ class OpenQuestions:
         return self._kept[found].question
 
     def take_only(self, place: QuestionPlace) -> OpenQuestion | None:
-        """Return the open question of a conversation and forget it; None if there are none or several.
+        """Return the only open question of a conversation and drop it; None unless there is exactly one.
 
-        The client's next message answers the question. If several are open, none of them is meant, and they
-        can only be answered by their ids from then on.
+        The client's next message answers that question. If several are open, the message answers none of
+        them: all are closed, and from then on they can only be answered by their ids.
         """
         place = _short(place)
         numbers = self._first_open(place)
@@ -185,12 +183,12 @@ class OpenQuestions:
         return None
 
     def forget(self, place: QuestionPlace, answer_id: str) -> None:
-        """Forget what is asked under an id: the upstream has its answer, or waits no longer."""
+        """Drop the questions with an id: the upstream has its answer, or does not wait any longer."""
         for number in [*self._by_id.get((_short(place), short_id(answer_id)), ())]:
             self._drop(number)
 
     def _first_open(self, place: QuestionPlace) -> list[int]:
-        """The first two open questions of a conversation; those before them that are too old are dropped."""
+        """Return the first two open questions of a conversation; expired ones before them are dropped."""
         now = time.monotonic()
         found: list[int] = []
         for number in [*self._open.get(place, ())]:

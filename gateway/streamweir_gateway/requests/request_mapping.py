@@ -68,7 +68,7 @@ class RequestMapping(Protocol):
         """Return the secret of the ids under which the client of a request answers (`answer_ids`).
 
         Returns:
-            None where the client answers under the ids of the upstream, or is not asked anything.
+            None if the client answers under the ids of the upstream, or gets no questions.
         """
         ...
 
@@ -175,7 +175,7 @@ class _Mapped(_Mapping):
         return self._written(writing, chosen)
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        """Return what makes the ids under which the client answers; None: it answers under the upstream's."""
+        """Return the secret of the ids under which the client answers; None if these are the upstream's."""
         reader = self._reader(incoming)
         if self._conversations is None or reader is None or not reader.answers_by_message:
             return None
@@ -262,7 +262,7 @@ class _Writing:
         self._conversation = conversation
         self._ids: list[str] = []
         self.unknown_answer: RequestError | None = None
-        """What is raised for an upstream that cannot know what the client answers."""
+        """The refusal for upstreams that cannot know the question that is answered; None if there is none."""
 
     @property
     def thread(self) -> str | None:
@@ -272,7 +272,7 @@ class _Writing:
 
     @property
     def asking(self) -> Asking:
-        """What the questions of the answer are kept for."""
+        """The facts about the request under which the questions in its answer are kept."""
         digests = user_digests(self.request.get("messages", [])[-1:])
         incoming, secret = self.incoming, self.incoming.names.secret
         make = self._call_id if secret is None else partial(answer_id, secret)
@@ -282,10 +282,10 @@ class _Writing:
         return self._protocol.client_call_id(tool_id, self.incoming.request_id)
 
     def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Request:
-        """The request with the conversation as the upstream calls it.
+        """Return the request with the upstream's name for the conversation.
 
-        A client that makes ids of its own names none that an upstream would know which makes its own too. One
-        whose protocol has no conversations may answer a question that was asked in one.
+        If both the client and the upstream make ids of their own, the upstream does not know the client's. A
+        client whose protocol has no conversations may answer a question that was asked in one.
         """
         named = self.request.get("thread_id")
         if named and not (self.reader.has_own_threads and writer.threads == "server"):

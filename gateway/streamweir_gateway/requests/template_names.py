@@ -26,11 +26,11 @@ def names_around(
     """Return the names that templates have beside the fields of the body.
 
     Args:
-        body: of the client's request; None where there is none.
+        body: of the client's request; None if it has no body.
         path_params: the names of the endpoint's path.
         query: of the request.
         headers: of the request.
-        forwarded: those that go on to upstreams.
+        forwarded: selects the headers that are forwarded to upstreams.
     """
     passed: dict[str, list[str]] = {}
     for name, value in forwarded.of(headers):

@@ -11,7 +11,7 @@ __all__ = ["unknown_answer"]
 
 
 def unknown_answer(body: Mapping[str, Any], answer_id: str) -> RequestError:
-    """Return what is raised for an answer; its field is where the id stands in the client's body.
+    """Return the refusal of an answer; its field is the place of the id in the client's body.
 
     Args:
         body: of the client's request.
@@ -23,7 +23,7 @@ def unknown_answer(body: Mapping[str, Any], answer_id: str) -> RequestError:
 
 
 def _places(body: Mapping[str, Any], text: str) -> Iterator[str]:
-    """Yield where a text stands in a body, the last place first: an answer stands at its end."""
+    """Yield the places of a text in a body, the last one first: answers are at the end."""
     waiting: list[tuple[str, Any]] = [("", body)]
     while waiting:
         place, value = waiting.pop()
@@ -36,7 +36,7 @@ def _places(body: Mapping[str, Any], text: str) -> Iterator[str]:
 
 
 def _is_plain(place: str) -> bool:
-    """Return whether a place is made of names of a protocol: a client's own could be anything."""
+    """Return whether a place has plain names only: names of a client's own could hold any text."""
     return (
         len(place) <= 200
         and place.replace("_", "").replace(".", "").replace("[", "").replace("]", "").isalnum()

@@ -1,4 +1,4 @@
-"""Answers to a question that an upstream takes without a stream: the run goes on where it was asked.
+"""Answers that an upstream takes without a stream: the run goes on in the connection that asked.
 
 Source: the request contract, section 4 (an upstream that takes an answer); the standard protocol, section 5.
 """
@@ -31,8 +31,8 @@ async def take_answer(
 
     Args:
         response: of the upstream, its body unread.
-        stream: what the client gets; a failure that the body holds ends it too.
-        reader: makes what reads the upstream's dialect.
+        stream: the stream to the client; a failure in the body ends it too.
+        reader: makes a reader of the upstream's dialect.
 
     Returns:
         False, and nothing was read, if the response may be a stream or is an error.
@@ -55,7 +55,7 @@ def _may_be_taken(response: UpstreamResponse) -> bool:
 
 
 async def _document(response: UpstreamResponse) -> bytes | None:
-    """The body of a response; None if it is too large for a document."""
+    """Return the body of a response; None if it is too large for a document."""
     body = bytearray()
     while data := await response.read():
         body += data
@@ -65,7 +65,7 @@ async def _document(response: UpstreamResponse) -> bytes | None:
 
 
 def _is_failure(body: bytes, reader: StreamReader) -> bool:
-    """Is a body no document, or one in which the dialect reads a failure? An empty one is neither."""
+    """Return whether a body is not a document, or a failure of the dialect. An empty body is neither."""
     if not body.strip():
         return False
     if not body.lstrip().startswith((b"{", b"[")):

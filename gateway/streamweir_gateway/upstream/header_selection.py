@@ -1,8 +1,8 @@
-"""Which headers go on to the other side: those that the file names, and those that a pattern of it covers.
+"""Selects the headers that are forwarded: those that the configuration names, or covers by a pattern.
 
 A pattern is a name that ends in `*` (`X-Tenant-*`; `*` alone covers every name). It never covers credentials,
 headers about forwarding, headers of one connection or of the framing of the body, or headers that the gateway
-writes itself; each of these goes on only where it is named in full.
+writes itself; each of these is forwarded only if it is named in full.
 
 Source: the configuration contract (headers by pattern).
 """
@@ -31,10 +31,10 @@ _NEVER_IN_RESPONSES: Final = re.compile(
 
 
 class HeaderSelection:
-    """Picks headers by name.
+    """Selects headers by name.
 
     Args:
-        names: of the file; one that ends in `*` is a pattern.
+        names: the configured names; one that ends in `*` is a pattern.
         never: the names that no pattern covers, beside the headers of one connection.
         also: names in lower case that no pattern covers either.
     """
@@ -53,7 +53,7 @@ class HeaderSelection:
         return bool(self.named or self._prefixes)
 
     def of(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-        """Return the headers of a message that are picked, names in lower case, in their order.
+        """Return the selected headers of a message in their order, names in lower case.
 
         Headers that the message lists in `Connection` belong to that connection: no pattern covers them.
         """
@@ -74,17 +74,18 @@ class HeaderSelection:
 
 
 def request_selection(names: Iterable[str], *, ours: Iterable[str], sends_body_on: bool) -> HeaderSelection:
-    """Return which headers of clients go on to an upstream.
+    """Return the selection of the clients' headers that are forwarded to an upstream.
 
     Args:
         names: `forward_headers`.
-        ours: names in lower case that the configuration writes to this upstream.
-        sends_body_on: the body goes on as it is; else no pattern covers what describes it (`Content-*`).
+        ours: the headers, in lower case, that the configuration sets for this upstream.
+        sends_body_on: the body is forwarded unchanged; otherwise no pattern covers the headers that describe
+            it (`Content-*`).
     """
     never = [_NEVER_IN_REQUESTS] if sends_body_on else [_NEVER_IN_REQUESTS, _BODY]
     return HeaderSelection(names, never=never, also=ours)
 
 
 def response_selection(names: Iterable[str]) -> HeaderSelection:
-    """Return which headers of an upstream's response a client gets, by `forward_response_headers`."""
+    """Return the selection of an upstream's headers that clients get (`forward_response_headers`)."""
     return HeaderSelection(names, never=[_NEVER_IN_RESPONSES])

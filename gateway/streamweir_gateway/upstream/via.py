@@ -1,4 +1,4 @@
-"""How the gateway knows a request again that it has sent itself: by its own mark in `Via`.
+"""Recognises requests that the gateway has sent itself, by its own mark in `Via`.
 
 Source: the configuration contract (what is counted: requests that come back); RFC 9110, section 7.6.3.
 """
@@ -39,14 +39,14 @@ class Via:
         self._value_of_old: Final = b"1.0 " + self._name
 
     def value(self, http_version: str = "1.1") -> bytes:
-        """Return what is added for a request that came in a version of HTTP."""
+        """Return the value to add to `Via` for a request that came in this version of HTTP."""
         return self._value_of_old if http_version == "1.0" else self._value
 
     def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Let a request in.
+        """Check that this gateway has not sent a request itself.
 
         Raises:
-            Refusal: this gateway has sent it before (`LOOP_DETECTED`).
+            Refusal: it has (`LOOP_DETECTED`).
         """
         if any(self._name in value for name, value in headers if name.lower() == b"via"):
             raise Refusal("LOOP_DETECTED")

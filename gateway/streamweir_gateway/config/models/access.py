@@ -67,8 +67,8 @@ class Cors(Section):
     origins: Annotated[tuple[Annotated[str, ORIGIN], ...], LISTED, NOT_EMPTY]
     """As browsers send them, such as `https://app.example`; or `*` alone."""
     credentials: Flag = False
-    """Whether pages may send cookies; not beside `*`."""
+    """Whether pages may send cookies; not allowed with `*`."""
     headers: Annotated[tuple[Annotated[str, PAGE_HEADER], ...], LISTED, NOT_EMPTY] = Field(
         (), validate_default=False
     )
-    """Names that pages may send beside the usual ones, and no others. Absent: all that they ask for."""
+    """Headers that pages may send in addition to the usual ones. Absent: any header."""

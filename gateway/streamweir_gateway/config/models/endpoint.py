@@ -162,14 +162,16 @@ class EndpointOptions(UpstreamOptions):
     threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
     heartbeat: Annotated[float | None, HEARTBEAT] = written(AUTO)
-    """A sign of life after so much silence; may be `off`. `auto`: 15s, but none of the gateway's own for
+    """A sign of life after so much silence; may be `off`. `auto` is 15s, but the gateway adds none for
     clients of old dialects."""
     forward_headers: Annotated[tuple[Annotated[str, FORWARDED_HEADER], ...], LISTED] = ()
-    """Headers of the client that go on to the upstream; `X-Tenant-*` stands for all that begin so."""
+    """Headers of the client that are forwarded to the upstream; `X-Tenant-*` selects every name with
+    that beginning."""
     forward_query: Annotated[tuple[Annotated[str, QUERY_NAME], ...], LISTED] = ()
     """Query parameters of the client that go on to the upstream."""
     forward_response_headers: Annotated[tuple[Annotated[str, RETURNED_HEADER], ...], LISTED] = ()
-    """Headers of the upstream's response that the client gets; `X-Tenant-*` stands for all that begin so."""
+    """Headers of the upstream's response that are forwarded to the client; `X-Tenant-*` selects every name
+    with that beginning."""
     on_disconnect: Annotated[
         float | None,
         WrittenAs(
@@ -220,7 +222,7 @@ class ModelConfig(Section):
     """What a client gets that names this model; a bare upstream stands for this with nothing else."""
 
     alias: Annotated[str | None, TEXT] = absent()
-    """Another model of the same endpoint, for which this is one more name; nothing else stands beside it."""
+    """The name of another model of the same endpoint, which serves this one too; no other key is allowed."""
     upstream: Upstreams = Field((), repr=False, validate_default=False)
     """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
@@ -256,17 +258,17 @@ class EndpointConfig(EndpointOptions):
     """In place of `upstream`: what the client's `model` chooses from, by name."""
 
     def resolved_model(self, name: str) -> str:
-        """Return the model that a name stands for: an alias's, else its own."""
+        """Return the name of the model that serves a model: the target of an alias, or else its own name."""
         return self.models[name].alias or name
 
     @cached_property
     def first_upstreams(self) -> Mapping[str, int]:
-        """By model: the index in `upstreams` at which its own begin."""
+        """For each model, the index of its first upstream in `upstreams`."""
         ends = accumulate((len(model.upstream) for model in self.models.values()), initial=0)
         return dict(zip(self.models, ends, strict=False))
 
     def for_model(self, name: str) -> EndpointConfig:
-        """Return the endpoint that a client has which names one of the models."""
+        """Return this endpoint with the upstreams, the path and the request mode of one of its models."""
         name = self.resolved_model(name)
         model = self.models[name]
         first = self.first_upstreams[name]
@@ -281,11 +283,11 @@ class EndpointConfig(EndpointOptions):
 
     @property
     def needs_no_key(self) -> bool:
-        """Whether the file opens this endpoint to everybody who can reach the address (`auth: open`)."""
+        """Whether clients may call this endpoint without a key (`auth: open`)."""
         return self.auth == ()
 
     def lets_in(self, name: str, caller: Caller) -> bool:
-        """Whether the key called `name` may call this endpoint: its own `endpoints` and `auth` allow it."""
+        """Whether a key may call this endpoint: its own `endpoints` and the endpoint's `auth` allow it."""
         if self.needs_no_key:
             return True
         is_named = self.auth is None or name in self.auth

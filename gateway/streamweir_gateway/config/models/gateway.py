@@ -71,7 +71,7 @@ class GatewayConfig(Section):
     fingerprint: Annotated[SkipJsonSchema[str], DERIVED] = derived("", hidden=True)
     """`sha256:...` of the file and of those that its dialects stand in."""
     remarks: Annotated[SkipJsonSchema[tuple[str, ...]], DERIVED] = derived((), hidden=True)
-    """What was probably meant otherwise, a line each, with its place."""
+    """A line for each value that is probably a mistake, with its place in the file."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
         default_factory=process_dialects, validate_default=False, repr=False
     )

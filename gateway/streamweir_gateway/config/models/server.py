@@ -45,7 +45,7 @@ class ServerConfig(Section):
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
     """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""
     hosts: Annotated[tuple[Annotated[str, HOST], ...], LISTED] = ()
-    """Names under which browsers reach the gateway, beside loopback ones."""
+    """Names under which browsers reach the gateway; loopback names need not be listed."""
     trusted_proxies: Annotated[tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...], LISTED] = ()
     """Addresses and networks whose X-Forwarded-For is believed."""
     header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")

@@ -34,7 +34,7 @@ def check_circles(config: GatewayConfig, report: Report) -> None:
 
 
 def _targets(endpoint: EndpointConfig) -> Iterator[tuple[int, str, str]]:
-    """Yield each upstream's index and URL, and the path that is asked for there, with `x` for what varies."""
+    """Yield the index and the URL of each upstream, and its path with `x` in place of each `{name}`."""
     plain = (
         [name for name, model in endpoint.models.items() if model.alias is None] if endpoint.chooses else []
     )

@@ -1,4 +1,4 @@
-"""Values that may stand in a file, but were probably meant otherwise: said by `check`, refused by nobody.
+"""Remarks on valid values that are probably mistakes: `check` prints them, and `serve` logs them.
 
 Source: the configuration contract (rules).
 """
@@ -41,7 +41,7 @@ def remark_on_variables(tree: Mapping[str, Any], report: Report) -> None:
 
 
 def remark_on_answers(config: GatewayConfig, dialects: Dialects, report: Report) -> None:
-    """Remark on models at the path of a chat protocol whose clients would get another one."""
+    """Remark on models at the path of a chat protocol if its clients would be answered in another one."""
     for endpoint in config.endpoints:
         protocol = dialects.called_at(endpoint.template)
         if endpoint.models and protocol is not None and "answers" not in endpoint.model_fields_set:

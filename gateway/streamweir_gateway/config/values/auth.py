@@ -81,7 +81,7 @@ def _check_port(origin: str) -> None:
 
 
 def _caller_names(value: Any) -> Any:
-    """Return the names of the keys that open an endpoint; the word `open` means that it needs none."""
+    """Return the names of the keys that may call an endpoint; an empty tuple for `open`: no key is needed."""
     if value == _OPEN:
         return ()
     if isinstance(value, str):

@@ -66,7 +66,7 @@ def _token(value: Any) -> str:
 
 
 def _name_or_pattern(value: Any) -> str:
-    """Read a header's name, or the beginning of names with a `*` behind it."""
+    """Return the name of a header, or a pattern: the beginning of names, followed by `*`."""
     name = _token(value)
     if "*" in name[:-1]:
         raise InvalidValue("has a * that is not at the end: it stands for the rest of a name", not_this(name))
