@@ -189,7 +189,7 @@ CHAT_PROTOCOLS = ("openai-chat", "openai-responses", "anthropic")
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_answers_of_many_users_go_to_the_runs_that_asked_them(seed: int) -> None:
+async def test_answers_of_many_users_reach_the_runs_that_asked(seed: int) -> None:
     chance = random.Random(seed)
     users = [
         User(f"user {number}", chance.choice([*KEYS]), protocol, streams=chance.random() < 0.7)
@@ -215,7 +215,7 @@ async def test_answers_of_many_users_go_to_the_runs_that_asked_them(seed: int) -
 
 @pytest.mark.parametrize("protocol", CHAT_PROTOCOLS)
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
-async def test_an_answer_id_is_refused_wherever_it_was_not_given(protocol: str, streams: bool) -> None:
+async def test_answer_id_of_another_client_is_refused(protocol: str, streams: bool) -> None:
     async with coze() as (running, server):
         user = User("first", "web", protocol, streams=streams)
         await user.ask(running)
@@ -237,7 +237,7 @@ async def test_an_answer_id_is_refused_wherever_it_was_not_given(protocol: str, 
 
 
 @pytest.mark.parametrize("protocol", CHAT_PROTOCOLS)
-async def test_an_upstreams_own_id_is_the_id_of_an_ordinary_result(protocol: str) -> None:
+async def test_result_under_the_upstreams_id_is_an_ordinary_result(protocol: str) -> None:
     async with coze() as (running, server):
         user = User("first", "web", protocol)
         await user.ask(running)
@@ -246,7 +246,7 @@ async def test_an_upstreams_own_id_is_the_id_of_an_ordinary_result(protocol: str
     assert not server.answered
 
 
-async def test_results_of_two_runs_in_one_request_are_refused() -> None:
+async def test_results_for_two_runs_in_one_request_are_refused() -> None:
     async with coze() as (running, server):
         first, second = User("first", "web", "openai-chat"), User("second", "web", "openai-chat")
         await first.ask(running)
@@ -258,7 +258,7 @@ async def test_results_of_two_runs_in_one_request_are_refused() -> None:
     assert not server.answered
 
 
-async def test_a_client_of_threads_cannot_answer_from_another_thread() -> None:
+async def test_answer_from_another_thread_is_refused() -> None:
     async with coze() as (running, server):
         first, second = User("first", "web", "ag-ui"), User("second", "web", "ag-ui")
         await first.ask(running)
@@ -272,7 +272,7 @@ async def test_a_client_of_threads_cannot_answer_from_another_thread() -> None:
     assert server.answered == {"answer of first": "chat-1"}
 
 
-async def test_a_conversation_of_responses_does_not_answer_in_another_one() -> None:
+async def test_answer_from_another_conversation_of_responses_is_refused() -> None:
     async with coze() as (running, server):
         user = User("first", "web", "openai-responses")
         mine = {"conversation": "mine"}
@@ -287,7 +287,7 @@ async def test_a_conversation_of_responses_does_not_answer_in_another_one() -> N
     assert server.answered == {"answer": "chat-1"}
 
 
-async def test_a_refusal_names_the_field_of_the_clients_own_protocol() -> None:
+async def test_refused_answer_names_the_field_of_the_protocol() -> None:
     places = {
         "openai-chat": "messages[2].tool_call_id",
         "openai-responses": "input[2].call_id",
@@ -301,7 +301,7 @@ async def test_a_refusal_names_the_field_of_the_clients_own_protocol() -> None:
             assert place in got.body.decode(), protocol
 
 
-async def test_without_threads_ids_are_the_upstreams() -> None:
+async def test_threads_off_sends_the_upstreams_ids() -> None:
     """Nothing is kept: an id of ours would lead nowhere."""
     async with coze(threads="off") as (running, _):
         user = User("first", "web", "openai-chat")
@@ -309,7 +309,7 @@ async def test_without_threads_ids_are_the_upstreams() -> None:
     assert user.given == UPSTREAM_ID
 
 
-async def test_a_client_that_reads_a_run_again_gets_the_same_answer_id() -> None:
+async def test_resumed_run_has_the_same_answer_id() -> None:
     async with coze(resume="on") as (running, server):
         user = User("first", "web", "openai-chat")
         asked = await post(running, "web", "openai-chat", user.body("question"))
@@ -341,7 +341,7 @@ def test_find_with_two_open_questions_under_one_id_returns_none() -> None:
     assert questions.find(WEB, "id", digests=[b"x"]) is None
 
 
-def test_find_returns_the_question_that_followed_what_the_client_said() -> None:
+def test_find_with_digests_returns_the_question_behind_the_latest() -> None:
     questions = OpenQuestions(60.0, 100)
     questions.add(WEB, "id", question(1, asked_behind=b"hi"))
     questions.add(WEB, "id", question(2, asked_behind=b"hello"))
@@ -352,7 +352,7 @@ def test_find_returns_the_question_that_followed_what_the_client_said() -> None:
     assert questions.find(WEB, "id", digests=[b"another"]) is None
 
 
-def test_a_question_that_is_asked_again_takes_the_place_of_the_first() -> None:
+def test_add_of_the_same_question_replaces_it() -> None:
     questions = OpenQuestions(60.0, 100)
     for behind in (b"hi", b"hello"):
         questions.add(WEB, "id", question(1, asked_behind=behind))
@@ -364,7 +364,7 @@ def test_a_question_that_is_asked_again_takes_the_place_of_the_first() -> None:
     assert found.resume == {"chat": 2}
 
 
-def test_take_only_with_several_open_questions_means_none_of_them() -> None:
+def test_take_only_with_several_open_questions_returns_none() -> None:
     questions = OpenQuestions(60.0, 100)
     questions.add(WEB, "one", question(1))
     questions.add(WEB, "two", question(2))
@@ -377,7 +377,7 @@ def test_take_only_with_several_open_questions_means_none_of_them() -> None:
     assert found.resume == {"chat": 3}
 
 
-def test_a_question_that_was_answered_by_its_id_is_not_answered_by_a_message() -> None:
+def test_take_only_after_answer_returns_none() -> None:
     questions = OpenQuestions(60.0, 100)
     questions.add(WEB, "one", question(1))
     assert questions.answer(WEB, "one") is not None
@@ -385,7 +385,7 @@ def test_a_question_that_was_answered_by_its_id_is_not_answered_by_a_message() -
     assert questions.take_only(WEB) is None
 
 
-def test_questions_belong_to_a_key_and_a_thread() -> None:
+def test_find_with_another_key_or_thread_returns_none() -> None:
     questions = OpenQuestions(60.0, 100)
     questions.add(WEB, "id", question(1))
     for place in (QuestionPlace("batch", "thread"), QuestionPlace("web", "other"), QuestionPlace("web", "")):
@@ -394,7 +394,7 @@ def test_questions_belong_to_a_key_and_a_thread() -> None:
     assert questions.find(WEB, "id") is not None
 
 
-def test_questions_that_waited_too_long_are_not_found() -> None:
+def test_find_after_keep_returns_none() -> None:
     questions = OpenQuestions(-1.0, 100)
     questions.add(WEB, "id", question(1))
     assert questions.find(WEB, "id") is None
@@ -402,7 +402,7 @@ def test_questions_that_waited_too_long_are_not_found() -> None:
     assert not len(questions)
 
 
-def test_looking_a_question_up_costs_the_same_with_ten_thousand_open() -> None:
+def test_find_with_ten_thousand_open_questions_costs_the_same() -> None:
     def cost(others: int, *, same_thread: bool) -> float:
         questions = OpenQuestions(60.0, 100_000)
         for number in range(others):

@@ -89,7 +89,7 @@ def questions(server: Upstream) -> list[Any]:
     return [json.loads(call.body)["question"] for call in server.calls]
 
 
-async def test_a_conversation_of_a_client_is_one_of_the_upstream() -> None:
+async def test_thread_of_a_client_continues_the_upstreams_conversation() -> None:
     async with agents("a") as (running, (server,)):
         await post(running, run("mine", "hi"))
         await post(running, run("mine", "hi", "Hello", "more"))
@@ -99,7 +99,7 @@ async def test_a_conversation_of_a_client_is_one_of_the_upstream() -> None:
     assert questions(server) == ["hi", "more", inline]
 
 
-async def test_a_client_reads_its_own_names_of_the_conversation_and_the_run() -> None:
+async def test_ag_ui_events_have_the_clients_thread_and_run() -> None:
     async with agents("a") as (running, _):
         got = await post(running, run("mine", "hi", runId="run-7"))
         unnamed = await post(running, run("x" * 1000, "hi"))
@@ -110,14 +110,14 @@ async def test_a_client_reads_its_own_names_of_the_conversation_and_the_run() ->
     assert "x" * 1000 not in str(unnamed.events)
 
 
-async def test_without_a_memory_each_request_begins_one() -> None:
+async def test_threads_off_begins_a_conversation_for_each_request() -> None:
     async with agents("a", threads="off") as (running, (server,)):
         await post(running, run("mine", "hi"))
         await post(running, run("mine", "hi", "Hello", "more"))
     assert sessions(server) == [None, None]
 
 
-async def test_a_client_that_was_given_the_id_sends_it_itself() -> None:
+async def test_upstreams_id_from_the_client_is_sent_unchanged() -> None:
     async with agents("a", threads="off") as (running, (server,)):
         got = await post(running, {"message": "hi"}, "standard")
         given = next(e["metadata"]["session_id"] for e in got.events if "session_id" in e["metadata"])
@@ -126,7 +126,7 @@ async def test_a_client_that_was_given_the_id_sends_it_itself() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["ag-ui", "standard"])
-async def test_a_known_conversation_goes_to_the_upstream_that_began_it(protocol: str) -> None:
+async def test_known_thread_goes_to_the_upstream_that_began_it(protocol: str) -> None:
     down = answer(b"", status="503 Unavailable")
     async with agents("a", "b") as (running, (first, second)):
         first._script, works = down, first._script
@@ -143,7 +143,7 @@ async def test_a_known_conversation_goes_to_the_upstream_that_began_it(protocol:
     assert sessions(first) == [None, None]
 
 
-async def test_what_a_question_holds_is_kept_for_its_answer() -> None:
+async def test_resume_of_a_question_completes_the_answer() -> None:
     form = answer(FORM, "Content-Type: text/event-stream")
     async with agents("a") as (running, (server,)):
         server._script, works = form, server._script
@@ -164,7 +164,7 @@ async def test_what_a_question_holds_is_kept_for_its_answer() -> None:
     assert (refused.status, len(server.calls)) == (400, 2)
 
 
-async def test_the_next_message_of_a_chat_client_answers_a_question() -> None:
+async def test_next_message_of_a_conversation_answers_its_question() -> None:
     """In a conversation that it names; without one the question and the answer go on as text."""
     asks = (RECORDED / "stream-envelope" / "interrupt-asks.sse").read_bytes()
     async with upstream(answer(asks, "Content-Type: text/event-stream")) as server:
@@ -220,7 +220,7 @@ async def chat_before(dialect: str, recorded: str, **options: Any) -> AsyncItera
             yield running, server
 
 
-async def test_a_question_that_holds_nothing_can_be_answered_too() -> None:
+async def test_question_with_an_empty_resume_can_be_answered() -> None:
     async with chat_before("langgraph-server", "breakpoint.sse", path="/runs/stream", answers=["ag-ui"]) as (
         running,
         server,
@@ -232,7 +232,7 @@ async def test_a_question_that_holds_nothing_can_be_answered_too() -> None:
     assert json.loads(server.calls[-1].body)["command"] == {"resume": True}
 
 
-async def test_a_message_after_a_question_that_nobody_can_answer_is_a_message() -> None:
+async def test_message_to_an_upstream_without_answers_is_a_message() -> None:
     async with chat_before("dify", "human-input.sse", path="/v1/chat-messages") as (running, server):
         for said_text in ("Book a trip", "Ulm"):
             body = {"model": "m", "input": said_text, "conversation": "mine"}
@@ -254,7 +254,7 @@ def held_in(value: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("protocol", CHATS)
-async def test_a_program_sends_back_what_stood_beside_the_question(protocol: str) -> None:
+async def test_resume_sent_back_by_a_program_answers_without_threads(protocol: str) -> None:
     """It needs no memory of the gateway's: any of its processes can go on."""
     async with chat_before("easyflow", "form-interaction.sse", threads="off") as (running, server):
         got = await post(running, CHATS[protocol], protocol)
@@ -278,7 +278,7 @@ async def test_a_program_sends_back_what_stood_beside_the_question(protocol: str
         ('{"date": "tomorrow"}', {"date": "tomorrow"}),
     ],
 )
-async def test_a_text_fills_the_form_that_was_asked(text: str, values: dict[str, str]) -> None:
+async def test_text_answer_fills_the_form(text: str, values: dict[str, str]) -> None:
     async with chat_before("easyflow", "form-interaction.sse") as (running, server):
         for said_text in ("Book a trip", text):
             body = {"model": "m", "input": said_text, "conversation": "mine"}
@@ -288,7 +288,7 @@ async def test_a_text_fills_the_form_that_was_asked(text: str, values: dict[str,
     assert sent["values"] == values
 
 
-def test_conversations_are_forgotten_and_belong_to_a_key() -> None:
+def test_conversations_find_is_bounded_by_number_key_and_time() -> None:
     known = Conversations(60.0, 2)
     for number in range(3):
         known.note("web", f"t{number}", Conversation("a", f"s{number}"))
@@ -302,7 +302,7 @@ def kept_question(interaction_id: str, *, size: int = 1) -> OpenQuestion:
     return OpenQuestion("a", interaction_id, "form", json.dumps([{"held": "x" * size}, None]).encode())
 
 
-def test_questions_take_a_bounded_room() -> None:
+def test_questions_memory_is_bounded() -> None:
     known = OpenQuestions(60.0, 10_000)
     place = QuestionPlace("web", "t")
     for number in range(100):
@@ -312,7 +312,7 @@ def test_questions_take_a_bounded_room() -> None:
     assert len(known) < 70
 
 
-def test_names_take_a_bounded_room() -> None:
+def test_long_names_are_shortened() -> None:
     known = Conversations(60.0, 10)
     long = QuestionPlace("web", "t" * 1_000_000)
     known.note("web", long.thread, Conversation("a", "s"))
@@ -331,7 +331,7 @@ def workflow_event(sequence: int, kind: str, **value: str) -> bytes:
     return f"id: {sequence}\ndata: {json.dumps(message)}\n\n".encode()
 
 
-async def test_a_question_holds_the_run_that_an_earlier_request_started() -> None:
+async def test_resume_of_a_workflow_names_the_run_that_was_started() -> None:
     """Its events do not name it: neither where it was started, nor where it goes on and asks again."""
     events = {
         "-1": workflow_event(2, "InputRequiredEvent", prefix="City?"),

@@ -34,7 +34,7 @@ async def sent(
     return server.call, got
 
 
-async def test_the_body_is_written_anew() -> None:
+async def test_mapped_body_is_written_in_the_upstreams_dialect() -> None:
     call, got = await sent({"query": "hi", "sessionId": "s", "foo": 1})
     got.assert_valid()
     assert json.loads(call.body) == {"message": "hi", "thread_id": "s", "stream": True}
@@ -42,7 +42,7 @@ async def test_the_body_is_written_anew() -> None:
     assert call.header("content-length") == str(len(call.body))
 
 
-async def test_a_tree_is_laid_over_it() -> None:
+async def test_mapped_tree_is_laid_over_the_body() -> None:
     call, got = await sent(
         {"message": "hi", "tenant": "t"},
         ("X-User", "me"),
@@ -61,7 +61,7 @@ async def test_a_tree_is_laid_over_it() -> None:
     assert json.loads(call.body) == {"message": "hi", "bot": 7, "user": "me", "of": "t"}
 
 
-async def test_a_get_is_read_from_its_query() -> None:
+async def test_get_request_is_read_from_its_query() -> None:
     async with upstream(WHOLE) as server:
         config = one_endpoint(server.url, request="mapped", methods=["GET"])
         async with gateway(config) as running:
@@ -85,7 +85,7 @@ REFUSED: list[tuple[object, list[tuple[str, str]], int, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "headers", "status", "code", "word"), REFUSED)
-async def test_what_cannot_be_read_never_reaches_the_upstream(
+async def test_unreadable_body_never_reaches_the_upstream(
     body: object, headers: list[tuple[str, str]], status: int, code: str, word: str
 ) -> None:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -99,14 +99,14 @@ async def test_what_cannot_be_read_never_reaches_the_upstream(
     assert server.connections == 0
 
 
-async def test_a_type_with_a_json_suffix_is_json_and_so_is_none() -> None:
+async def test_json_suffix_or_no_content_type_is_read_as_json() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url, request="mapped")) as running:
         for headers in ([("Content-Type", "application/vnd.a+json; charset=utf-8")], []):
             got = await ask(running, headers=headers, body=b'{"message": "hi"}')
             got.assert_valid()
 
 
-async def test_what_has_no_place_is_reported_right_after_the_start() -> None:
+async def test_lost_fields_are_warned_about_after_the_start() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url, request="mapped")) as running:
         got = await post(
             running,
@@ -128,14 +128,14 @@ async def test_what_has_no_place_is_reported_right_after_the_start() -> None:
     assert line["request_lost"] == ["system", "tools", "state"]
 
 
-async def test_who_wants_no_stream_gets_the_folded_answer() -> None:
+async def test_stream_false_gets_the_folded_answer() -> None:
     call, got = await sent({"message": "hi", "stream": False})
     assert json.loads(call.body)["stream"] is True
     assert got.header("content-type") == "application/json"
     assert got.json["message"]["content"] == "Hello"
 
 
-async def test_history_can_be_left_out() -> None:
+async def test_history_last_leaves_earlier_turns_out() -> None:
     said = {
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes?"}],
         "message": "more",
@@ -164,7 +164,7 @@ def ragflow(url: str, **options: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_first_request_belongs_to_the_attempt() -> None:
+async def test_first_request_is_part_of_the_attempt() -> None:
     async def script(call: Call) -> None:
         if call.target.endswith("/sessions"):
             await call.send(answer(b'{"code": 0, "data": {"id": "s/1"}}'))
@@ -194,7 +194,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("first", "code"), FAILING)
-async def test_a_first_request_that_fails_ends_the_attempt(first: bytes, code: str | None) -> None:
+async def test_failed_first_request_ends_the_attempt(first: bytes, code: str | None) -> None:
     async with upstream(first) as server:
         config = settled(endpoints={"/chat": ragflow(server.url)})
         async with gateway(config) as running:
@@ -205,7 +205,7 @@ async def test_a_first_request_that_fails_ends_the_attempt(first: bytes, code: s
     assert b"chat not found" not in got.body
 
 
-async def test_the_clock_of_the_first_event_covers_first_requests() -> None:
+async def test_first_event_timeout_includes_first_requests() -> None:
     async def silent(call: Call) -> None:
         await call.until_closed()
 
@@ -221,7 +221,7 @@ async def test_the_clock_of_the_first_event_covers_first_requests() -> None:
     assert (got.error["code"], got.end["reason"]) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
 
 
-async def test_a_client_that_leaves_ends_a_first_request() -> None:
+async def test_disconnect_ends_a_first_request() -> None:
     async def silent(call: Call) -> None:
         await call.until_closed()
 
@@ -252,7 +252,7 @@ async def test_each_upstream_of_a_list_gets_its_own_dialect() -> None:
     assert bodies(second) == [{"message": "hi", "stream": True}]
 
 
-async def test_an_upstream_that_cannot_take_an_answer_is_passed_over() -> None:
+async def test_upstream_without_answers_is_skipped() -> None:
     async with upstream(WHOLE) as first, upstream(WHOLE) as second:
         config = settled(
             upstreams={
@@ -267,7 +267,7 @@ async def test_an_upstream_that_cannot_take_an_answer_is_passed_over() -> None:
     assert bodies(second)[0]["resume"] == [{"interaction_id": "i", "action": "approve"}]
 
 
-async def test_retries_send_what_was_written_once() -> None:
+async def test_retries_send_the_same_request() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(b"", status="503 Unavailable") if len(server.calls) == 1 else WHOLE)
 
@@ -293,7 +293,7 @@ TEMPLATES: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("tree", "expected"), TEMPLATES)
-async def test_a_template_is_the_body(tree: Any, expected: Any) -> None:
+async def test_template_tree_builds_the_body(tree: Any, expected: Any) -> None:
     async with upstream(WHOLE) as server:
         config = settled(endpoints={"/c/{id}": {"upstream": server.url, "speaks": "legacy", "request": tree}})
         async with gateway(config) as running:
@@ -302,7 +302,7 @@ async def test_a_template_is_the_body(tree: Any, expected: Any) -> None:
     assert bodies(server) == [expected]
 
 
-async def test_a_template_has_query_and_headers() -> None:
+async def test_template_long_form_sets_query_and_headers() -> None:
     tree = {
         "body": {"q": "${{ q }}"},
         "query": {"v": "2", "w": "${{ q }}", "none": "${{ nothing }}"},
@@ -328,7 +328,7 @@ async def test_a_template_has_query_and_headers() -> None:
     assert (refused.status, len(server.calls)) == (400, 1)
 
 
-async def test_a_template_makes_a_form() -> None:
+async def test_template_form_is_sent_as_multipart() -> None:
     tree = {"form": {"message": "${{ q }}", "stream": "true", "n": 1}}
     call, got = await sent({"q": 'a"b'}, speaks="legacy", request=tree)
     got.assert_valid()
@@ -339,7 +339,7 @@ async def test_a_template_makes_a_form() -> None:
     assert len(parts) == 5
 
 
-async def test_a_home_made_dialect_on_both_sides() -> None:
+async def test_home_made_dialect_reads_and_writes_requests() -> None:
     acme = {
         "rules": [{"match": {"k": "t"}, "emit": {"type": "content", "content": "${{ t }}"}}],
         "terminal": ["eof"],

@@ -28,7 +28,7 @@ async def posted(protocol: str, body: Any) -> tuple[Answer, Upstream]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_the_text_of_a_client_reaches_the_upstream(protocol: str) -> None:
+async def test_message_of_each_protocol_reaches_the_upstream(protocol: str) -> None:
     got, server = await posted(protocol, dict(DIALECTS[protocol].sample_request))
     assert (got.status, got.is_whole) == (200, True)
     sent = json.loads(server.call.body)
@@ -38,7 +38,7 @@ async def test_the_text_of_a_client_reaches_the_upstream(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_client_is_refused_in_its_own_form(protocol: str) -> None:
+async def test_refusal_has_the_form_of_the_protocol(protocol: str) -> None:
     got, server = await posted(protocol, {})
     assert (got.status, server.connections) == (400, 0)
     assert got.json["error"]["message"]

@@ -37,7 +37,7 @@ async def asked(body: dict[str, Any], *, protocol: str = "openai-chat", **option
 
 @pytest.mark.parametrize("verbatim", [True, False])
 @pytest.mark.parametrize("options", [None, {}, {"include_usage": False}, {"include_usage": True}])
-async def test_a_client_gets_the_usage_that_it_asked_for(verbatim: bool, options: Any) -> None:
+async def test_usage_chunk_is_sent_only_if_the_client_asked(verbatim: bool, options: Any) -> None:
     body = {"stream": True} if options is None else {"stream": True, "stream_options": options}
     got = await asked(body, request="mapped", verbatim=verbatim)
     assert b"[DONE]" in got.body
@@ -46,12 +46,12 @@ async def test_a_client_gets_the_usage_that_it_asked_for(verbatim: bool, options
 
 
 @pytest.mark.parametrize("options", [None, {"include_usage": False}])
-async def test_with_passthrough_all_goes_out(options: Any) -> None:
+async def test_passthrough_sends_the_usage_chunk(options: Any) -> None:
     body = {"stream": True, **({"stream_options": options} if options else {})}
     assert (await asked(body)).body == STREAM.encode()
 
 
-async def test_whole_answers_and_other_protocols_have_their_usage() -> None:
+async def test_whole_answers_and_other_protocols_keep_the_usage() -> None:
     whole = await asked({"stream": False}, request="mapped")
     assert whole.json["usage"] == USAGE
     other = await asked({"stream": True}, protocol="anthropic", request="mapped")

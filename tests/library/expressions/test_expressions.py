@@ -57,12 +57,12 @@ def value_of(expression: str, value: Any = None, scope: Scope | None = None) -> 
         ("[::-1]", None),
     ],
 )
-def test_functions_and_failures(expression: str, value: Any) -> None:
+def test_expression_has_its_value_or_null(expression: str, value: Any) -> None:
     assert value_of(expression, {}) == value
     assert type(value_of(expression, {})) is type(value)
 
 
-def test_names_mean_the_same_anywhere_and_fields_are_reached_through_a_parent() -> None:
+def test_names_have_the_same_value_in_projections() -> None:
     scope = Scope({"lang": "de"})
     scope.message = {"id": 7, "items": [{"id": 7, "_state": "own"}, {"id": 8}], "_item": "own"}
     scope.item, scope.index, scope.state = {"id": 8}, 3, {"n": "kept"}
@@ -127,7 +127,7 @@ def test_names_mean_the_same_anywhere_and_fields_are_reached_through_a_parent() 
         ("[" + ",".join(["a"] * 201) + "]", "an expression may have 200 parts"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_what_to_write(expression: str, message: str) -> None:
+def test_mistaken_expression_is_refused_with_a_correction(expression: str, message: str) -> None:
     with pytest.raises(InvalidExpression) as refusal:
         compile_expression(expression, NAMES)
     assert message in str(refusal.value)
@@ -151,11 +151,11 @@ def test_what_cannot_be_meant_is_refused_with_what_to_write(expression: str, mes
         "a.true",
     ],
 )
-def test_what_may_be_meant_is_not_refused(expression: str) -> None:
+def test_unusual_expression_is_not_refused(expression: str) -> None:
     compile_expression(expression, NAMES)
 
 
-def test_names_that_are_not_there() -> None:
+def test_unavailable_name_is_refused() -> None:
     outside = Vocabulary(frozenset({"_options", "_state"}), {"_options": ["lang"], "_state": []})
     for expression, message in {
         "_item.x": "_item is known only below `each`",
@@ -170,7 +170,7 @@ def test_names_that_are_not_there() -> None:
         compile_expression(expression, outside)
 
 
-def test_a_text_that_would_be_too_long_is_null() -> None:
+def test_function_with_a_too_long_text_is_null() -> None:
     half = "x" * (MAX_TEXT // 2)
     assert value_of("length(replace(@, 'x', 'yy'))", half) == MAX_TEXT
     assert value_of("replace(@, 'x', 'yyy')", half) is None
@@ -181,7 +181,7 @@ def test_a_text_that_would_be_too_long_is_null() -> None:
     "expression",
     ["@[]", "[*].a", "[?a]", "*", "map(&a, @)", "sort_by(@, &a)", "length(@[?contains(_message, a)])"],
 )
-def test_items_are_counted(expression: str) -> None:
+def test_visited_items_are_counted(expression: str) -> None:
     scope = Scope({})
     scope.message = [{"a": 1}] * 100_001
     value: Any = scope.message if expression != "*" else {str(n): 1 for n in range(100_001)}
@@ -189,7 +189,7 @@ def test_items_are_counted(expression: str) -> None:
         value_of(expression, value, scope)
 
 
-def test_each_frame_counts_anew() -> None:
+def test_scope_begin_resets_the_counts() -> None:
     scope = Scope({})
     assert value_of("length([*])", [1] * 60_000, scope) == 60_000
     scope.visited = 0
@@ -218,14 +218,14 @@ def test_each_frame_counts_anew() -> None:
         ("} ${{ n }} {", "} 5 {"),
     ],
 )
-def test_texts_with_expressions(text: str, value: Any) -> None:
+def test_template_text_contains_the_values(text: str, value: Any) -> None:
     problems: list[Any] = []
     template = compile_template(text, NAMES, lambda *problem: problems.append(problem))
     assert template.evaluate({"n": 5}, Scope({})) == value
     assert problems == []
 
 
-def test_what_is_wrong_in_a_tree_is_reported_where_it_stands() -> None:
+def test_template_problem_is_reported_with_its_place() -> None:
     problems: list[tuple[Any, str]] = []
     tree = {"a": ["ok", "${{ a == 1 }}"], "b": {"c": "${{ open"}}
     compile_template(tree, NAMES, lambda place, message: problems.append((place, message)), ("top",))
@@ -234,7 +234,7 @@ def test_what_is_wrong_in_a_tree_is_reported_where_it_stands() -> None:
     assert "not closed" in problems[1][1]
 
 
-def test_an_expression_may_stand_without_its_braces() -> None:
+def test_bare_expression_accepts_missing_braces() -> None:
     assert bare_expression(" a.b ") == "a.b"
     assert bare_expression("${{ a.b }}") == "a.b"
     for text in ("${{ a }} ${{ b }}", "not ${{ a }}"):
@@ -260,7 +260,7 @@ def test_an_expression_may_stand_without_its_braces() -> None:
         ("'x'", set(), set()),
     ],
 )
-def test_what_an_expression_reads(expression: str, values: set[Any], kinds: set[Any]) -> None:
+def test_reads_of_an_expression_are_found(expression: str, values: set[Any], kinds: set[Any]) -> None:
     reads = compile_expression(expression, NAMES).reads
     assert ({*reads.values}, {*reads.kinds}) == (values, kinds)
 
@@ -275,6 +275,6 @@ def test_what_an_expression_reads(expression: str, values: set[Any], kinds: set[
         ("a > `1`", {("a",)}, set()),
     ],
 )
-def test_what_a_condition_reads(expression: str, values: set[Any], kinds: set[Any]) -> None:
+def test_reads_of_a_condition_distinguish_kinds(expression: str, values: set[Any], kinds: set[Any]) -> None:
     reads = compile_expression(expression, NAMES).truth_reads
     assert ({*reads.values}, {*reads.kinds}) == (values, kinds)

@@ -87,7 +87,7 @@ def rpc(method: str, message: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_question_goes_in_the_form_of_version_and_path(
+def test_message_has_the_form_of_version_and_path(
     path: str, options: dict[str, str], body: dict[str, Any]
 ) -> None:
     found = sent(ASKED, path, **options)
@@ -95,7 +95,7 @@ def test_a_question_goes_in_the_form_of_version_and_path(
 
 
 @pytest.mark.parametrize(("version", "header"), [("1.0", "1.0"), ("0.3", None)])
-def test_requests_of_one_name_their_version(version: str, header: str | None) -> None:
+def test_version_1_requests_have_the_version_header(version: str, header: str | None) -> None:
     assert sent(ASKED, version=version).get("headers", {}).get("A2A-Version") == header
 
 
@@ -110,7 +110,7 @@ def test_requests_of_one_name_their_version(version: str, header: str | None) ->
         ("reject", "no", {"text": "cancel"}),
     ],
 )
-def test_an_answer_is_the_next_message_of_the_task(action: str, value: Any, part: dict[str, Any]) -> None:
+def test_answer_is_the_next_message_of_its_task(action: str, value: Any, part: dict[str, Any]) -> None:
     answer = {"interaction_id": "m3", "action": action, "value": value, "resume": HELD}
     message = sent({"resume": [answer], "run_id": "r1"})["body"]["params"]["message"]
     assert message == {
@@ -122,7 +122,7 @@ def test_an_answer_is_the_next_message_of_the_task(action: str, value: Any, part
     }
 
 
-def test_an_answer_without_its_task_is_refused() -> None:
+def test_answer_without_a_task_is_refused() -> None:
     answer = {"interaction_id": "m3", "action": "submit", "value": "Paris", "resume": {"context_id": "c1"}}
     with pytest.raises(RequestError) as raised:
         sent({"resume": [answer]})
@@ -137,9 +137,7 @@ def test_an_answer_without_its_task_is_refused() -> None:
         ("submit", {"status": "approved"}, {"confirmed": True, "status": "approved"}),
     ],
 )
-def test_a_call_that_somebody_answers_for_gets_its_result(
-    action: str, value: Any, response: dict[str, Any]
-) -> None:
+def test_answer_to_an_adk_call_is_its_result(action: str, value: Any, response: dict[str, Any]) -> None:
     held = {**HELD, "function_call": {"id": "adk-2", "name": "ask_boss"}}
     answer = {"interaction_id": "adk-2", "action": action, "value": value, "resume": held}
     (part,) = sent({"resume": [answer]})["body"]["params"]["message"]["parts"]
@@ -160,7 +158,7 @@ def test_a_call_that_somebody_answers_for_gets_its_result(
         ("submit", {"decisions": []}, {"decisions": 1}, {"decisions": []}),
     ],
 )
-def test_the_interrupt_of_a_graph_is_resumed(
+def test_answer_to_a_graph_interrupt_resumes_it(
     action: str, value: Any, more: dict[str, Any], resume: Any
 ) -> None:
     held = {**HELD, "interrupt_id": "i1", **more}

@@ -105,7 +105,7 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("dialect", "path", "request_", "expected"), WRITTEN)
-def test_what_a_server_is_sent(
+def test_writer_sends_the_expected_request(
     dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
 ) -> None:
     check_written(dialect, path, request_, expected)
@@ -154,7 +154,7 @@ def adk(path: str, *parts: Any, **fields: Any) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_what_an_adk_server_is_sent(given: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+def test_adk_writer_sends_session_and_message(given: dict[str, Any], expected: list[dict[str, Any]]) -> None:
     request = {**given, "thread_id": "s1"}
     found = write_request(request, dialect="google-adk", path="/api/run_sse", mapped={"appName": "shop"})
     assert [{name: row[name] for name in ("path", "body")} for row in found] == expected
@@ -167,5 +167,7 @@ CANNOT_ANSWER = [
 
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
-def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
+def test_answer_that_the_server_cannot_take_is_refused(
+    dialect: str, path: str, given: dict[str, Any]
+) -> None:
     check_refused(dialect, path, given)

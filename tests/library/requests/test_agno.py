@@ -45,7 +45,7 @@ def answered(name: str, path: str, action: str, value: Any = None) -> tuple[Fiel
     return sent, sent["form"], items
 
 
-def test_a_message_goes_in_a_form() -> None:
+def test_message_is_sent_as_a_form() -> None:
     request = {
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}, BYTES]}],
         "thread_id": "s1",
@@ -64,7 +64,7 @@ def test_a_message_goes_in_a_form() -> None:
     assert (sent["method"], sent["path"]) == ("POST", AGENT)
 
 
-def test_a_workflow_of_the_playground_takes_json() -> None:
+def test_playground_workflow_gets_json() -> None:
     request = {
         "messages": [{"role": "user", "content": "hi"}],
         "thread_id": "s1",
@@ -87,7 +87,7 @@ def test_a_workflow_of_the_playground_takes_json() -> None:
         ("submit", False, False),
     ],
 )
-def test_a_call_is_confirmed_or_not(action: str, value: Any, confirmed: bool) -> None:
+def test_approval_sets_confirmed(action: str, value: Any, confirmed: bool) -> None:
     (asked,) = asked_in("confirmation")
     sent, form, (tool,) = answered("confirmation", AGENT, action, value)
     assert sent["path"] == f"{AGENT}/{asked['resume']['run_id']}/continue"
@@ -99,7 +99,7 @@ def test_a_call_is_confirmed_or_not(action: str, value: Any, confirmed: bool) ->
     )
 
 
-def test_a_form_is_filled_in() -> None:
+def test_form_answer_fills_the_fields() -> None:
     (tool,) = answered("user-input", AGENT, "submit", {"to": "ann", "count": 2})[2]
     assert {field["name"]: field["value"] for field in tool["user_input_schema"]} == {
         "subject": "Hi",
@@ -109,7 +109,7 @@ def test_a_form_is_filled_in() -> None:
     assert tool["answered"] is True
 
 
-def test_a_form_that_is_refused_is_not_filled_in() -> None:
+def test_rejected_form_is_not_filled() -> None:
     (tool,) = answered("user-input", AGENT, "cancel")[2]
     assert (tool["requires_confirmation"], tool["confirmed"], tool["requires_user_input"]) == (
         True,
@@ -121,7 +121,7 @@ def test_a_form_that_is_refused_is_not_filled_in() -> None:
 @pytest.mark.parametrize(
     "value", ["no", "Oslo", ["Oslo"], {"Which city?": "Oslo"}, {"City": ["Oslo"]}, {"question_1": "Oslo"}]
 )
-def test_questions_are_answered(value: Any) -> None:
+def test_answers_to_questions_are_selected_options(value: Any) -> None:
     (tool,) = answered("user-feedback", AGENT, "submit", value)[2]
     chosen = "no" if value == "no" else "Oslo"
     assert [question["selected_options"] for question in tool["user_feedback_schema"]] == [[chosen]]
@@ -132,14 +132,14 @@ def test_questions_are_answered(value: Any) -> None:
     ("action", "value", "result"),
     [("submit", "a.txt", "a.txt"), ("submit", {"a": 1}, '{"a":1}'), ("cancel", None, "cancelled")],
 )
-def test_a_call_that_ran_elsewhere_has_its_result(action: str, value: Any, result: str) -> None:
+def test_external_call_gets_its_result(action: str, value: Any, result: str) -> None:
     assert asked_in("external-execution")[0]["kind"] == "tool"
     (tool,) = answered("external-execution", AGENT, action, value)[2]
     assert tool["result"] == result
 
 
 @pytest.mark.parametrize(("action", "confirmed"), [("approve", True), ("reject", False)])
-def test_a_team_is_answered_with_its_requirements(action: str, confirmed: bool) -> None:
+def test_team_answer_contains_its_requirements(action: str, confirmed: bool) -> None:
     sent, form, (requirement,) = answered("team-paused", TEAM, action)
     assert sent["path"].startswith(f"{TEAM}/")
     assert "requirements" in form
@@ -164,13 +164,13 @@ def test_a_team_is_answered_with_its_requirements(action: str, confirmed: bool) 
         ("workflow-paused-review", "submit", "better", {"confirmed": True, "edited_output": "better"}),
     ],
 )
-def test_a_workflow_is_answered_with_its_steps(name: str, action: str, value: Any, expected: Fields) -> None:
+def test_workflow_answer_contains_its_steps(name: str, action: str, value: Any, expected: Fields) -> None:
     _, form, (step,) = answered(name, WORKFLOW, action, value)
     assert "step_requirements" in form
     assert {key: step.get(key) for key in expected} == expected
 
 
-def test_the_calls_of_a_step_go_back_in_one_step() -> None:
+def test_calls_of_one_step_are_answered_in_one_step() -> None:
     (asked,) = asked_in("workflow-paused-call")
     (step,) = asked["resume"]["step_requirements"]
     (call,) = step["executor_requirements"]
@@ -196,7 +196,7 @@ def test_the_calls_of_a_step_go_back_in_one_step() -> None:
 @pytest.mark.parametrize(
     "resume", [{}, {"run_id": "r1"}, {"run_id": "..", "tools": [{}]}, {"run_id": 7, "tools": [{}]}]
 )
-def test_an_answer_to_nothing_is_refused(resume: Fields) -> None:
+def test_answer_without_resume_is_refused(resume: Fields) -> None:
     with pytest.raises(RequestError) as raised:
         write_request(
             {"resume": [{"interaction_id": "i1", "action": "approve", "resume": resume}]},
@@ -209,7 +209,7 @@ def test_an_answer_to_nothing_is_refused(resume: Fields) -> None:
 @pytest.mark.parametrize("junk", [None, 7, "x", [], [7], {}, [{}], [{"name": []}], [{"question": {}}]])
 @pytest.mark.parametrize("key", ["tools", "requirements", "step_requirements"])
 @pytest.mark.parametrize("value", [None, "x", {"x": 1}, [["x"]]])
-def test_whatever_a_client_sends_back_is_no_fault(junk: Any, key: str, value: Any) -> None:
+def test_any_resume_never_raises_another_error(junk: Any, key: str, value: Any) -> None:
     item = {
         "requires_user_input": True,
         "user_input_schema": junk,

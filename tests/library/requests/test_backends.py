@@ -371,7 +371,7 @@ WRITTEN: list[tuple[str, str, dict[str, Any], list[dict[str, Any]]]] = [
 ]
 
 
-def test_langserve_is_sent_the_messages_where_its_runnable_takes_them() -> None:
+def test_langserve_with_input_messages_gets_the_messages() -> None:
     asked = {"messages": [SYSTEM, HI, CALL, RESULT, user(PICTURE)]}
     (found,) = write_request(asked, dialect="langserve", options={"input": "messages"})
     assert found["body"]["input"] == [
@@ -388,7 +388,7 @@ def test_langserve_is_sent_the_messages_where_its_runnable_takes_them() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "path", "request_", "expected"), WRITTEN)
-def test_what_a_server_is_sent(
+def test_writer_sends_the_expected_request(
     dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
 ) -> None:
     check_written(dialect, path, request_, expected)
@@ -406,5 +406,7 @@ CANNOT_ANSWER = [
 
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
-def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
+def test_answer_that_the_server_cannot_take_is_refused(
+    dialect: str, path: str, given: dict[str, Any]
+) -> None:
     check_refused(dialect, path, given)

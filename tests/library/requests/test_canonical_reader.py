@@ -117,7 +117,7 @@ READ: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("protocol", ["standard", "legacy"])
 @pytest.mark.parametrize(("body", "expected"), READ)
-def test_a_body_is_read(body: dict[str, Any], expected: dict[str, Any], protocol: str) -> None:
+def test_canonical_body_is_read(body: dict[str, Any], expected: dict[str, Any], protocol: str) -> None:
     found = read_request(body, protocol=protocol)
     assert {name: found.get(name) for name in expected} == expected
 
@@ -156,7 +156,7 @@ REFUSED: list[tuple[Any, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "word"), REFUSED, ids=[str(row[1:]) for row in REFUSED])
-def test_what_is_wrong_is_named(body: Any, field: str | None, word: str) -> None:
+def test_wrong_field_is_named(body: Any, field: str | None, word: str) -> None:
     with pytest.raises(RequestError) as raised:
         read_request(body, protocol="standard")
     assert (raised.value.status, raised.value.code, raised.value.field) == (400, "BAD_REQUEST", field)
@@ -164,7 +164,7 @@ def test_what_is_wrong_is_named(body: Any, field: str | None, word: str) -> None
     assert (field or "") in str(raised.value)
 
 
-def test_what_a_client_of_the_same_dialect_sent_beside_is_written_again() -> None:
+def test_unknown_fields_are_sent_in_the_same_dialect_only() -> None:
     request = read_request({"message": "hi", "colour": "red"}, protocol="legacy")
     (same,) = write_request(request, dialect="legacy")
     (other,) = write_request(request, dialect="standard")
@@ -173,7 +173,7 @@ def test_what_a_client_of_the_same_dialect_sent_beside_is_written_again() -> Non
     assert "extra" not in other["body"]
 
 
-def test_the_tree_is_laid_over_the_body() -> None:
+def test_mapped_tree_is_laid_over_the_body() -> None:
     (written,) = write_request(
         {"message": "hi", "inputs": {"a": 1, "b": 2}},
         dialect="legacy",

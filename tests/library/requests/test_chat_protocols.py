@@ -160,33 +160,33 @@ def canonical(body: dict[str, Any], protocol: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_a_client_sends_is_read(protocol: str) -> None:
+def test_chat_body_is_read(protocol: str) -> None:
     assert canonical(BODIES[protocol], protocol) == REQUEST
 
 
 @pytest.mark.parametrize("source", PROTOCOLS)
 @pytest.mark.parametrize("target", PROTOCOLS)
-def test_a_conversation_means_the_same_to_a_server_of_another_protocol(source: str, target: str) -> None:
+def test_conversation_keeps_its_meaning_in_another_protocol(source: str, target: str) -> None:
     request = read_request(BODIES[source], protocol=source)
     (written,) = write_request(request, dialect=target)
     assert written["body"]["stream"] is True
     assert canonical(written["body"], target) == REQUEST
 
 
-def test_what_only_a_protocol_itself_has_goes_to_its_own_servers_alone() -> None:
+def test_protocol_fields_are_sent_in_the_same_protocol_only() -> None:
     body = {**BODIES["openai-chat"], "logprobs": True, "n": 2}
     request = {**read_request(body, protocol="openai-chat")}
     assert request["extra"] == {"logprobs": True, "n": 2}
 
 
-def test_anthropic_is_told_its_version_and_how_much_may_come() -> None:
+def test_anthropic_request_has_version_and_max_tokens() -> None:
     (written,) = write_request({"messages": [{"role": "user", "content": "hi"}]}, dialect="anthropic")
     assert written["headers"]["anthropic-version"] == "2023-06-01"
     assert (written["body"]["max_tokens"], written["body"]["model"]) == (4096, "default")
     assert written["body"]["messages"] == [{"role": "user", "content": "hi"}]
 
 
-def test_calls_side_by_side_are_one_message() -> None:
+def test_adjacent_calls_become_one_message() -> None:
     calls = [
         {"type": "function_call", "call_id": f"c{number}", "name": "f", "arguments": "{}"}
         for number in (1, 2)
@@ -198,7 +198,7 @@ def test_calls_side_by_side_are_one_message() -> None:
     assert [call["id"] for call in request["messages"][1]["tool_calls"]] == ["c1", "c2"]
 
 
-def test_a_schema_for_the_answer_is_the_same_in_both_of_openais() -> None:
+def test_response_format_is_the_same_in_both_openai_protocols() -> None:
     schema = {"name": "s", "schema": {"type": "object"}, "strict": True}
     body = {"input": "hi", "text": {"format": {"type": "json_schema", **schema}}}
     request = read_request(body, protocol="openai-responses")
@@ -229,7 +229,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("protocol", "body", "field"), WRONG)
-def test_a_wrong_field_is_named(protocol: str, body: dict[str, Any], field: str) -> None:
+def test_wrong_field_is_named(protocol: str, body: dict[str, Any], field: str) -> None:
     with pytest.raises(RequestError) as raised:
         read_request(body, protocol=protocol)
     assert (raised.value.status, raised.value.field) == (400, field)

@@ -41,7 +41,7 @@ def written(dialect: str, **answer: Any) -> str:
         ({"action": "reject", "value": "yes"}, False),
     ],
 )
-def test_only_a_clear_yes_approves(dialect: str, answer: dict[str, Any], approved: bool) -> None:
+def test_confirms_accepts_only_a_clear_yes(dialect: str, answer: dict[str, Any], approved: bool) -> None:
     body = written(dialect, **answer)
     wanted, unwanted = (APPROVED, REFUSED) if approved else (REFUSED, APPROVED)
     assert any(words in body for words in wanted), body
@@ -49,15 +49,15 @@ def test_only_a_clear_yes_approves(dialect: str, answer: dict[str, Any], approve
 
 
 @pytest.mark.parametrize("text", ["", "blue", "yesterday", "maybe", "yes" * 1000, "yes, wait", "是不是"])
-def test_what_is_neither_yes_nor_no_decides_nothing(text: str) -> None:
+def test_decision_in_unclear_text_is_none(text: str) -> None:
     assert decision_in(text) is None
 
 
 @pytest.mark.parametrize("text", ["是", "好的。", "Ja!", " Approved ", "OK, do it"])
-def test_a_yes_is_known_in_several_languages(text: str) -> None:
+def test_decision_in_knows_yes_in_several_languages(text: str) -> None:
     assert decision_in(text) is True
 
 
 @pytest.mark.parametrize("text", ["否", "不要", "Don’t", "don't do it", "No problem", "cancel"])
-def test_a_no_is_known_in_several_languages(text: str) -> None:
+def test_decision_in_knows_no_in_several_languages(text: str) -> None:
     assert decision_in(text) is False

@@ -145,7 +145,7 @@ READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("protocol", "body", "expected"), READ)
-def test_what_a_client_sends_is_read(protocol: str, body: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_reader_reads_a_clients_body(protocol: str, body: dict[str, Any], expected: dict[str, Any]) -> None:
     assert read_request(body, protocol=protocol) == expected
 
 
@@ -378,7 +378,7 @@ WRITTEN: list[Row] = [
 
 
 @pytest.mark.parametrize(("dialect", "path", "request_", "expected"), WRITTEN)
-def test_what_a_server_is_sent(
+def test_writer_sends_the_expected_request(
     dialect: str, path: str, request_: dict[str, Any], expected: list[dict[str, Any]]
 ) -> None:
     found = write_request(request_, dialect=dialect, path=path)
@@ -396,13 +396,15 @@ CANNOT_ANSWER = [
 
 
 @pytest.mark.parametrize(("dialect", "path", "given"), CANNOT_ANSWER)
-def test_an_answer_that_cannot_be_given_is_refused(dialect: str, path: str, given: dict[str, Any]) -> None:
+def test_answer_that_the_server_cannot_take_is_refused(
+    dialect: str, path: str, given: dict[str, Any]
+) -> None:
     check_refused(dialect, path, given)
 
 
 @pytest.mark.parametrize("protocol", READERS)
 @for_each("dialect", WRITERS)
-def test_every_client_reaches_every_server(protocol: str, dialect: str) -> None:
+def test_each_reader_works_with_each_writer(protocol: str, dialect: str) -> None:
     """The client's text is in what the server is sent, and that is JSON."""
     request = read_request(DIALECTS[protocol].sample_request, protocol=protocol)
     mapped = dict.fromkeys(DIALECTS[dialect].request_writer.needs, "configured")  # type: ignore[union-attr]
@@ -411,12 +413,12 @@ def test_every_client_reaches_every_server(protocol: str, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", WRITERS)
-def test_what_a_writer_takes_has_a_name(dialect: str) -> None:
+def test_writer_takes_only_known_losses(dialect: str) -> None:
     writer = DIALECTS[dialect].request_writer
     assert writer is not None
     assert writer.takes <= {*LOSSES}
 
 
 @pytest.mark.parametrize("protocol", READERS)
-def test_the_sample_of_a_dialect_can_be_read(protocol: str) -> None:
+def test_sample_call_of_each_dialect_is_readable(protocol: str) -> None:
     assert read_request(DIALECTS[protocol].sample_request, protocol=protocol)["message"]

@@ -127,7 +127,7 @@ def outcome(work: Callable[[], dict[str, Any]]) -> dict[str, Any] | RequestError
 
 
 @given(body=BODIES)
-def test_any_body_is_read_or_refused(body: dict[str, Any]) -> None:
+def test_any_body_is_read_or_refused_without_its_values(body: dict[str, Any]) -> None:
     for protocol in READERS:
         with case(protocol):
             check_reading(body, protocol)
@@ -146,7 +146,7 @@ def check_reading(body: dict[str, Any], protocol: str) -> None:
 
 
 @given(body=BODIES)
-def test_what_was_read_can_be_written(body: dict[str, Any]) -> None:
+def test_any_read_request_can_be_written(body: dict[str, Any]) -> None:
     for dialect in WRITERS:
         with case(dialect):
             check_writing(body, dialect)
@@ -162,14 +162,14 @@ def check_writing(body: dict[str, Any], dialect: str) -> None:
         assert ".." not in request["path"].split("/")
 
 
-def test_a_request_may_be_long() -> None:
+def test_ten_thousand_messages_are_accepted() -> None:
     turns = [{"role": ("user", "assistant")[number % 2], "content": "hi"} for number in range(MAX_ITEMS - 1)]
     assert read_request({"messages": [*turns]}, protocol="standard")["message"] == "hi"
 
 
 @pytest.mark.parametrize("dialect", WRITERS)
-def test_the_cost_is_in_proportion(dialect: str) -> None:
-    """Ten times the messages take no hundred times the time."""
+def test_cost_grows_linearly_with_the_messages(dialect: str) -> None:
+    """Ten times as many messages take less than a hundred times as long."""
 
     def seconds(count: int) -> float:
         turns = [
@@ -188,7 +188,7 @@ def test_the_cost_is_in_proportion(dialect: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"[" * 5_000_000, b'{"a":' * 1_000_000, b'{"message": "' + b"\\u" * 1_000_000]
 )
-def test_nesting_is_refused_at_once(body: bytes) -> None:
+def test_deep_nesting_is_refused_quickly(body: bytes) -> None:
     begin = time.process_time()
     with pytest.raises(RequestError):
         read_request(body, protocol="standard")

@@ -38,19 +38,19 @@ CASES: list[tuple[list[Message], bool, str, set[str]]] = [
 
 
 @pytest.mark.parametrize(("messages", "knows_thread", "expected", "lost"), CASES)
-def test_what_the_upstream_does_not_know_stands_before_the_text(
+def test_unknown_turns_precede_the_text(
     messages: list[Message], knows_thread: bool, expected: str, lost: set[str]
 ) -> None:
     found = inline_text(messages, knows_thread=knows_thread, keeps_history=True)
     assert (found.text, {*found.lost}) == (expected, lost)
 
 
-def test_earlier_turns_can_be_left_out() -> None:
+def test_keeps_history_false_leaves_earlier_turns_out() -> None:
     found = inline_text([SYSTEM, FIRST, REPLY, NEXT], knows_thread=False, keeps_history=False)
     assert (found.text, {*found.lost}) == ("more", {"system", "history"})
 
 
-def test_the_newest_turns_have_the_room() -> None:
+def test_newest_turns_are_kept_within_the_limit() -> None:
     turns: list[Message] = [{"role": "user", "content": f"{number} " + "a" * 10_000} for number in range(20)]
     found = inline_text([*turns, NEXT], knows_thread=False, keeps_history=True)
     assert len(found.text.encode()) <= MAX_HISTORY_BYTES + len("more")
@@ -59,7 +59,7 @@ def test_the_newest_turns_have_the_room() -> None:
     assert found.lost == {"history"}
 
 
-def test_the_message_of_an_old_service_has_it() -> None:
+def test_legacy_message_contains_the_history() -> None:
     request: dict[str, Any] = {"messages": [FIRST, REPLY, NEXT]}
     (written,) = write_request(request, dialect="legacy")
     assert written["body"]["message"].endswith("\n\nmore")

@@ -12,7 +12,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_example_runs(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_the_page_runs(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(example, "requests.md", "exec"), {"__name__": "__main__"})
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("POST /api/v1/chats/7/sessions ")
@@ -20,5 +20,5 @@ def test_the_example_runs(example: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("name", [*LOSSES, *FIELDS])
-def test_the_page_names_it(name: str) -> None:
+def test_page_names_each_loss_and_field(name: str) -> None:
     assert f"`{name}`" in PAGE or name in ("extra",)

@@ -29,7 +29,7 @@ def written(request: dict[str, Any], dialect: str) -> dict[str, Any]:
     return body
 
 
-def test_a_message_without_parts_is_its_content() -> None:
+def test_ui_message_without_parts_is_read_from_its_content() -> None:
     """Of AI SDK 4."""
     turns = [("user", "hi"), ("assistant", "Hello"), ("user", "more")]
     body = {"id": "c", "messages": [{"role": role, "content": text} for role, text in turns]}
@@ -39,7 +39,7 @@ def test_a_message_without_parts_is_its_content() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ag-ui", "vercel-ui"])
-def test_a_conversation_is_written_and_read_again(dialect: str) -> None:
+def test_written_conversation_is_read_back(dialect: str) -> None:
     body = written({"messages": TALK, "thread_id": "t-1"}, dialect)
     back = read_request(body, protocol=dialect)
     assert without_ids(back["messages"]) == TALK
@@ -60,7 +60,7 @@ def agent_input(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_what_an_agent_is_given() -> None:
+def test_run_agent_input_has_all_fields() -> None:
     body = agent_input(
         state={"rows": 31},
         tools=[{"name": "show_map", "description": "Show it", "parameters": {"type": "object"}}],
@@ -99,7 +99,7 @@ def test_what_an_agent_is_given() -> None:
         ({"type": "audio", "source": {"type": "file", "value": "f-1"}}, {"type": "audio", "file_id": "f-1"}),
     ],
 )
-def test_parts_of_an_agents_message(part: dict[str, Any], read: dict[str, Any]) -> None:
+def test_ag_ui_parts_are_read(part: dict[str, Any], read: dict[str, Any]) -> None:
     request = read_request(
         agent_input(messages=[{"id": "u", "role": "user", "content": [part]}]), protocol="ag-ui"
     )
@@ -121,7 +121,7 @@ INTERRUPT = {"interruptId": "int-1"}
         ({"status": "cancelled"}, {"action": "cancel"}),
     ],
 )
-def test_an_interrupt_is_answered(entry: dict[str, Any], answer: dict[str, Any]) -> None:
+def test_ag_ui_resume_becomes_an_answer(entry: dict[str, Any], answer: dict[str, Any]) -> None:
     request = read_request(agent_input(resume=[{**INTERRUPT, **entry}]), protocol="ag-ui")
     assert request["resume"] == [{"interaction_id": "int-1", **answer}]
     assert written({**request}, "ag-ui")["resume"] == [{**INTERRUPT, **entry}]
@@ -134,7 +134,7 @@ def chat(*parts: dict[str, Any], role: str = "user", **more: Any) -> dict[str, A
     return {"id": "chat-1", "trigger": "submit-message", "messages": [message], **more}
 
 
-def test_what_a_page_has_shown_is_left_out() -> None:
+def test_data_and_source_parts_are_left_out() -> None:
     shown: list[dict[str, Any]] = [
         *({"type": "step-start"}, {"type": "reasoning", "text": "hm"}, {"type": "data-status", "data": {}}),
         *(
@@ -162,7 +162,9 @@ def test_what_a_page_has_shown_is_left_out() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [{"type": "tool-sales"}, {"type": "dynamic-tool", "toolName": "sales"}])
-def test_a_call_and_its_result(kind: dict[str, str], state: dict[str, Any], result: dict[str, Any]) -> None:
+def test_tool_part_becomes_call_and_result(
+    kind: dict[str, str], state: dict[str, Any], result: dict[str, Any]
+) -> None:
     part = {**kind, "toolCallId": "call_1", "input": {"month": "March"}, **state}
     request = read_request(chat(part, role="assistant"), protocol="vercel-ui")
     assert without_ids(request["messages"]) == [
@@ -172,7 +174,7 @@ def test_a_call_and_its_result(kind: dict[str, str], state: dict[str, Any], resu
 
 
 @pytest.mark.parametrize(("approved", "action"), [(True, "approve"), (False, "reject")])
-def test_an_approval_finds_its_way_back(approved: bool, action: str) -> None:
+def test_approval_is_written_to_its_tool_part(approved: bool, action: str) -> None:
     decision = {"id": "approval_1", "approved": approved, "reason": "because"}
     part = {
         "type": "tool-sales",
@@ -193,7 +195,7 @@ def test_an_approval_finds_its_way_back(approved: bool, action: str) -> None:
     assert written({**request}, "vercel-ui")["messages"][0]["parts"] == [part]
 
 
-def test_an_approval_is_given_once() -> None:
+def test_approval_before_a_later_message_is_no_answer() -> None:
     """It stays in the chat: with a message after it, it is none of this request."""
     decided = {"id": "approval_1", "approved": True}
     part = {"type": "tool-sales", "toolCallId": "c", "state": "approval-responded", "approval": decided}
@@ -204,7 +206,7 @@ def test_an_approval_is_given_once() -> None:
     assert request["message"] == "more"
 
 
-def test_a_page_answers_a_form_in_its_body() -> None:
+def test_resume_in_the_body_answers_a_form() -> None:
     answer = {"interaction_id": "trip", "action": "submit", "value": {"city": "Rome"}}
     request = read_request(chat({"type": "text", "text": "Rome"}, resume=[answer]), protocol="vercel-ui")
     assert request["resume"] == [answer]
@@ -225,7 +227,7 @@ def test_a_page_answers_a_form_in_its_body() -> None:
         ("vercel-ui", chat(role="robot"), "messages[0].role"),
     ],
 )
-def test_a_wrong_field_is_named(protocol: str, body: dict[str, Any], field: str) -> None:
+def test_wrong_field_is_named(protocol: str, body: dict[str, Any], field: str) -> None:
     with pytest.raises(RequestError) as refused:
         read_request(body, protocol=protocol)
     assert refused.value.field == field

@@ -51,11 +51,11 @@ def calls(*messages: dict[str, Any]) -> list[tuple[Any, ...]]:
     ],
 )
 @pytest.mark.parametrize("end", [{"result": "r"}, {"id": "a", "result": "r"}, {"name": "f", "result": "r"}])
-def test_pieces_of_one_call(pieces: list[dict[str, Any]], end: dict[str, Any]) -> None:
+def test_pieces_of_one_call_are_joined(pieces: list[dict[str, Any]], end: dict[str, Any]) -> None:
     assert calls(*pieces, end) == [("f", {"x": 1}), ("r",)]
 
 
-def test_two_calls_side_by_side_are_told_apart_by_their_index() -> None:
+def test_pieces_of_parallel_calls_are_assigned_by_index() -> None:
     assert calls(
         {"i": 0, "id": "a", "name": "f", "piece": "{"},
         {"i": 1, "id": "b", "name": "f", "piece": "{"},
@@ -66,7 +66,7 @@ def test_two_calls_side_by_side_are_told_apart_by_their_index() -> None:
     ) == [("f", {"x": 2}), ("2",), ("f", {"x": 1}), ("1",)]
 
 
-def test_an_index_that_is_taken_up_again_is_another_call() -> None:
+def test_reused_index_begins_another_call() -> None:
     assert calls(
         {"i": 0, "id": "a", "name": "f", "piece": "{}"},
         {"id": "a", "result": "1"},
@@ -76,7 +76,7 @@ def test_an_index_that_is_taken_up_again_is_another_call() -> None:
 
 
 @pytest.mark.parametrize("id_of_start", ["a", None])
-def test_an_explicit_start_has_the_pieces_unless_it_has_arguments_itself(id_of_start: str | None) -> None:
+def test_explicit_start_without_arguments_gets_the_pieces(id_of_start: str | None) -> None:
     piece = {"id": "a", "name": "f", "piece": '{"x": 1}'}
     start = {"start": 1, "id": id_of_start, "name": "f"}
     assert calls(piece, start, {"result": "r"}) == [("f", {"x": 1}), ("r",)]
@@ -86,7 +86,7 @@ def test_an_explicit_start_has_the_pieces_unless_it_has_arguments_itself(id_of_s
     assert calls(piece, empty, {"result": "r"}) == [("f", {"x": 1}), ("r",)]
 
 
-def test_pieces_that_come_after_the_start_start_no_second_call() -> None:
+def test_pieces_behind_the_start_begin_no_second_call() -> None:
     assert calls(
         {"start": 1, "id": "a", "name": "f", "args": {"x": 1}},
         {"id": "a", "piece": '{"late": 1}'},
@@ -94,18 +94,18 @@ def test_pieces_that_come_after_the_start_start_no_second_call() -> None:
     ) == [("f", {"x": 1}), ("r",)]
 
 
-def test_calls_start_before_the_client_is_asked() -> None:
+def test_call_starts_before_its_interaction() -> None:
     piece, ask = {"id": "a", "name": "f", "piece": "{}"}, {"ask": 1, "id": "a"}
     found = spoken(dialect(RULES), sse(piece, ask))
     assert [event["type"] for event in found][:2] == ["tool_call_start", "interaction"]
     assert found[-1]["status"] == "error"  # what was asked of the client is no end of the stream
 
 
-def test_arguments_that_broke_off_are_kept_as_they_are() -> None:
+def test_truncated_arguments_are_kept_as_text() -> None:
     assert calls({"id": "a", "name": "f", "piece": '{"x": '}) == [("f", {"_raw": '{"x": '}), (None,)]
 
 
-def test_streamed_arguments_carry_the_id_of_their_call() -> None:
+def test_streamed_pieces_have_the_id_of_their_call() -> None:
     messages = [{"i": 0, "id": "a", "name": "f", "piece": "{"}, {"i": 0, "piece": "}"}, {"result": "r"}]
     found = spoken(dialect(RULES), sse(*messages, {"end": 1}), stream_tool_arguments=True)
     assert [

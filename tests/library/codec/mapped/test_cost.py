@@ -12,7 +12,7 @@ PASSES = 9
 
 
 @pytest.mark.parametrize("per_read", [1, 32])
-def test_a_mapped_event_costs_at_most_twice_what_legacy_costs(
+def test_mapped_event_costs_at_most_twice_a_legacy_event(
     per_read: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "bench")])

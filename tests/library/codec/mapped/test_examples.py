@@ -71,7 +71,7 @@ def load(example: str, folder: Path | None = None) -> None:
         "{events: [{type: session_end}], sends: [{event: over}, '[DONE]', '5']}",
     ],
 )
-def test_an_example_that_holds(example: str) -> None:
+def test_correct_example_passes(example: str) -> None:
     load(example)
 
 
@@ -103,14 +103,14 @@ def test_an_example_that_holds(example: str) -> None:
         ("{events: [{type: session_end}], sends: ['[DONE]']}", 'sends[0]: came {"event":"over"}'),
     ],
 )
-def test_an_example_that_fails_says_what_came_and_what_was_wanted(example: str, message: str) -> None:
+def test_failed_example_shows_result_and_expectation(example: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         load(example)
     assert "examples[0]: the example fails: " in str(refusal.value)
     assert message in str(refusal.value)
 
 
-def test_a_stream_is_a_file_beside_that_of_the_dialect(tmp_path: Path) -> None:
+def test_stream_example_is_read_from_a_file_beside_the_dialect(tmp_path: Path) -> None:
     (tmp_path / "body.sse").write_text('data: {"k": "use"}\n\n')
     load("{stream: body.sse, gives: {status: completed}}", tmp_path)
     with pytest.raises(

@@ -32,7 +32,7 @@ def wrapped(*messages: Any) -> bytes:
     return sse(*({"payload": message} for message in messages))
 
 
-def test_most_legacy_backends() -> None:
+def test_extends_with_unwrap_reads_legacy_backends() -> None:
     body = wrapped(
         {"type": "tok", "txt": "A"},
         {"type": "hb"},
@@ -55,13 +55,13 @@ def test_most_legacy_backends() -> None:
     assert ending(dialect(WRAPPED), wrapped({"type": "token", "content": "B"})) == ("error", "truncated")
 
 
-def test_what_is_not_wrapped_goes_to_the_base_as_it_is() -> None:
+def test_unwrapped_message_goes_to_the_base_unchanged() -> None:
     said = spoken(dialect(WRAPPED), sse({"type": "token", "content": "A"}, {"type": "done"}))
     assert said[0] == {"type": "content", "content": "A"}
 
 
 @pytest.mark.parametrize("path", sorted((RECORDED / "legacy").glob("*.sse")), ids=lambda path: path.name)
-def test_a_dialect_that_adds_nothing_is_its_base(path: Any) -> None:
+def test_extends_without_rules_equals_the_base(path: Any) -> None:
     body = path.read_bytes()
     same = dialect("extends: legacy")
     assert translate([body], speaks=same) == translate([body], speaks="legacy")
@@ -72,7 +72,7 @@ def test_a_dialect_that_adds_nothing_is_its_base(path: Any) -> None:
         )
 
 
-def test_texts_of_the_base_keep_their_fast_way() -> None:
+def test_texts_of_the_base_are_read_by_template() -> None:
     speaks = dialect(WRAPPED)
     assert speaks.decoder is not None
     assert speaks.decoder.text_fields is not None
@@ -89,7 +89,7 @@ def test_texts_of_the_base_keep_their_fast_way() -> None:
     assert translate([body], speaks=speaks).count(b'"type":"content"') == 40 + 1
 
 
-def test_words_of_both_count() -> None:
+def test_ignore_and_terminal_of_the_base_are_inherited() -> None:
     text = "extends: legacy\nterminal: [finish]\nignore: [beat]"
     said = spoken(dialect(text), sse({"type": "token", "content": "A"}, {"type": "beat"}, {"type": "finish"}))
     assert [event["type"] for event in said] == ["content", "content", "session_end"]
@@ -104,7 +104,7 @@ def compiled(**texts: str) -> dict[str, Dialect]:
     return {each.dialect.name: each.dialect for each in found}
 
 
-def test_a_chain_of_home_made_dialects() -> None:
+def test_extends_of_a_home_made_dialect_works() -> None:
     rules = "rules: [{match: {k: %s}, emit: {type: content, content: %s}}]"
     found = compiled(
         top="extends: middle\n" + rules % ("top", "top"),
@@ -124,7 +124,7 @@ def test_a_chain_of_home_made_dialects() -> None:
     assert said[0]["content"] == "x"
 
 
-def test_state_is_not_shared() -> None:
+def test_state_of_base_and_dialect_is_separate() -> None:
     found = compiled(
         top="extends: bottom\nrules: [{match: {k: top}, emit: [], remember: {n: mine}}]",
         bottom="""
@@ -139,7 +139,7 @@ def test_state_is_not_shared() -> None:
 # Writing
 
 
-def test_without_write_it_writes_as_its_base() -> None:
+def test_extends_without_write_writes_as_the_base() -> None:
     found = dialect("extends: legacy\nignore: [x]")
     body = sse({"type": "token", "content": "A"}, {"type": "done"})
     assert translate([body], speaks="legacy", answers=found, framing="sse") == (
@@ -147,7 +147,7 @@ def test_without_write_it_writes_as_its_base() -> None:
     )
 
 
-def test_with_write_the_base_writes_what_no_rule_takes() -> None:
+def test_write_leaves_other_events_to_the_base() -> None:
     text = """
       extends: legacy
       write: {rules: [{on: content, when: content, send: {data: {tok: "${{ content }}"}}}]}
@@ -161,7 +161,7 @@ def test_with_write_the_base_writes_what_no_rule_takes() -> None:
     assert Translator(answers=found, framing="ndjson").framing == "ndjson"
 
 
-def test_replacing_is_the_bases_unless_given() -> None:
+def test_replaces_is_inherited_unless_given() -> None:
     for base, own, expected in (
         ("standard", "", True),
         ("legacy", "", False),
@@ -173,7 +173,7 @@ def test_replacing_is_the_bases_unless_given() -> None:
     assert versions.make_encoder({"version": "1.0"}).can_replace is False
 
 
-def test_options_are_the_bases_unless_given() -> None:
+def test_options_are_inherited_unless_given() -> None:
     text = """
       extends: ragflow
       options: {mine: [a, b]}
@@ -188,7 +188,7 @@ def test_options_are_the_bases_unless_given() -> None:
 
 
 @pytest.mark.parametrize("base", [name for name in process_dialects() if process_dialects()[name].writes])
-def test_any_dialect_can_be_extended(base: str) -> None:
+def test_each_built_in_dialect_can_be_extended(base: str) -> None:
     found = dialect(f"extends: {base}")
     recorded = [stream for stream in recorded_streams() if stream.dialect == base][:3]
     assert recorded
@@ -196,7 +196,7 @@ def test_any_dialect_can_be_extended(base: str) -> None:
         assert spoken(found, stream.body) == spoken(process_dialects()[base], stream.body)
 
 
-def test_what_cannot_be_extended() -> None:
+def test_wrong_extends_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="unknown dialect 'legasy'; did you mean 'legacy'"):
         load_dialect({"extends": "legasy"})
     with pytest.raises(ConfigurationError, match="extends itself: dialect -> dialect"):

@@ -26,7 +26,7 @@ LINES = """
 BODY = b'TOK "Hel"\r\nTOK "lo"\n\n  \nCALL search {"q": 1}\rRESULT found it\nTOK "\\u00fc"\nEND\n'
 
 
-def test_a_frame_per_line() -> None:
+def test_framing_lines_reads_each_line_as_a_frame() -> None:
     said = spoken(dialect(LINES), BODY)
     assert [event.get("content") for event in said if event["type"] == "content"] == ["Hel", "lo", "ü", ""]
     assert said[2] == {
@@ -39,7 +39,7 @@ def test_a_frame_per_line() -> None:
     assert ending(dialect(LINES), BODY) == ("completed", "done")
 
 
-def test_lines_are_the_same_however_they_are_cut() -> None:
+def test_lines_do_not_depend_on_the_cuts() -> None:
     speaks = dialect(LINES)
     whole = translate([BODY], speaks=speaks)
     assert translate(one_byte_each(BODY), speaks=speaks) == whole
@@ -57,18 +57,18 @@ def test_lines_are_the_same_however_they_are_cut() -> None:
         (b"END", ("completed", "done")),
     ],
 )
-def test_a_last_line_that_says_nothing_is_half_a_line(last: bytes, end: tuple[str, str]) -> None:
+def test_last_line_without_end_and_meaning_is_truncated(last: bytes, end: tuple[str, str]) -> None:
     text = LINES.replace("[END]", "[eof, END]")
     assert ending(dialect(text), b'TOK "a"\n' + last) == end
 
 
-def test_a_line_that_no_rule_takes_is_custom() -> None:
+def test_unknown_line_becomes_a_custom_event() -> None:
     said = spoken(dialect(LINES), b"ODD line\nEND\n")
     assert said[0]["data"] == {"name": "message", "value": "ODD line"}
 
 
 @given(st.lists(st.binary(max_size=12), max_size=6), st.data())
-def test_lines_are_those_of_the_whole(lines: list[bytes], data: st.DataObject) -> None:
+def test_lines_of_random_cuts_equal_those_of_the_whole(lines: list[bytes], data: st.DataObject) -> None:
     body = b"\n".join(lines)
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=4)))
     parser = LinesParser(1000)
@@ -83,7 +83,7 @@ def test_lines_are_those_of_the_whole(lines: list[bytes], data: st.DataObject) -
     assert frames == wanted
 
 
-def test_a_line_has_its_bound() -> None:
+def test_line_over_the_limit_ends_the_stream() -> None:
     parser = LinesParser(10)
     assert [frame.data for frame in parser.feed(b"short\n" + b"x" * 10 + b"\n")] == [b"short", b"x" * 10]
     with pytest.raises(LimitExceeded):
@@ -100,7 +100,7 @@ def text_of(pieces: list[bytes]) -> str:
     )
 
 
-def test_the_body_is_the_answer() -> None:
+def test_framing_text_reads_the_body_as_the_answer() -> None:
     body = "Hello, 天气 🌤️\n\nbye ".encode()
     speaks = dialect("framing: text")
     assert text_of([body]) == body.decode()
@@ -110,12 +110,12 @@ def test_the_body_is_the_answer() -> None:
     assert ending(speaks, body[:-9]) in (("completed", "done"), ("error", "truncated"))
 
 
-def test_a_body_that_ends_within_a_character_is_cut_off() -> None:
+def test_body_that_ends_within_a_character_is_truncated() -> None:
     assert ending(dialect("framing: text"), "天".encode()[:2]) == ("error", "truncated")
 
 
 @given(st.text(max_size=20), st.data())
-def test_characters_arrive_whole(text: str, data: st.DataObject) -> None:
+def test_characters_are_not_split(text: str, data: st.DataObject) -> None:
     body = text.encode()
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=5)))
     parser = TextBodyParser(data.draw(st.sampled_from([4, 7, 1000])))
@@ -127,7 +127,7 @@ def test_characters_arrive_whole(text: str, data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=30))
-def test_any_bytes_are_taken(body: bytes) -> None:
+def test_any_bytes_never_raise(body: bytes) -> None:
     whole, single = TextBodyParser(1000), TextBodyParser(1000)
     at_once = [*whole.feed(body), *whole.finish()]
     one_by_one = [frame for piece in one_byte_each(body) for frame in single.feed(piece)]

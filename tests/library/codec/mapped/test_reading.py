@@ -89,11 +89,11 @@ def said_by(rule: str, message: Any) -> bool:
         ("event: bye, match: {n: 1}", ("hi", {"n": 1}), False),
     ],
 )
-def test_a_rule_takes_what_all_its_conditions_hold_for(condition: str, message: Any, takes: bool) -> None:
+def test_rule_takes_a_frame_if_all_conditions_hold(condition: str, message: Any, takes: bool) -> None:
     assert said_by(condition, message) is takes
 
 
-def test_the_first_rule_that_matches_takes_the_frame() -> None:
+def test_first_matching_rule_takes_the_frame() -> None:
     rules = """
       rules:
         - {match: {kind: a}, when: n, emit: {type: content, content: first}}
@@ -104,7 +104,7 @@ def test_the_first_rule_that_matches_takes_the_frame() -> None:
     assert [event["content"] for event in said] == ["first", "second", "second", "last", "last", "last"]
 
 
-def test_what_follows_a_prefix_is_the_text_of_this_rule_only() -> None:
+def test_prefix_rest_is_the_text_of_its_rule_only() -> None:
     rules = """
       data: text
       rules:
@@ -119,7 +119,7 @@ def test_what_follows_a_prefix_is_the_text_of_this_rule_only() -> None:
 # What no rule takes
 
 
-def test_what_nobody_takes_is_custom_under_its_name() -> None:
+def test_unknown_message_becomes_a_custom_event_with_its_name() -> None:
     rules = "rules: [{match: {kind: a}, emit: {type: content, content: x}}]"
     messages = [{"type": "odd", "kind": "b"}, {"event": "other"}, {"kind": "c"}, {"type": 7, "event": "e"}]
     names = [event["data"]["name"] for event in events(rules, *messages, ("sse", {"type": "t"}), 5)]
@@ -128,17 +128,17 @@ def test_what_nobody_takes_is_custom_under_its_name() -> None:
     assert whole["data"] == {"name": "odd", "value": {"type": "odd", "n": [1]}}
 
 
-def test_a_frame_that_is_no_json_and_that_no_rule_takes_is_malformed() -> None:
+def test_unknown_frame_without_json_is_malformed() -> None:
     (warning,) = events("rules: [{emit: []}]", "not json")
     assert warning["message_code"] == "UPSTREAM_MALFORMED_EVENT"
 
 
-def test_text_can_be_taken_by_its_event_name() -> None:
+def test_frame_without_json_can_match_by_event_name() -> None:
     rules = "rules: [{event: token, emit: {type: content, content: '${{ @ }}'}}]"
     assert events(rules, ("token", "Hel lo")) == [content("Hel lo")]
 
 
-def test_a_frame_with_a_name_and_no_data_is_something_and_one_without_is_not() -> None:
+def test_empty_frame_counts_only_if_it_has_a_name() -> None:
     rules = "rules: [{match: {kind: a}, emit: {type: content, content: x}}]"
     assert events(rules, ("odd", None)) == [
         {"type": "data", "data_type": "custom", "data": {"name": "odd", "value": ""}}
@@ -150,14 +150,14 @@ def test_a_frame_with_a_name_and_no_data_is_something_and_one_without_is_not() -
 # Ignored, terminal
 
 
-def test_words_fit_by_name_or_by_the_whole_text() -> None:
+def test_words_match_the_name_or_the_whole_text() -> None:
     text = "ignore: [ping, '[IDLE]', {n: 1}]\nrules: [{emit: {type: content, content: x}}]"
     said = events(text, ("ping", {}), {"type": "ping"}, " [IDLE] ", {"n": 1}, {"text": "ping"})
     assert said == [content("x")]
 
 
 @pytest.mark.parametrize("last", [{"type": "bye"}, ("bye", {}), "bye", "[DONE]", {"over": True}])
-def test_terminal_words_and_matches_are_evidence_of_the_end(last: Any) -> None:
+def test_terminal_frame_is_evidence_of_the_end(last: Any) -> None:
     text = """
       rules: [{has: t, emit: {type: content, content: "${{ t }}"}}]
       terminal: [bye, "[DONE]", {over: true}]
@@ -168,7 +168,7 @@ def test_terminal_words_and_matches_are_evidence_of_the_end(last: Any) -> None:
     assert ending(speaks, sse({"t": "x"}, last, {"t": "y"})) == ("completed", "done")
 
 
-def test_a_terminal_frame_that_a_rule_takes_is_both() -> None:
+def test_terminal_frame_is_read_by_rules_too() -> None:
     text = "rules: [{match: {kind: bye}, emit: {type: content, content: '${{ last }}'}}]\nterminal: [bye]"
     speaks = dialect(text)
     assert spoken(speaks, sse({"kind": "bye", "last": "!"}))[0] == content("!")
@@ -192,12 +192,12 @@ def test_a_terminal_frame_that_a_rule_takes_is_both() -> None:
         ("{type: error, terminal: false}", ("error", "truncated")),
     ],
 )
-def test_the_end_of_a_stream(entry: str, expected: tuple[str, str]) -> None:
+def test_stream_end_depends_on_the_evidence(entry: str, expected: tuple[str, str]) -> None:
     speaks = dialect(f"rules: [{{has: end, emit: {entry}}}, {{emit: {{type: content, content: x}}}}]")
     assert ending(speaks, sse({"n": 1}, {"end": 1})) == expected
 
 
-def test_final_evidence_ends_the_stream_at_once() -> None:
+def test_session_end_rule_ends_the_stream_at_once() -> None:
     speaks = dialect("rules: [{has: end, emit: {type: session_end}}, {emit: {type: content, content: x}}]")
     assert spoken(speaks, sse({"n": 0}, {"end": 1}, {"n": 1}))[-1] == END
 
@@ -225,11 +225,11 @@ EOF_TEXT = """
         ([], "error"),
     ],
 )
-def test_the_end_of_the_body_is_evidence_where_nothing_is_missing(messages: list[Any], status: str) -> None:
+def test_terminal_eof_is_evidence_if_no_message_is_open(messages: list[Any], status: str) -> None:
     assert ending(dialect(EOF_TEXT), sse(*messages))[0] == status
 
 
-def test_half_a_line_is_no_end() -> None:
+def test_terminal_eof_behind_half_a_line_is_no_evidence() -> None:
     speaks = dialect(
         "framing: ndjson\nterminal: [eof]\nrules: [{emit: {type: content, content: '${{ t }}'}}]"
     )
@@ -262,7 +262,7 @@ def test_half_a_line_is_no_end() -> None:
         ("'${{ _event }}'", "name"),
     ],
 )
-def test_leaves(leaf: str, value: Any) -> None:
+def test_leaf_values_keep_their_type(leaf: str, value: Any) -> None:
     message = {
         "n": 5,
         "o": {"list": [1, "x"]},
@@ -277,7 +277,7 @@ def test_leaves(leaf: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [("a", "a"), (5, "5"), (0, "0"), (True, "true"), ({"a": 1}, '{"a":1}'), ([1], "[1]")]
 )
-def test_text_fields_take_what_is_no_text_as_json(value: Any, text: str) -> None:
+def test_text_field_converts_other_values_to_json(value: Any, text: str) -> None:
     rules = "rules: [{emit: {type: content, content: '${{ v }}', message_id: m}}]"
     assert events(rules, {"v": value}) == [
         content(text, message_id="m"),
@@ -286,7 +286,7 @@ def test_text_fields_take_what_is_no_text_as_json(value: Any, text: str) -> None
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_content_without_text_says_nothing_unless_it_ends_its_message(value: Any) -> None:
+def test_content_without_text_is_dropped_unless_it_completes(value: Any) -> None:
     rules = "rules: [{emit: [{type: content, content: '${{ v }}'}, {type: thinking, content: '${{ v }}'}]}]"
     assert events(rules, {"v": value}) == []
     ends = dialect(
@@ -295,7 +295,7 @@ def test_content_without_text_says_nothing_unless_it_ends_its_message(value: Any
     assert spoken(ends, sse({"v": "a"}, {"v": ""})) == [{**content("a"), "is_complete": True}, END]
 
 
-def test_ids_take_numbers_and_nothing_else() -> None:
+def test_id_field_accepts_texts_and_numbers_only() -> None:
     rules = "rules: [{emit: {type: content, content: x, message_id: '${{ id }}', run_id: '${{ run }}'}}]"
     assert events(rules, {"id": 7})[0] == content("x", message_id="7")
     assert events(rules, {"id": ""})[0] == content("x")
@@ -316,11 +316,11 @@ def test_ids_take_numbers_and_nothing_else() -> None:
         "{type: usage, prompt_tokens: '${{ v }}'}",
     ],
 )
-def test_an_entry_whose_bold_field_is_null_says_nothing(entry: str) -> None:
+def test_entry_with_a_null_required_field_is_dropped(entry: str) -> None:
     assert events(f"rules: [{{emit: {entry}}}]", {"n": 1}) == []
 
 
-def test_a_tool_without_a_name_is_unknown() -> None:
+def test_tool_without_a_name_is_called_unknown() -> None:
     said = events("rules: [{emit: {type: tool_call_start, tool_name: '${{ v }}'}}]", {"n": 1})
     assert said[0]["tool_name"] == "unknown"
 
@@ -340,7 +340,7 @@ def test_a_tool_without_a_name_is_unknown() -> None:
         "{type: error, http_status: '${{ v }}'}",
     ],
 )
-def test_a_value_that_its_field_cannot_take_makes_the_frame_malformed(entry: str) -> None:
+def test_value_of_a_wrong_kind_makes_the_frame_malformed(entry: str) -> None:
     rules = (
         f"rules: [{{emit: [{{type: content, content: before}}, {entry}, {{type: content, content: after}}]}}]"
     )
@@ -359,7 +359,7 @@ def one(entry: str, message: Any = None) -> dict[str, Any]:
     return event
 
 
-def test_cumulative_and_repeated_text_arrives_once() -> None:
+def test_cumulative_and_repeated_text_is_sent_once() -> None:
     rules = """
       rules:
         - {has: all, emit: {type: content, content: "${{ all }}", text: cumulative}}
@@ -369,7 +369,7 @@ def test_cumulative_and_repeated_text_arrives_once() -> None:
     assert [event["content"] for event in said] == ["Hel", "lo", "!"]
 
 
-def test_tools_without_ids_are_paired_by_name() -> None:
+def test_calls_without_ids_are_paired_by_name() -> None:
     both = """
       rules:
         - emit:
@@ -387,7 +387,7 @@ def test_tools_without_ids_are_paired_by_name() -> None:
     ]
 
 
-def test_a_call_with_an_error_has_failed_and_its_text_stays_inside() -> None:
+def test_call_with_an_error_fails_and_hides_its_text() -> None:
     rules = """
       rules:
         - emit:
@@ -405,7 +405,7 @@ def test_a_call_with_an_error_has_failed_and_its_text_stays_inside() -> None:
     assert well["status"] == "success"
 
 
-def test_errors_are_classified_as_any_upstream_error_is() -> None:
+def test_errors_are_classified_as_upstream_errors() -> None:
     entry = "{type: error, message: '${{ m }}', code: '${{ c }}', http_status: '${{ s }}', terminal: false}"
     assert one(entry, {"m": "slow down", "s": 429})["code"] == "RATE_LIMITED"
     assert one(entry, {"m": "x", "c": "insufficient_quota"})["code"] == "QUOTA_EXCEEDED"
@@ -417,14 +417,14 @@ def test_errors_are_classified_as_any_upstream_error_is() -> None:
     assert (own["error_type"], own["recoverable"], own["retry_after_ms"]) == ("validation", False, 50)
 
 
-def test_texts_of_failures_leave_where_they_were_written_for_users() -> None:
+def test_error_text_is_sent_only_if_written_for_users() -> None:
     rule = "rules: [{emit: {type: error, message: 'No such city'}}]"
     assert spoken(dialect(rule), sse({}))[0]["message"] == "The service reported an error. Please try again."
     for_users = dialect(f"errors_for_users: true\n{rule}")
     assert spoken(for_users, sse({}))[0]["message"] == "No such city"
 
 
-def test_usage_is_kept_for_the_summary_and_the_last_value_wins() -> None:
+def test_usage_entry_sets_the_summary_and_the_last_value_wins() -> None:
     rules = """
       rules:
         - {has: u, emit: {type: usage, prompt_tokens: "${{ u.p }}", finish_reason: "${{ u.f }}"}}
@@ -437,7 +437,7 @@ def test_usage_is_kept_for_the_summary_and_the_last_value_wins() -> None:
         assert (found["prompt_tokens"], found["finish_reason"]) == (7, "length")
 
 
-def test_further_events() -> None:
+def test_other_entries_become_their_events() -> None:
     said = events(
         "rules: [{emit: [{type: tool_call_start, tool_name: f}, {type: tool_call_progress, progress: 45}]}]",
         {},
@@ -454,7 +454,7 @@ def test_further_events() -> None:
     assert one("{type: thinking, content: hm, stage: planning}")["stage"] == "planning"
 
 
-def test_what_is_asked_of_the_client_concerns_the_call_that_was_opened_last() -> None:
+def test_interaction_without_id_names_the_last_open_call() -> None:
     rules = """
       rules:
         - emit:
@@ -467,7 +467,7 @@ def test_what_is_asked_of_the_client_concerns_the_call_that_was_opened_last() ->
 # Groups
 
 
-def test_groups_repeat_and_nest() -> None:
+def test_groups_can_repeat_and_nest() -> None:
     rules = """
       rules:
         - emit:
@@ -485,12 +485,12 @@ def test_groups_repeat_and_nest() -> None:
 @pytest.mark.parametrize(
     ("value", "count"), [(None, 0), ([], 0), ([1, 2], 2), ("one", 1), ({"a": 1}, 1), (0, 1)]
 )
-def test_each(value: Any, count: int) -> None:
+def test_each_emits_an_event_for_each_item(value: Any, count: int) -> None:
     said = events("rules: [{emit: {type: content, each: v, content: '${{ _index }}'}}]", {"v": value})
     assert len(said) == count
 
 
-def test_one_frame_gives_a_thousand_events_and_no_more() -> None:
+def test_frame_with_over_a_thousand_events_is_malformed() -> None:
     rules = "rules: [{emit: {type: content, each: v, content: '${{ _item }}'}}]"
     assert len(events(rules, {"v": [1] * 1000})) == 1000
     said = events(rules, {"v": [1] * 1001})
@@ -498,7 +498,7 @@ def test_one_frame_gives_a_thousand_events_and_no_more() -> None:
     assert said[-1]["message_code"] == "UPSTREAM_MALFORMED_EVENT"
 
 
-def test_items_of_lists_are_visited_a_hundred_thousand_times_and_no_more() -> None:
+def test_frame_with_too_many_visited_items_is_malformed() -> None:
     rules = "rules: [{emit: {type: content, content: '${{ length(v[].w[]) }}'}}]"
     assert events(rules, {"v": [{"w": [1, 2, 3]}]}) == [content("3")]
     many = [{"w": [1] * 300}] * 300
@@ -508,7 +508,7 @@ def test_items_of_lists_are_visited_a_hundred_thousand_times_and_no_more() -> No
 # Remember
 
 
-def test_rules_remember_short_values_for_the_frames_that_follow() -> None:
+def test_remember_keeps_short_values_for_later_frames() -> None:
     rules = """
       rules:
         - {has: id, emit: [], remember: {last: "${{ id }}", long: "${{ long }}"}}
@@ -527,7 +527,7 @@ def test_rules_remember_short_values_for_the_frames_that_follow() -> None:
     assert [event["content"] for event in events(rules, *messages)] == ["<>", "<a>", "<a>", "a", "<>"]
 
 
-def test_what_is_remembered_is_of_one_stream() -> None:
+def test_remembered_values_are_not_shared_by_streams() -> None:
     speaks = dialect(
         """
         terminal: [eof]
@@ -541,7 +541,7 @@ def test_what_is_remembered_is_of_one_stream() -> None:
 # Options, unwrap
 
 
-def test_options_are_read_by_expressions() -> None:
+def test_expressions_read_chosen_options() -> None:
     text = """
       options: {lang: [en, de], loud: [false, true], n: [1, 2]}
       rules: [{emit: {type: content, content: "${{ _options.lang }} ${{ _options.loud }} ${{ _options.n }}"}}]
@@ -561,13 +561,13 @@ def speaks_in(speaks: Dialect) -> Any:
 
 
 @pytest.mark.parametrize("message", [{"p": {"t": "x"}}, {"t": "x"}, {"p": None, "t": "x"}])
-def test_unwrap_gives_the_message_or_else_all_of_it(message: Any) -> None:
+def test_unwrap_without_result_keeps_the_whole_message(message: Any) -> None:
     assert events("unwrap: p\nrules: [{has: t, emit: {type: content, content: '${{ t }}'}}]", message) == [
         content("x")
     ]
 
 
-def test_unwrap_may_parse_text() -> None:
+def test_unwrap_can_parse_json_in_text() -> None:
     text = "unwrap: from_json(data)\nrules: [{match: {kind: a}, emit: {type: content, content: '${{ t }}'}}]"
     assert events(text, {"data": '{"kind": "a", "t": "x"}'}) == [content("x")]
 
@@ -575,7 +575,7 @@ def test_unwrap_may_parse_text() -> None:
 # A whole answer
 
 
-def test_a_body_that_is_one_document_is_one_frame() -> None:
+def test_single_json_document_is_one_frame() -> None:
     text = """
       rules:
         - has: answer

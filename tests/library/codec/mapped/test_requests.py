@@ -39,7 +39,7 @@ def body(request: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
     return written["body"]
 
 
-def test_the_tree_is_the_body() -> None:
+def test_write_tree_is_the_body() -> None:
     assert body({"write": WRITE}, {"message": "hi", "thread_id": "t"}) == {"q": "hi", "s": "t"}
     picture = {"message": "hi", "files": ["https://a.example/b.png"]}
     assert body({"write": WRITE}, {"message": "hi", "messages": [], **picture})["pictures"] == [
@@ -57,17 +57,17 @@ HISTORIES: list[tuple[str, dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("history", "given", "expected"), HISTORIES)
-def test_the_conversation_is_as_the_tree_wants_it(history: str, given: dict[str, Any], expected: Any) -> None:
+def test_history_selects_the_messages_of_the_tree(history: str, given: dict[str, Any], expected: Any) -> None:
     write = {"m": "${{ message }}", "all": "${{ messages[].content }}", "t": "${{ thread_id }}"}
     found = body({"write": write, "history": history}, {"messages": TURNS, **given})
     assert [found["m"], found["all"]] == expected
 
 
-def test_a_server_that_is_not_sent_the_conversation_does_not_know_it() -> None:
+def test_tree_without_thread_id_gets_the_whole_conversation() -> None:
     assert body({"write": {"m": "${{ message }}"}}, {"messages": TURNS, "thread_id": "t"})["m"] == INLINE
 
 
-def test_the_long_form_has_query_and_headers() -> None:
+def test_write_long_form_sets_query_and_headers() -> None:
     write = {
         "body": {"q": "${{ message }}"},
         "query": {"u": "${{ user }}"},
@@ -81,7 +81,7 @@ def test_the_long_form_has_query_and_headers() -> None:
         write_request({"message": "hi", "run_id": "r\r\nHost: a"}, dialect=dialect({"write": write}))
 
 
-def test_a_client_is_read_by_the_tree() -> None:
+def test_read_tree_reads_a_clients_body() -> None:
     found = read_request(
         {"q": "hi", "s": "t", "history": [{"who": "assistant", "said": "yes?"}], "extra": {"a": 1}},
         protocol=dialect({"read": READ}),
@@ -93,13 +93,13 @@ def test_a_client_is_read_by_the_tree() -> None:
     }
 
 
-def test_what_the_tree_makes_is_judged_as_any_request() -> None:
+def test_read_tree_result_is_checked_as_a_request() -> None:
     with pytest.raises(RequestError) as raised:
         read_request({"q": "hi", "history": [{"who": "x", "said": "y"}]}, protocol=dialect({"read": READ}))
     assert raised.value.field == "messages[0].role"
 
 
-def test_answers_are_for_who_names_them() -> None:
+def test_answer_needs_a_tree_with_resume() -> None:
     given = {"resume": [{"interaction_id": "i", "action": "submit", "value": 1}]}
     assert body({"write": {"a": "${{ resume[0].value }}"}}, given) == {"a": 1}
     with pytest.raises(RequestError) as raised:
@@ -107,7 +107,7 @@ def test_answers_are_for_who_names_them() -> None:
     assert raised.value.field == "resume"
 
 
-def test_a_dialect_hands_its_requests_down() -> None:
+def test_requests_are_inherited_by_extends() -> None:
     known = Dialects.built_in()
     legacy = Dialect.of_class("a", load_dialect({"extends": "legacy"}, name="a"))
     assert legacy.request_writer is known["legacy"].request_writer

@@ -36,7 +36,7 @@ def rule(text: str, **keys: str) -> str:
     return f"write: {{{others}rules: [{text}]}}"
 
 
-def test_the_example_of_the_contract() -> None:
+def test_example_of_the_contract_is_written() -> None:
     assert written(ACME, CHUNK, {"type": "thinking", "content": "hm"}, DONE) == (
         'event: delta\ndata: {"kind":"chunk","text":"Hi","msg":"m1"}\n\n'
         'event: delta\ndata: {"kind":"chunk","text":"","msg":"m1"}\n\n'
@@ -45,7 +45,7 @@ def test_the_example_of_the_contract() -> None:
     )
 
 
-def test_frames() -> None:
+def test_send_writes_the_frames_of_a_rule() -> None:
     send = """[
       {data: {a: "${{ content }}", b: "${{ missing }}", c: null}},
       {text: "<${{ content }}>"},
@@ -75,12 +75,12 @@ def test_frames() -> None:
         ("lines", "a b c d\n"),
     ],
 )
-def test_a_line_end_in_a_text_never_ends_a_frame(framing: str, expected: str) -> None:
+def test_line_end_in_a_text_never_ends_a_frame(framing: str, expected: str) -> None:
     text = rule("{on: content, when: content, send: '${{ content }}'}", framing=framing)
     assert written(text, {"type": "token", "content": "a\nb\r\nc\rd"}, DONE, framing=framing) == expected
 
 
-def test_what_an_upstream_says_cannot_begin_a_field() -> None:
+def test_upstream_text_cannot_begin_an_sse_field() -> None:
     text = rule(
         "{on: content, when: content, send: {event: '${{ content }}', id: '${{ content }}', data: 1}}"
     )
@@ -88,7 +88,7 @@ def test_what_an_upstream_says_cannot_begin_a_field() -> None:
     assert out == "id: a data: evil   b \nevent: a data: evil   b \ndata: 1\n\n"
 
 
-def test_lines_have_a_media_type_of_their_own_and_may_have_another() -> None:
+def test_framing_lines_has_its_media_type_unless_given() -> None:
     for text, media_type in {
         rule("{on: content, send: x}", framing="lines"): "text/plain; charset=utf-8",
         rule("{on: content, send: x}", framing="lines", media_type="text/x-acme"): "text/x-acme",
@@ -99,7 +99,7 @@ def test_lines_have_a_media_type_of_their_own_and_may_have_another() -> None:
         assert Translator(answers=dialect(text), framing="json").media_type == "application/json"
 
 
-def test_the_first_of_several_framings_is_the_default() -> None:
+def test_first_framing_of_several_is_the_default() -> None:
     text = rule("{on: content, send: {data: 1}}", framing="[ndjson, lines]")
     assert Translator(answers=dialect(text)).framing == "ndjson"
     assert Translator(answers=dialect(text), framing="lines").framing == "lines"
@@ -109,7 +109,7 @@ def test_the_first_of_several_framings_is_the_default() -> None:
     ("own", "expected"),
     [("sse", "sse"), ("ndjson", "ndjson"), ("lines", "lines"), ("auto", "sse"), ("text", "sse")],
 )
-def test_the_framing_is_that_of_the_dialect(own: str, expected: str) -> None:
+def test_framing_of_write_defaults_to_that_of_the_dialect(own: str, expected: str) -> None:
     text = f"framing: {own}\n" + rule("{on: content, send: x}")
     assert Translator(answers=dialect(text), framing="sse").framing == expected
 
@@ -118,12 +118,12 @@ def test_the_framing_is_that_of_the_dialect(own: str, expected: str) -> None:
     ("heartbeat", "framing", "expected"),
     [("on", "sse", b": ping\n"), ("off", "sse", b""), ("on", "lines", b"\n"), ("off", "ndjson", b"")],
 )
-def test_heartbeats(heartbeat: str, framing: str, expected: bytes) -> None:
+def test_heartbeats_are_written_as_configured(heartbeat: str, framing: str, expected: bytes) -> None:
     text = rule("{on: content, send: x}", framing=framing, heartbeat=heartbeat)
     assert Translator(answers=dialect(text), framing=framing).heartbeat() == expected
 
 
-def test_data_may_follow_the_colon_at_once() -> None:
+def test_sse_prefix_may_have_no_space() -> None:
     text = rule("{on: content, when: content, send: {data: {t: '${{ content }}'}}}", data_prefix="'data:'")
     assert written(text, CHUNK, DONE) == 'data:{"t":"Hi"}\n\n'
 
@@ -152,11 +152,11 @@ def shown(message: Any, *, on: str, expression: str, before: tuple[Any, ...] = (
         ("_answer", "Hi"),
     ],
 )
-def test_an_event_is_flat(expression: str, value: Any) -> None:
+def test_expressions_see_a_flat_event(expression: str, value: Any) -> None:
     assert shown(CHUNK, on="content", expression=expression) == {"v": value}
 
 
-def test_what_a_call_began_with_is_known_until_it_ends() -> None:
+def test_later_events_of_a_call_have_its_name_and_arguments() -> None:
     call = {"type": "tool_call", "tool_id": "c", "tool_name": "f", "tool_args": {"a": 1}}
     end = {"type": "tool_result", "tool_id": "c", "result": "r"}
     assert shown(end, on="tool_call_end", expression="[tool_name, arguments, result]", before=(call,)) == {
@@ -164,7 +164,7 @@ def test_what_a_call_began_with_is_known_until_it_ends() -> None:
     }
 
 
-def test_how_often_a_rule_has_written() -> None:
+def test_count_is_the_number_of_frames_of_the_rule() -> None:
     send = "{data: {n: '${{ _count }}', t: '${{ content }}'}}"
     text = rule(f"{{on: content, when: content, send: {send}}}", framing="ndjson")
     messages = [{"type": "token", "content": f"w{n}"} for n in range(40)]
@@ -172,7 +172,7 @@ def test_how_often_a_rule_has_written() -> None:
     assert [json.loads(line) for line in out.splitlines()] == [{"n": n, "t": f"w{n}"} for n in range(40)]
 
 
-def test_the_answer_so_far_is_kept_up_to_its_bound() -> None:
+def test_answer_over_its_limit_is_null() -> None:
     text = rule(
         "{on: session_end, send: {data: {v: '${{ _answer }}', n: '${{ length(_answer) }}'}}}",
         framing="ndjson",
@@ -186,13 +186,13 @@ def test_the_answer_so_far_is_kept_up_to_its_bound() -> None:
     assert json.loads(written(text, *fits, CHUNK, DONE, framing="ndjson")) == {}
 
 
-def test_a_replaced_answer_is_the_new_one() -> None:
+def test_answer_after_replace_is_the_new_text() -> None:
     text = rule("{on: session_end, send: {data: '${{ _answer }}'}}", framing="ndjson", replaces="true")
     messages = [{"type": "token", "content": "Hello"}, {"type": "final_answer", "content": "Bye bye"}, DONE]
     assert json.loads(written(text, *messages, framing="ndjson")) == "Bye bye"
 
 
-def test_rules_remember() -> None:
+def test_write_rules_can_remember() -> None:
     text = """
       write:
         framing: ndjson
@@ -207,7 +207,7 @@ def test_rules_remember() -> None:
     assert written(text, *messages, DONE, framing="ndjson").split() == ["begin", "w0", "w1", "w2", "w3", "w4"]
 
 
-def test_options() -> None:
+def test_write_rules_see_options() -> None:
     options = "options: {case: [lower, upper]}"
     text = rule("{on: content, when: content, send: '${{ _options.case }}'}")
     text = f"{options}\n{text}"
@@ -217,7 +217,7 @@ def test_options() -> None:
 # Losses
 
 
-def test_what_no_rule_takes_is_lost_and_said_once_where_there_is_a_place() -> None:
+def test_event_without_a_rule_is_lost_with_one_warning() -> None:
     table = {"type": "dataframe_data", "name": "t", "columns": ["a"], "rows": [[1]]}
     quiet = "{on: content, send: []}, {on: session_end, send: []}"
     text = rule(f"{quiet}, {{on: warning, send: '${{{{ message_code }}}}'}}", framing="lines")
@@ -228,7 +228,7 @@ def test_what_no_rule_takes_is_lost_and_said_once_where_there_is_a_place() -> No
     assert translator.counts["lost"] == 2  # the table, and the warning that says so
 
 
-def test_too_many_items_lose_the_event_and_nothing_else() -> None:
+def test_event_with_too_many_items_is_lost_alone() -> None:
     end = "{on: session_end, send: end}"
     text = rule(f"{{on: data, send: '${{{{ length(data.value.value[].v[]) }}}}'}}, {end}", framing="lines")
     many = {"type": "odd", "value": [{"v": [1] * 400}] * 300}
@@ -257,7 +257,7 @@ def test_too_many_items_lose_the_event_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "when", ["", "when: content, ", "when: \"content != 'w3'\", ", "when: '_count < `5`', "]
 )
-def test_texts_in_one_read_are_written_as_texts_one_by_one(send: str, when: str) -> None:
+def test_texts_of_one_read_are_written_like_single_texts(send: str, when: str) -> None:
     text = rule(f"{{on: content, {when}send: {send}}}, {{on: content, send: other}}")
     if not when:
         text = rule(f"{{on: content, send: {send}}}")
@@ -274,7 +274,7 @@ def test_texts_in_one_read_are_written_as_texts_one_by_one(send: str, when: str)
 
 
 @pytest.mark.parametrize("name", canonical_streams())
-def test_every_event_of_every_kind_can_be_written_and_read_again(name: str) -> None:
+def test_each_event_type_can_be_written_and_read_again(name: str) -> None:
     text = """
       framing: ndjson
       rules: [{emit: {type: content, content: "${{ text }}"}}]
