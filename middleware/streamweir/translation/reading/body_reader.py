@@ -118,6 +118,8 @@ class BodyReader:
             around = self._around_of(template)
             if around is None:
                 stop = blocks.end_of_probe(template, data, begin, parser.framing)
+            elif not around.is_constant:  # blocks are read one by one
+                stop = size
             elif parser.is_at_boundary:
                 texts, stop = around.run_in(data, begin, tries_all=tries_all)
                 tries_all = False
@@ -199,14 +201,27 @@ class BodyReader:
             raise
         if texts and template is not None:
             yield [TextRun(template.event, texts)], _joined(raws)
-        current = frames.templates.current
-        if current is None or decoder.judges_texts:
-            return
+        if frames.templates.current is not None and accepts_text is None:
+            self._note_boundary(frames.templates.current, begun, data, frame if learns else None)
+
+    def _note_boundary(
+        self, current: MessageTemplate, begun: MessageTemplate | None, data: bytes, frame: Frame | None
+    ) -> None:
+        """Set `around`, if the parser is at a boundary; learn the surroundings first, if they did not fit.
+
+        Args:
+            current: the current template.
+            begun: the template before `data` was parsed. The same one: a text of it was not read by `around`.
+            data: the bytes that were parsed.
+            frame: the last frame in them, to learn from; None: learn nothing.
+        """
         known = self._blocks.around(current)
-        if (known is None and not learns) or not parser.is_at_boundary:
+        if known is None and (frame is None or self._blocks.is_given_up(current)):
             return
-        if learns and frame is not None and frame.data and (known is None or current is begun):
-            known = self._blocks.learn(current, data, frame, parser.framing)
+        if not self.parser.is_at_boundary:
+            return
+        if frame is not None and frame.data and (known is None or current is begun):
+            known = self._blocks.learn(current, data, frame, self.parser.framing)
         self.around = self.next_around = None if self.has_ended else known
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:

@@ -81,8 +81,6 @@ class Surroundings:
         stop = data.rfind(end, begin) + len(end)
         if stop < begin + len(end):
             return None, begin
-        if not self.is_constant:
-            return None, len(data)
         is_whole_read = not begin and stop == len(data)  # the caller has tried it
         if tries_all and not is_whole_read and (texts := self.texts_in(data[begin:stop])) is not None:
             return texts, stop

@@ -48,7 +48,7 @@ class TextBlocks:
         self, template: MessageTemplate | None, data: bytes, begin: int, framing: str | None
     ) -> int:
         """Return the end of the next block, if it is worth learning from alone; else that of `data`."""
-        if not self._probes if template is None else self._is_given_up(template):
+        if not self._probes if template is None else self.is_given_up(template):
             return len(data)
         is_line = framing != "sse" and (framing is not None or data.startswith((b"{", b"["), begin))
         found = (_LINE_END if is_line else _BLANK_LINE).search(data, begin)
@@ -84,5 +84,6 @@ class TextBlocks:
         learned[template] = known, tries + 1
         return known
 
-    def _is_given_up(self, template: MessageTemplate) -> bool:
+    def is_given_up(self, template: MessageTemplate) -> bool:
+        """Return whether the surroundings of a template are not learned any more."""
         return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
