@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from streamweir.errors import StreamweirError
-from streamweir.events import Error
+from streamweir.events import Error, Event, SessionEnd
 from streamweir.framing import MEDIA_TYPES
+from streamweir.stages.lifecycle import is_answer
 from streamweir.translation.items import events_of
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader
@@ -29,6 +30,8 @@ async def take_answer(
 ) -> bool:
     """End `stream` if the upstream has taken an answer without one.
 
+    A document in which the dialect reads an answer, a failure or a stopped run is the whole stream.
+
     Args:
         response: of the upstream, its body unread.
         stream: the stream to the client; a failure in the body ends it too.
@@ -40,7 +43,7 @@ async def take_answer(
     if not _may_be_taken(response):
         return False
     body = await _document(response)
-    if body is None or _is_failure(body, reader()):
+    if body is None or _holds_reply(body, reader()):
         stream.feed(body or b"")
         stream.close()
     else:
@@ -64,14 +67,23 @@ async def _document(response: UpstreamResponse) -> bytes | None:
     return bytes(body)
 
 
-def _is_failure(body: bytes, reader: StreamReader) -> bool:
-    """Return whether a body is not a document, or a failure of the dialect. An empty body is neither."""
+def _holds_reply(body: bytes, reader: StreamReader) -> bool:
+    """Return whether a body is no document, or one that says more than that an answer was taken."""
     if not body.strip():
         return False
     if not body.lstrip().startswith((b"{", b"[")):
         return True
     try:
-        events = [*events_of(reader.feed(body)), *events_of(reader.close())]
+        events = [*events_of(reader.feed(body)), *events_of(reader.close()), *reader.conclude()]
     except StreamweirError:
         return True
-    return any(isinstance(event, Error) for event in events) or reader.malformed > 0
+    return reader.malformed > 0 or any(map(_is_reply, events))
+
+
+def _is_reply(event: Event) -> bool:
+    match event:
+        case Error():
+            return True
+        case SessionEnd():
+            return event.status != "completed"
+    return is_answer(event)

@@ -47,7 +47,7 @@ from streamweir.stages.endings import (
 )
 from streamweir.stages.position import StreamPosition
 
-__all__ = ["Lifecycle"]
+__all__ = ["Lifecycle", "is_answer"]
 
 MAX_WARNINGS: Final = 100
 """So many warnings from outside are sent in one stream; of more only the number is reported, at the end."""
@@ -220,7 +220,7 @@ class Lifecycle:
         return (self._session_end(end),)
 
     def _note(self, event: Event) -> None:
-        if _is_answer(event):
+        if is_answer(event):
             self.has_answer, self.pauses = True, False
         match event:
             case Content():
@@ -342,8 +342,8 @@ class Lifecycle:
         )
 
 
-def _is_answer(event: Event) -> bool:
-    """Is `event` an answer, or a part of one?"""
+def is_answer(event: Event) -> bool:
+    """Return whether an event is an answer, or a part of one (the standard protocol, section 3 rule 8)."""
     if type(event) in _ANSWERS:
         return True
     match event:

@@ -9,22 +9,23 @@ from scripted_upstream import answer, upstream
 
 pytestmark = pytest.mark.anyio
 
+STANDARD = ("X-Streamweir-Protocol", "standard")
 RESUME = {"conversation_id": "c", "form_id": "f"}
-ANSWER = {
-    "message": "",
-    "resume": [{"interaction_id": "f", "action": "submit", "value": {"city": "Ulm"}, "resume": RESUME}],
-}
 
 
-async def answered(response: bytes) -> list[dict[str, object]]:
+async def answered(
+    response: bytes, dialect: str = "easyflow", resume: dict[str, str] = RESUME
+) -> list[dict[str, object]]:
+    given = {"interaction_id": "f", "action": "submit", "value": {"city": "Ulm"}, "resume": resume}
+    asked = json.dumps({"message": "", "resume": [given]}).encode()
     async with upstream(response) as server:
-        endpoint = {"upstream": server.url, "path": "/chat", "speaks": "easyflow", "request": "mapped"}
+        endpoint = {"upstream": server.url, "path": "/chat", "speaks": dialect, "request": "mapped"}
         async with gateway(settled(endpoints={"/chat": endpoint})) as running:
             got = await ask(
                 running,
                 target="/chat",
-                headers=[("Accept", "application/x-ndjson"), ("Content-Type", "application/json")],
-                body=json.dumps(ANSWER).encode(),
+                headers=[("Accept", "application/x-ndjson"), ("Content-Type", "application/json"), STANDARD],
+                body=asked,
             )
     return [json.loads(line) for line in got.body.splitlines() if line.strip()]
 
@@ -59,3 +60,20 @@ async def test_answer_taken_without_a_stream_is_resumed_and_completed(response: 
 async def test_answer_that_is_refused_is_an_error(response: bytes) -> None:
     events = await answered(response)
     assert events[-1]["data"]["status"] == "error"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("state", "text", "end"),
+    [("completed", "Two regions.", "completed"), ("canceled", None, "cancelled")],
+)
+async def test_answer_that_is_replied_to_with_a_whole_run_is_that_run(
+    state: str, text: str | None, end: str
+) -> None:
+    parts = [] if text is None else [{"parts": [{"kind": "text", "text": text}], "artifactId": "a"}]
+    task = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": state}, "artifacts": parts}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": task}).encode()
+    resume = {"task_id": "t", "context_id": "c"}
+    events = await answered(answer(body, "Content-Type: application/json"), "a2a", resume)
+    texts = "".join(event["data"]["content"] for event in events if event["type"] == "content")  # type: ignore[index]
+    assert texts == (text or "")
+    assert events[-1]["data"]["status"] == end  # type: ignore[index]
