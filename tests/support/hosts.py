@@ -30,9 +30,10 @@ class Host:
 
 
 @asynccontextmanager
-async def served(app: Any) -> AsyncIterator[Any]:
+async def served(app: Any, **options: Any) -> AsyncIterator[Any]:
     """Run `app` under uvicorn, without its main loop and its signal handlers."""
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=1))
+    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=1, **options)
+    server = uvicorn.Server(config)
     async with listening(server, patience=2) as address:
         yield Host(address)
 

@@ -34,8 +34,9 @@ __all__ = ["NormalizeMiddleware"]
 class NormalizeMiddleware:
     """Reads the streams of an application in its dialect, and answers in the client's protocol.
 
-    A response is translated if its status is 200, its type one of `media_types` and its path covered. All
-    other messages pass unchanged. A failure of the application becomes the proper end of a stream.
+    A response is translated if its status is 200, 201 or 202, its type one of `media_types` and its path
+    covered. All other messages pass unchanged. A failure of the application becomes the proper end of a
+    stream.
 
     Args:
         app: the ASGI application to wrap.
@@ -89,12 +90,12 @@ class NormalizeMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if self._runs is not None and scope["type"] == "http" and self._runs.serves(scope["path"]):
+        if self._runs is not None and scope["type"] == "http" and self._runs.serves(scope):
             await self._runs(scope, receive, send)
             return
         if self._resumption is not None:
             scope = offer_runs(scope, self._resumption)
-        if scope["type"] != "http" or scope["method"] == "HEAD" or not self._paths.cover(scope["path"]):
+        if scope["type"] != "http" or scope["method"] == "HEAD" or not self._paths.cover(scope):
             await self.app(scope, receive, send)
             return
         request_id = settled_request_id(scope)
@@ -116,7 +117,7 @@ class NormalizeMiddleware:
 
     def covers_failures(self, scope: Scope) -> bool:
         """Return whether a failure of this request, before its response, is answered with a stream."""
-        if not self._paths.cover(scope["path"]):
+        if not self._paths.cover(scope):
             return False
         accept = header_value(scope["headers"], b"accept")
         return self._paths.are_given or accepts_any(accept, self._options.media_types)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NORMALIZE_DEFAULTS", "STREAM_TYPES", "NormalizeOptions", "ResponseOptions", "stream_options_in"]
 
-STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson")
+STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson", "application/jsonl")
 
 
 class ResponseOptions(TypedDict, total=False):

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.delivery import Delivery
-from streamweir.http.headers import Headers, encoded_headers, kept_headers, stream_headers
+from streamweir.http.headers import Headers, encoded_headers, header_values, kept_headers, stream_headers
 from streamweir.translation.clock import StreamClock
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["ResponseDelivery"]
 
 
 class ResponseDelivery(Delivery):
     """A delivery with the headers of a stream, and the application's headers except those of the old body.
+
+    The content type is that of the application if the client gets its frames byte for byte.
 
     Args:
         client: gets the response.
@@ -22,7 +25,7 @@ class ResponseDelivery(Delivery):
         headers: of the application's response.
     """
 
-    __slots__ = ("_kept", "_request_id")
+    __slots__ = ("_content_type", "_kept", "_request_id")
 
     def __init__(
         self,
@@ -35,7 +38,12 @@ class ResponseDelivery(Delivery):
         super().__init__(client, clock)
         self._request_id = request_id
         self._kept = kept_headers(headers)
+        self._content_type = (header_values(headers, b"content-type") or [""])[0]
 
     def _headers(self) -> Headers:
         others = [*self._kept, *encoded_headers(self.sink.headers)]
-        return stream_headers(self.sink.media_type, self._request_id, others)
+        return stream_headers(self._media_type(), self._request_id, others)
+
+    def _media_type(self) -> str:
+        is_copied = isinstance(self.sink, VerbatimWriter) and self.sink.copies
+        return self._content_type if is_copied and self._content_type else self.sink.media_type

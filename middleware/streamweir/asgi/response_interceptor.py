@@ -26,6 +26,7 @@ from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
 from streamweir.asgi.sniffed_response import SniffedResponse
 from streamweir.asgi.stream_factory import AUTO, StreamFactory
 from streamweir.classification import classify_break
+from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.context import WarningCollector
 from streamweir.delivery.delivery import ClientGoneError
 from streamweir.delivery.scheduler import GroupScheduler, Scheduler
@@ -34,7 +35,7 @@ from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.http.headers import REQUEST_ID, HeaderList, header_value
-from streamweir.http.negotiation import choose_framing
+from streamweir.http.negotiation import choose_framing, chooses_protocol
 from streamweir.http.ownership import StreamOwnership
 from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
 from streamweir.stream_error import log_failure
@@ -166,7 +167,8 @@ class ResponseInterceptor:
     async def _begin(self, start: Message) -> None:
         start = with_header_list(start)
         headers = start.get("headers", ())
-        if start["status"] != 200 or self._is_ours(headers) or not self._options.reads(headers):
+        may_be_stream = start["status"] in STREAM_STATUSES and self._options.reads(headers)
+        if not may_be_stream or self._is_ours(headers):
             await self._pass_on([start])
             return
         self._start = start
@@ -186,8 +188,7 @@ class ResponseInterceptor:
             await self._pass_on(undecided.messages)
         elif undecided.dialect is not None:
             self._undecided = None
-            headers = undecided.messages[0].get("headers", ())
-            stream = self._open_as(undecided.dialect, headers, undecided.decoder)
+            stream = self._open_as(undecided.dialect, undecided.messages[0], undecided.decoder)
             await stream.take_body((bytes(undecided.head),), more=not undecided.has_ended)
 
     async def _pass_on(self, messages: list[Message]) -> None:
@@ -228,19 +229,19 @@ class ResponseInterceptor:
         except CodedBodyError as error:
             failure = error.info
         speaks = "standard" if self._options.speaks == AUTO else self._options.speaks
-        return self._open_as(speaks, headers, decoder, failure)
+        return self._open_as(speaks, start, decoder, failure)
 
     def _open_as(
         self,
         speaks: str,
-        headers: HeaderList,
+        start: Message | None,
         decoder: BodyDecoder | None,
         failure: ErrorInfo | None = None,
     ) -> NormalizedStream:
-        accept = header_value(self._scope["headers"], b"accept")
+        headers: HeaderList = start.get("headers", ()) if start is not None else ()
         events = self._options.stream(
             answers=self._answers,
-            framing=choose_framing(accept, self._options.framing_of(headers)),
+            framing=self._framing(speaks, headers),
             request_id=self._request_id,
             speaks=speaks,
             collector=self._collector,
@@ -262,11 +263,21 @@ class ResponseInterceptor:
             unreadable=failure,
             coding=header_value(headers, b"content-encoding"),
         )
+        stream.status = start["status"] if start is not None else 200
         self._stream = self._supervisor.delivery = stream
         self._clock.source = stream.translator
         self._clock.is_closed = False
         self._supervisor.update()
         return stream
+
+    def _framing(self, speaks: str, headers: HeaderList) -> str:
+        """Return the framing of the client; `headers` are the application's."""
+        request, usual = self._scope["headers"], self._options.framing_of(headers)
+        framing = choose_framing(header_value(request, b"accept"), usual)
+        if framing != "json" or not self._options.copies(self._answers, speaks):
+            return framing
+        has_chosen = chooses_protocol(request, self._scope.get("query_string", b""), self._options.answers)
+        return framing if has_chosen else usual
 
     def _make_stream(self, events: ApplicationStream, **options: Any) -> NormalizedStream:
         """Return the stream of the response; `options` are those of `NormalizedStream`."""

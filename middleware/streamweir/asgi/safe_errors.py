@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 
 from streamweir.asgi.followed_stream import FollowedStream
 from streamweir.classification import classify_break
+from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
 from streamweir.http.headers import header_value, header_values, media_type_of, settled_request_id
@@ -20,7 +21,7 @@ from streamweir.stream_error import log_failure
 
 __all__ = ["SafeErrorMiddleware"]
 
-_FRAMINGS = {"text/event-stream": "sse", "application/x-ndjson": "ndjson"}
+_FRAMINGS = {"text/event-stream": "sse", "application/x-ndjson": "ndjson", "application/jsonl": "ndjson"}
 
 
 class SafeErrorMiddleware:
@@ -80,7 +81,7 @@ class SafeErrorMiddleware:
                     raise
 
     def _covers(self, scope: Scope) -> bool:
-        return self._paths.cover(scope["path"])
+        return self._paths.cover(scope)
 
 
 class _Response:
@@ -137,7 +138,7 @@ class _Response:
         headers = start.get("headers", ())
         return (
             self._follows
-            and start["status"] == 200
+            and start["status"] in STREAM_STATUSES
             and not self._ownership.taken
             and media_type_of(headers) in _FRAMINGS
             and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")

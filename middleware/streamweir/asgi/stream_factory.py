@@ -82,6 +82,13 @@ class StreamFactory:
         for name in self.answers:
             process_dialects().find(name)  # raises if there is no such dialect
             self.stream(answers=name, framing="sse", request_id="req_0")
+        self._copied = frozenset(filter(self._may_be_copied, self.answers))
+
+    def _may_be_copied(self, protocol: str) -> bool:
+        options = self._stream_options
+        is_plain = options["verbatim"] and options["full_text"] == "dedupe" and protocol != "standard"
+        written = self.protocol_options.get(protocol, {})
+        return is_plain and not process_dialects().to_write(protocol).asks_for_another_form(written)
 
     @property
     def has_early_clock(self) -> bool:
@@ -106,6 +113,17 @@ class StreamFactory:
             collector=collector,
             **self._stream_options,
         )
+
+    def copies(self, protocol: str, speaks: str | None = None) -> bool:
+        """Return whether a client of `protocol` gets the frames of an application that speaks `speaks`.
+
+        It does so in the framing of the application only.
+
+        Args:
+            protocol: of the client.
+            speaks: the dialect of the application; None: that of the options.
+        """
+        return protocol in self._copied and protocol == (speaks or self.speaks)
 
     def reads(self, headers: HeaderList) -> bool:
         """Return whether the headers of a response are those of a stream."""

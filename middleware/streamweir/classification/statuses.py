@@ -7,7 +7,7 @@ from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
 
-__all__ = ["RETRY_LATER", "code_of_status", "info_for_status", "parse_retry_after"]
+__all__ = ["RETRY_LATER", "STREAM_STATUSES", "code_of_status", "info_for_status", "parse_retry_after"]
 
 _STATUS_CODES: Final[dict[int, str]] = {
     401: "AUTH_FAILED",
@@ -17,6 +17,9 @@ _STATUS_CODES: Final[dict[int, str]] = {
     429: "RATE_LIMITED",
     504: "UPSTREAM_TIMEOUT",
 }
+STREAM_STATUSES: Final = frozenset({200, 201, 202})
+"""Statuses of an answer that may be a stream."""
+
 RETRY_LATER: Final = frozenset({429, 503})
 """Statuses whose Retry-After is passed on to the client."""
 

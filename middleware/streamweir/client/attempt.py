@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.client.body_readers import BodyReader, open_reader
 from streamweir.client.http_request import HttpRequest, failed_body, failed_connection
 from streamweir.client.rejections import info_of_rejection, request_id_in
@@ -31,8 +32,6 @@ from streamweir.translation.received_event import ReceivedEvent, failure_events
 __all__ = ["StreamAttempt"]
 
 _T = TypeVar("_T")
-STREAM_STATUSES: Final = frozenset({200, 201, 202})
-"""Statuses of an answer that may be a stream."""
 
 _NO_STREAM: Final = ("audio", "font", "image", "multipart", "video")
 

@@ -17,6 +17,7 @@ StreamFraming = Literal["sse", "ndjson"]
 _STREAMS: Final[dict[str, StreamFraming]] = {
     "text/event-stream": "sse",
     "application/x-ndjson": "ndjson",
+    "application/jsonl": "ndjson",
 }
 _OTHER: Final[dict[StreamFraming, StreamFraming]] = {"sse": "ndjson", "ndjson": "sse"}
 
@@ -28,10 +29,10 @@ def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
     does a header that names neither. `application/json` counts only without a stream type and without `*/*`.
     """
     weights = dict(_media_ranges(accept))
-    wanted = {framing: weights.get(name, 0.0) for name, framing in _STREAMS.items()}
-    best = max(wanted.values())
+    wanted = [(weights.get(name, 0.0), framing) for name, framing in _STREAMS.items()]
+    best = max(weight for weight, _ in wanted)
     if best > 0:
-        named = [framing for framing, weight in wanted.items() if weight == best]
+        named = [framing for weight, framing in wanted if weight == best]
         return default if default in named else named[0]
     if weights.get("application/json", 0) > 0 and weights.get("*/*", 0) <= 0:
         return "json"

@@ -22,6 +22,7 @@ __all__ = [
     "accepts_any",
     "choose_framing",
     "choose_protocol",
+    "chooses_protocol",
     "expected_protocol",
 ]
 
@@ -49,6 +50,13 @@ def choose_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -
         return choice
     asked = (value for name, value in _parameters(query) if name == PROTOCOL_QUERY)
     return next((value for value in asked if value in answers), answers[0])
+
+
+def chooses_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -> bool:
+    """Return whether the request names one of `answers` itself, by the header or in the query."""
+    if header_values(headers, PROTOCOL_HEADER):
+        return True
+    return any(name == PROTOCOL_QUERY and value in answers for name, value in _parameters(query))
 
 
 def expected_protocol(

@@ -22,9 +22,13 @@ _NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 def path_within(scope: Scope) -> str:
-    """Return the path of a request within the application, which may be mounted below a prefix."""
+    """Return the path of a request within the application, which may be mounted below a prefix.
+
+    A server or a mount that puts `root_path` in front of the path is undone; if `root_path` is not in front,
+    in whole segments, the path is returned unchanged.
+    """
     path: str = scope["path"]
-    prefix: str = scope.get("root_path", "")
+    prefix: str = (scope.get("root_path") or "").rstrip("/")
     if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
         return path[len(prefix) :]
     return path
@@ -42,9 +46,15 @@ class PathPatterns:
         patterns = [paths] if isinstance(paths, str) else paths or ()
         self._templates = tuple(_template(pattern) for pattern in patterns)
 
-    def cover(self, path: str) -> bool:
-        """Return whether a pattern matches `path`, the path of a scope."""
-        return not self.are_given or any(template.match(path) is not None for template in self._templates)
+    def cover(self, scope: Scope) -> bool:
+        """Return whether a pattern matches the path of a request, with or without its `root_path`."""
+        if not self.are_given:
+            return True
+        inner, whole = path_within(scope) or "/", scope["path"]
+        return self._match(inner) or (whole != inner and self._match(whole))
+
+    def _match(self, path: str) -> bool:
+        return any(template.match(path) is not None for template in self._templates)
 
 
 def _template(pattern: str) -> PathTemplate:

@@ -200,8 +200,9 @@ class RunsApp:
         self._path: Final = path
         self._shell: Final = shell
 
-    def serves(self, path: str) -> bool:
-        """Return whether `path` is the path of runs, or below it."""
+    def serves(self, scope: Scope) -> bool:
+        """Return whether the path of a request is that of runs, or below it."""
+        path = path_within(scope)
         return path == self._path or path.startswith(f"{self._path}/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

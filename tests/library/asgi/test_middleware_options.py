@@ -87,13 +87,37 @@ def test_options_can_be_turned_off() -> None:
     ],
 )
 def test_path_pattern_covers_its_paths(pattern: str, path: str, covered: bool) -> None:
-    assert PathPatterns(pattern).cover(path) is covered
-    assert PathPatterns(["/elsewhere", pattern]).cover(path) is covered
+    assert PathPatterns(pattern).cover({"path": path}) is covered
+    assert PathPatterns(["/elsewhere", pattern]).cover({"path": path}) is covered
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "root_path", "covered"),
+    [
+        ("/chat", "/app/chat", "/app", True),  # uvicorn --root-path, a mount of Starlette
+        ("/chat", "/app/chat", "/app/", True),
+        ("/chat", "/chat", "/app", True),  # a server that leaves the prefix out of the path
+        ("/app/chat", "/app/chat", "/app", True),
+        ("/app/*", "/app/chat", "/app", True),
+        ("/chat", "/app/v1/chat", "/app/v1", True),
+        ("/chat", "/app/v1/chat", "/app", False),
+        ("/chat", "/apps/chat", "/app", False),
+        ("/", "/app", "/app", True),
+        ("/*", "/app/", "/app", True),
+        ("/agents/{id}", "/app/agents/7", "/app", True),
+        ("/app", "/app/app", "/app", True),
+        ("/chat", "/chat/chat", "/chat", True),
+    ],
+)
+def test_path_pattern_below_a_prefix_covers_its_paths(
+    pattern: str, path: str, root_path: str, covered: bool
+) -> None:
+    assert PathPatterns(pattern).cover({"path": path, "root_path": root_path}) is covered
 
 
 def test_missing_pattern_covers_every_path() -> None:
-    assert PathPatterns(None).cover("/anything")
-    assert not PathPatterns([]).cover("/anything")
+    assert PathPatterns(None).cover({"path": "/anything"})
+    assert not PathPatterns([]).cover({"path": "/anything"})
 
 
 def test_middleware_needs_no_framework() -> None:

@@ -462,3 +462,20 @@ async def test_work_in_threads_has_the_request_id() -> None:
 
     async with served(StreamweirMiddleware(app, **MOUNTED)) as running:
         assert (await get(running, headers=[("X-Request-Id", "abc")])).text == "abc"
+
+
+@pytest.mark.parametrize("paths", ["/agent/chat", "/app/agent/chat", "/agent/*"])
+async def test_paths_are_matched_below_a_root_path_and_a_mount(paths: str) -> None:
+    async def chat(request: Request) -> StreamingResponse:
+        return StreamingResponse(iter(HELLO), media_type=SSE)
+
+    inner = Starlette(
+        routes=[Mount("/agent", routes=[Route("/chat", chat), Route("/raw", chat)])],
+        middleware=[Middleware(StreamweirMiddleware, paths=paths, **MOUNTED)],
+    )
+    async with served(inner, root_path="/app") as host:  # as `uvicorn --root-path /app`
+        assert (await get(host, "/agent/chat")).assert_valid().text == "Hello"
+    async with served(Starlette(routes=[Mount("/app", inner)])) as host:
+        assert (await get(host, "/app/agent/chat")).assert_valid().text == "Hello"
+        raw = await get(host, "/app/agent/raw")
+        assert (raw.body == b"".join(HELLO)) is (paths != "/agent/*")

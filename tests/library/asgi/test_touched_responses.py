@@ -71,7 +71,9 @@ async def test_event_leaves_with_its_last_byte() -> None:
         ("application/x-ndjson;q=0.5, text/event-stream;q=0.9", NDJSON, {"framing": "ndjson"}, "sse"),
         ("application/json, */*", SSE, {}, "sse"),
         ("application/json", SSE, {}, "json"),
-        (None, b"application/jsonl; charset=utf-8", {"media_types": "application/jsonl"}, "ndjson"),
+        (None, b"application/jsonl; charset=utf-8", {}, "ndjson"),
+        ("application/jsonl", SSE, {}, "ndjson"),
+        ("application/jsonl;q=0.5, text/event-stream", NDJSON, {}, "sse"),
     ],
 )
 async def test_framing_follows_accept_and_the_application(
@@ -89,6 +91,47 @@ async def test_framing_follows_accept_and_the_application(
         assert len(done.sent) == 2
     else:
         assert answer.assert_valid().text == "Hello"
+
+
+@pytest.mark.parametrize("status", [200, 201, 202])
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
+async def test_status_of_a_stream_is_the_application_s(status: int, accept: str) -> None:
+    app = sending(start(status=status), body(b"".join(HELLO)))
+    for speaks in ("legacy", "auto"):
+        answer = (await call(app, ("Accept", accept), speaks=speaks)).answer
+        assert answer.status == status
+        assert b"Hel" in answer.body
+        assert b"token" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "media_type", [b"application/jsonl", b"application/x-ndjson;charset=utf-8", b"Application/JSONL; a=b"]
+)
+@pytest.mark.parametrize("status", [200, 201])
+async def test_copied_stream_keeps_status_and_content_type(media_type: bytes, status: int) -> None:
+    app = sending(start(media_type, status=status), *(body(line, more=True) for line in LINES), body())
+    answer = (await call(app, answers="legacy", paths="/chat")).answer
+    assert answer.status == status
+    assert answer.header("content-type") == media_type.decode()
+    assert answer.body == b"".join(LINES)
+
+
+async def test_stream_in_another_framing_than_the_application_s_has_its_own_content_type() -> None:
+    app = sending(start(b"application/jsonl"), *(body(line, more=True) for line in LINES), body())
+    answer = (await call(app, ("Accept", "text/event-stream"), answers="legacy")).answer
+    assert answer.header("content-type") == "text/event-stream; charset=utf-8"
+
+
+async def test_client_of_the_application_s_own_dialect_is_folded_for_only_if_it_chose_the_protocol() -> None:
+    app, json_wanted = streaming(*HELLO), ("Accept", "application/json")
+    copied = (await call(app, json_wanted, answers=("legacy", "standard"))).answer
+    assert copied.body == b"".join(HELLO)
+    assert copied.header("content-type") == "text/event-stream"
+    for headers, query in (((("X-Streamweir-Protocol", "legacy"),), b""), ((), b"protocol=legacy")):
+        done = await call(app, json_wanted, *headers, answers="legacy", scope={"query_string": query})
+        assert done.answer.json["message"]["content"] == "Hello"
+    anew = (await call(app, json_wanted, answers="legacy", verbatim=False)).answer
+    assert anew.json["message"]["content"] == "Hello"
 
 
 async def test_protocol_follows_the_header_and_the_query() -> None:

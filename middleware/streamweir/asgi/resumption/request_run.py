@@ -98,6 +98,7 @@ class RequestRun:
         headers: HeaderList,
         failure: Callable[[], ErrorInfo | None],
         status: int = 200,
+        content_type: str = "",
     ) -> None:
         """Claim the run unless that was done, and begin to deliver it to the first client.
 
@@ -108,6 +109,7 @@ class RequestRun:
             headers: of the response, beside those of a stream.
             failure: returns the classified failure of the stream, once there is one.
             status: of a response that is a stream.
+            content_type: of a response whose frames are the application's; empty: that of their framing.
         """
         self.has_begun = True
         run, find = self.run, self._retention.find
@@ -135,6 +137,7 @@ class RequestRun:
             heartbeat=self._heartbeat,
             failure=failure,
             status=status,
+            content_type=content_type,
         )
         self._delivery = self._start(response.run())
         if self._waiting is not None:

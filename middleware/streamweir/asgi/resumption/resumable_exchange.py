@@ -97,5 +97,7 @@ class ResumableExchange(ResponseInterceptor):
             stream.translator,
             send=self._send,
             headers=stream.client_headers,
+            content_type=stream.content_type,
+            status=stream.status,
             failure=lambda: stream.failure,
         )

@@ -50,6 +50,11 @@ class ResumableStream(RunWriting, NormalizedStream):
         return self._kept
 
     @property
+    def content_type(self) -> str:
+        """The application's content type, for clients that get its frames."""
+        return self._content_type
+
+    @property
     def failure(self) -> ErrorInfo | None:
         """The classified failure of the stream; None if it has not failed."""
         return self._failure

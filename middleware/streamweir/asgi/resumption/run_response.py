@@ -40,6 +40,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
         heartbeat: seconds of silence after which a heartbeat is sent; None: never.
         failure: returns the classified failure of the run, once there is one.
         status: of a response that is a stream.
+        content_type: of a response whose frames are the application's; empty: that of their framing.
     """
 
     sends_at_once = False  # no ASGI server can
@@ -57,10 +58,12 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
         heartbeat: float | None,
         failure: Callable[[], ErrorInfo | None] = lambda: None,
         status: int = 200,
+        content_type: str = "",
     ) -> None:
         clock = StreamClock(now=time.monotonic(), heartbeat=heartbeat)
         super().__init__(_RunClient(client, send), clock, request_id=reader.about.request_id)
         self.status = status
+        self._content_type = content_type
         self._request: Final = client
         self._classified: Final = failure
         self._supervisor: Final = DeliverySupervisor(clock, self, LoopScheduler())
