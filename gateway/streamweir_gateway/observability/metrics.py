@@ -45,12 +45,16 @@ _BY_BOTH: Final = ("endpoint", "upstream")
 
 _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "requests": (
-        ("endpoint", "status", "code"),
-        "Requests that ended, by HTTP status and by code of the error or refusal (empty: none).",
+        ("endpoint", "status", "code", "model", "key"),
+        "Requests that ended, by HTTP status, code of the error or refusal, model and key (empty: none).",
     ),
     "streams": (
         ("endpoint", "upstream", "reason"),
         "Streams that ended, by the upstream asked last and the reason of their end.",
+    ),
+    "tokens": (
+        ("endpoint", "model", "key", "kind"),
+        "Tokens that upstreams have reported, by model and key (empty: none), prompt or completion.",
     ),
     "events": (_BY_ENDPOINT, "Events sent to clients, or folded."),
     "upstream_bytes": (_BY_ENDPOINT, "Bytes of bodies from upstreams, decoded."),
@@ -155,7 +159,7 @@ class Metrics:
             self._counters["config_reloads"].labels(outcome)
         self._served: str | None = None
         self._of_endpoint: dict[str, _OfEndpoint] = {}
-        self._of_request: dict[tuple[str, int | None, str], Counter] = {}
+        self._of_request: dict[tuple[str, int | None, str, str, str], Counter] = {}
         self._of_stream: dict[tuple[str, str, str], Counter] = {}
 
     def endpoint_known(self, endpoint: str) -> None:
@@ -171,14 +175,18 @@ class Metrics:
     def request_ended(self, record: RequestRecord) -> None:
         """A request, and its stream if there was one, is over."""
         endpoint = record.endpoint or NO_ENDPOINT
-        self._request(endpoint, record.status, _bounded(record.code)).inc()
+        model, key = record.model or "", record.key or ""
+        self._request(endpoint, record.status, _bounded(record.code), model, key).inc()
         if record.is_open:
             record.is_open = False
             self._stream_ended(endpoint, record)
+        for kind, count in (("prompt", record.prompt_tokens), ("completion", record.completion_tokens)):
+            if count:
+                self._counters["tokens"].labels(endpoint, model, key, kind).inc(count)
 
     def request_relayed(self, endpoint: str, status: int) -> None:
         """A request is over that no stream was part of, and nothing went wrong with."""
-        self._request(endpoint, status, "").inc()
+        self._request(endpoint, status).inc()
 
     def retried(self, upstream: str) -> None:
         """An upstream is asked once more."""
@@ -272,13 +280,15 @@ class Metrics:
             )
         return series
 
-    def _request(self, endpoint: str, status: int | None, code: str) -> Counter:
-        key = (endpoint, status, code)
-        counter = self._of_request.get(key)
-        if counter is None:
+    def _request(
+        self, endpoint: str, status: int | None, code: str = "", model: str = "", key: str = ""
+    ) -> Counter:
+        found = self._of_request.get((endpoint, status, code, model, key))
+        if found is None:
             shown = "none" if status is None else str(status)
-            counter = self._of_request[key] = self._counters["requests"].labels(endpoint, shown, code)
-        return counter
+            found = self._counters["requests"].labels(endpoint, shown, code, model, key)
+            self._of_request[endpoint, status, code, model, key] = found
+        return found
 
     def _stream(self, endpoint: str, upstream: str, reason: str) -> Counter:
         key = (endpoint, upstream, reason)

@@ -21,10 +21,11 @@ __all__ = ["Observer", "RequestLog"]
 logger = logging.getLogger("streamweir.gateway")
 
 _FIELDS: Final = (
-    *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key", "client"),
+    *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key", "model", "client"),
     *("upstream", "speaks", "answers", "framing"),
     *("status", "upstream_status", "attempts", "reason", "code"),
-    *("events", "bytes_in", "bytes_out", "malformed", "unknown", "repairs", "lost", "request_lost"),
+    *("events", "bytes_in", "bytes_out", "prompt_tokens", "completion_tokens", "total_tokens"),
+    *("malformed", "unknown", "repairs", "lost", "request_lost"),
     *("run", "resumes", "detached", "client_left"),
     *("first_event_ms", "duration_ms", "hint"),
 )

@@ -42,6 +42,8 @@ class RequestRecord:
     """The path of the request, if no endpoint takes it."""
     key: str | None = None
     """The name of the client's key, never the key."""
+    model: str | None = None
+    """The name in `models` that was asked for: an alias its own; None where the endpoint has no models."""
     client: str | None = None
     """The client's address, where the request was refused."""
     trace_id: str | None = None
@@ -63,6 +65,10 @@ class RequestRecord:
     """From the upstream, decoded."""
     bytes_out: int | None = None
     """Of the body, to the client."""
+    prompt_tokens: int | None = None
+    """These three as the upstream has reported them. None if it has not, or for a further reader of a run."""
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
     malformed: int | None = None
     """Upstream events that could not be read."""
     repairs: int | None = None

@@ -51,6 +51,8 @@ def _request_lines(event: MutableMapping[str, Any]) -> Iterator[str]:
         parts.append(f"{event['events']} events")
     elif event.get("bytes_out") is not None:
         parts.append(f"{event['bytes_out']} bytes")
+    if (tokens := event.get("total_tokens")) is not None:
+        parts.append(f"({tokens} tokens)")
     parts.append(f"in {_duration(event.get('duration_ms'))} [{event.get('request_id', '-')}]")
     yield " ".join(str(part) for part in parts if part is not None)
     if hint := event.get("hint"):

@@ -155,7 +155,7 @@ class Endpoint:
                 given = header_value(incoming.headers, header)[:256]
                 both: Any = ",".join(filter(None, (getattr(names, name), given)))
                 names = names._replace(**{name: both})
-            incoming = replace(incoming, names=names)
+            incoming = replace(incoming, names=names._replace(is_listed=self.config.is_of_model))
         if dialect.asks_for_usage and self.mapping is not None and not asks_for_usage(request):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=True))
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):

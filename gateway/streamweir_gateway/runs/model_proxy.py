@@ -52,7 +52,9 @@ class ModelProxy(Proxy):
         try:
             with refusals():
                 request = parse_body(body.data)
-            proxy = self._proxy_of(requested_model(request), scope)
+            model = requested_model(request)
+            proxy = self._proxy_of(model, scope)
+            record.model = model
             await proxy.answer_whole(body, scope, receive, send, record)
         finally:
             body.release()

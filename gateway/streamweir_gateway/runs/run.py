@@ -116,6 +116,8 @@ class Run:
         record.malformed = stream.reader.malformed
         record.unknown = stream.reader.unknown
         record.repairs = pipeline.tools.repairs
+        for name, count in stream.tokens.items():
+            setattr(record, name, count)
         if record.reason not in _STOPPED:
             record.hint = self._hint(record)
 

@@ -160,6 +160,15 @@ class Decoder:
         """The options with which an encoder writes frames that look like those of this stream."""
         return NO_OPTIONS
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts of tokens that the stream has reported so far, by their names in a summary.
+
+        Asked once, where a stream ends without its own end: it failed or was abandoned. Other fields, and
+        values that are no counts, are ignored. A dialect that counts only in its end has nothing to return.
+        """
+        return NO_EXTRA
+
     def close(self) -> Iterable[Event]:
         """Return the last events at the end of the input; with a `SessionEnd` if the dialect may end here."""
         return (SessionEnd(),) if self.complete else ()

@@ -86,7 +86,7 @@ class ChatEncoder(Encoder):
 
     @property
     def model_name(self) -> str:
-        """What the client calls what it talks to; a name of ours where nobody has given it one."""
+        """The model in the answer: that of the upstream, else that of the request, else a name of ours."""
         return self._model or short_id(self.names.model or _MODEL)
 
     # What a protocol says
@@ -179,11 +179,12 @@ class ChatEncoder(Encoder):
         return ()
 
     def _begin(self, event: SessionStart) -> None:
-        """Keep what an upstream of the same protocol calls itself and its answer."""
+        """Keep the ids of an upstream of the same protocol; its model, unless the client's is listed."""
         if self.writes_extra:
             self.message_id = self.message_id or (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
-            self._model = short_id(model) if isinstance(model, str) else None
+            if isinstance(model, str) and not self.names.is_listed:
+                self._model = short_id(model)
 
     def _content(self, event: Content) -> Iterator[Frame]:
         if event.channel is not None:

@@ -22,6 +22,8 @@ class ClientNames(NamedTuple):
             upstream's. It is ours and not the client's, but as these names it is part of what each reader of
             a stored run has to write alike.
         hides_usage: the gateway has asked the upstream for its usage, and the client has not.
+        is_listed: the model is one of the names that an endpoint lists; the answer has this name, even if the
+            upstream names another model.
     """
 
     model: str | None = None
@@ -30,6 +32,7 @@ class ClientNames(NamedTuple):
     betas: str | None = None
     secret: str | None = None
     hides_usage: bool = False
+    is_listed: bool = False
 
 
 NO_NAMES: Final = ClientNames()

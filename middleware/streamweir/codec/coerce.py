@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from streamweir.classification import classify_failure
 from streamweir.errors import MalformedEvent
@@ -70,7 +70,12 @@ def counts_in(usage: Any, names: Mapping[str, str]) -> dict[str, int]:
         names: by the upstream's name, the standard's.
     """
     found = ((known, usage.get(name)) for name, known in names.items()) if isinstance(usage, dict) else ()
-    return {known: count for known, count in found if type(count) is int and 0 <= count < _LARGEST_COUNT}
+    return {known: count for known, count in found if is_count(count)}
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Return whether `value` is a plausible count: a whole number of 0 or more that a float can hold."""
+    return type(value) is int and 0 <= value < _LARGEST_COUNT
 
 
 def arguments(value: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Source: the standard protocol 1.1, sections 2 (`summary`), 5 and 6 (reasons of c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.errors import CODES, ErrorInfo, Reason
@@ -20,6 +21,7 @@ __all__ = [
     "opening_meta",
     "reason_of_code",
     "split_summary",
+    "token_counts",
 ]
 
 REASON_OF_STATUS: Final[dict[str, Reason]] = {
@@ -133,6 +135,12 @@ def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
         else:
             rest[key] = value
     return _with_third_count(known), rest
+
+
+def token_counts(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Return the counts of tokens in a summary, the third one included where it follows from two."""
+    known = split_summary({name: summary.get(name) for name in _TOKENS})[0]
+    return {name: count for name, count in known.items() if name in _TOKENS}
 
 
 def _with_third_count(known: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,9 @@ Source: the standard protocol 1.1, section 3 rules 1, 3 and 5, section 5 (length
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -80,6 +81,7 @@ class Lifecycle:
         ended: `session_end` has been sent.
         error: the terminal error, if there was one.
         reason: why the stream ended.
+        summary: of `session_end`; empty before.
         has_answer: something came that is an answer or a part of one: text other than blanks, thinking, a
             call, an interaction, a reference, or data other than custom data and states. Never cleared.
         waiting: warnings to be sent before the next event.
@@ -99,6 +101,8 @@ class Lifecycle:
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
+
+    summary: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -329,17 +333,13 @@ class Lifecycle:
             meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
         self.ended = self._position.ended = True
         self.reason = fitting_reason(event)
-        return SessionEnd(
-            status=event.status,
-            reason=self.reason,
-            summary={
-                "duration_ms": max(0, self._position.now - self._position.began),
-                **summary,
-                "tool_calls": self._tool_calls,
-                "events": self._position.written + 1,
-            },
-            meta=meta,
-        )
+        self.summary = summary = {
+            "duration_ms": max(0, self._position.now - self._position.began),
+            **summary,
+            "tool_calls": self._tool_calls,
+            "events": self._position.written + 1,
+        }
+        return SessionEnd(status=event.status, reason=self.reason, summary=summary, meta=meta)
 
 
 def is_answer(event: Event) -> bool:

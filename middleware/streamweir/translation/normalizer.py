@@ -8,6 +8,7 @@ from typing import Final
 from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
 from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
+from streamweir.stages.endings import token_counts
 from streamweir.translation.items import FrameItems, StreamItem, TextRun
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
@@ -78,6 +79,11 @@ class StreamNormalizer:
     def started(self) -> bool:
         """An event has been read."""
         return self.reader.started
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """The counts of tokens that the upstream has reported so far, its end included."""
+        return token_counts({**self.reader.tokens, **self.pipeline.summary})
 
     @property
     def complete(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, cast, get_args
 
 from streamweir.codec.short_names import with_short_names
@@ -107,8 +107,6 @@ class Pipeline:
         self._piece: Content | Thinking | None = None
         """The common event of the current text run, and None behind any other event."""
 
-    # What can be asked
-
     @property
     def started(self) -> bool:
         """`session_start` has been written."""
@@ -123,6 +121,11 @@ class Pipeline:
     def reason(self) -> Reason | None:
         """Why the stream ended; None before."""
         return self._lifecycle.reason
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The summary of the end; empty before."""
+        return self._lifecycle.summary
 
     @property
     def error(self) -> ErrorInfo | None:
@@ -301,11 +304,9 @@ class Pipeline:
         """End the stream with an error; without one it is completed, or suspended. Never raises."""
         if self.ended:
             return
+        end = SessionEnd(status="suspended" if self.waits_for_answer else "completed")
         try:
-            if info is not None:
-                self._push(error_event(info, meta=meta), 0)
-            else:
-                self._push(SessionEnd(status="suspended" if self.waits_for_answer else "completed"), 0)
+            self._push(end if info is None else error_event(info, meta=meta), 0)
         except Exception as error:
             self.end_for(error)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.base import NO_EXTRA, NO_OPTIONS, Decoder, Options
 from streamweir.codec.detector import Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -118,6 +118,12 @@ class StreamReader:
     def unknown(self) -> int:
         """The number of messages that the decoder did not know."""
         return self.frames.stats.unknown
+
+    @property
+    def tokens(self) -> Mapping[str, Any]:
+        """The decoder's `reported_tokens`: the counts of tokens that the upstream has reported so far."""
+        decoder = self.frames.decoder
+        return NO_EXTRA if decoder is None else decoder.reported_tokens
 
     @property
     def shown_form(self) -> Options:

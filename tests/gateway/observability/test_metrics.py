@@ -12,8 +12,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from loopback import Answer, Gateway, ask, client, gateway, one_endpoint, settled
+from loopback import Gateway, ask, client, gateway, one_endpoint, settled
 from running_gateway import running_gateway
+from scraped_metrics import Samples, samples, scrape
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.observability.observer import Observer
@@ -22,36 +23,6 @@ from streamweir_gateway.observability.record import GAP_BOUNDS, RequestRecord
 pytestmark = pytest.mark.anyio
 
 REFUSED = "http://127.0.0.1:1"
-
-
-async def scrape(running: Gateway, *, accept: str = "*/*", path: str = "/metrics") -> Answer:
-    got = await ask(running, "GET", path, headers=[("Accept", accept)], body=b"")
-    assert got.status == 200
-    return got
-
-
-class Samples:
-    """The samples of one scrape."""
-
-    def __init__(self, text: str) -> None:
-        self.families = {family.name: family for family in parse_text(text)}
-        self._all = [sample for family in self.families.values() for sample in family.samples]
-
-    def get(self, name: str, **labels: str) -> float:
-        """The sum over all samples that have these labels."""
-        name = f"streamweir_{name}"
-        return sum(
-            sample.value
-            for sample in self._all
-            if sample.name == name and labels.items() <= sample.labels.items()
-        )
-
-    def label_values(self, label: str) -> set[str]:
-        return {sample.labels[label] for sample in self._all if label in sample.labels}
-
-
-async def samples(running: Gateway) -> Samples:
-    return Samples((await scrape(running)).body.decode())
 
 
 async def until(running: Gateway, name: str, value: float, **labels: str) -> None:

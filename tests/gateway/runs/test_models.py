@@ -155,6 +155,7 @@ async def test_key_can_be_limited_to_models() -> None:
     [
         ({"models": {"bot": "nowhere"}}, "nowhere"),
         ({"models": {"bot": {}}}, "'upstream' is missing"),
+        ({"models": {"m" * 257: NOBODY}}, r"more than 256 characters: m{40}\.\.\.$"),
         (
             {"models": {"bot": NOBODY}, "upstream": NOBODY},
             "in place of `upstream`",

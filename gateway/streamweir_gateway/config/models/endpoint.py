@@ -282,6 +282,11 @@ class EndpointConfig(EndpointOptions):
         return self.model_copy(update=own)
 
     @property
+    def is_of_model(self) -> bool:
+        """Whether this serves one model of an endpoint with `models`; see `for_model`."""
+        return self.chooses and not self.models
+
+    @property
     def needs_no_key(self) -> bool:
         """Whether clients may call this endpoint without a key (`auth: open`)."""
         return self.auth == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from streamweir.codec.dialects import Dialects
 from streamweir.yaml_files.report import KeyPath, Report
 from streamweir.yaml_files.unresolved import Unresolved
@@ -12,6 +14,9 @@ from streamweir_gateway.config.rules.requests import check_request
 from streamweir_gateway.config.values.path_templates import placeholders
 
 __all__ = ["check_models"]
+
+_LONGEST_NAME: Final = 256
+_SHOWN: Final = 40
 
 
 def check_models(endpoint: EndpointConfig, dialects: Dialects, report: Report) -> None:
@@ -26,6 +31,8 @@ def check_models(endpoint: EndpointConfig, dialects: Dialects, report: Report) -
         report.at_key(path, "cannot be chosen from where `relay: all` lets everything through")
     if endpoint.resume is not None:
         report.at_key(path, "cannot be chosen from where runs are kept (`resume`)")
+    for long in (name for name in endpoint.models if len(name) > _LONGEST_NAME):
+        report.at_key(path, f"has a name of more than {_LONGEST_NAME} characters: {long[:_SHOWN]}...")
     own = placeholders(endpoint.template)
     for name, model in endpoint.models.items():
         if model.alias is not None:

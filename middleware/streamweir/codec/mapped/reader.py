@@ -152,6 +152,11 @@ class MappedDecoder(Decoder):
             return True
         return self._base is not None and self._base_vouches and self._base.accepts_text(text)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return {**(self._base.reported_tokens if self._base else {}), **self._scope.usage}
+
     def close(self) -> Iterator[Event]:
         """Yield what is left, and the end if there is evidence of it."""
         waits = self._pieces is not None and self._pieces.has_calls

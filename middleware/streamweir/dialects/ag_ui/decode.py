@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import NO_EXTRA, Decoder
 from streamweir.codec.carried_events import read_carried
 from streamweir.codec.coerce import custom, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import structured
-from streamweir.dialects.ag_ui.decode_ending import read_finish
+from streamweir.dialects.ag_ui.decode_ending import read_finish, summary_of
 from streamweir.dialects.ag_ui.decode_names import in_camel_case
 from streamweir.dialects.ag_ui.decode_steps import read_step, read_subagent
 from streamweir.dialects.ag_ui.decode_texts import Texts, read_reasoning
@@ -39,6 +39,12 @@ class AgUiDecoder(Decoder):
         self._texts = Texts()
         self._calls = Calls()
         self._asked: set[str] = set()
+        self._tokens: Mapping[str, Any] = NO_EXTRA
+
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts of a run that failed, whose end has no summary."""
+        return self._tokens
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -78,6 +84,7 @@ class AgUiDecoder(Decoder):
                 ending = read_finish(message, self._calls.waiting, self._asked)
                 return (*self._texts.left_fields(), *self._calls.never_ended(), *ending)
             case "RUN_ERROR":
+                self._tokens = summary_of(message)
                 return (_read_error(message),)
             case "STEP_STARTED" | "STEP_FINISHED":
                 return (read_step(message),)

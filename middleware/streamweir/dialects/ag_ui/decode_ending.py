@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, object_in, objects_in, text_of
+from streamweir.codec.coerce import counts_in, leftover, object_in, objects_in, text_of
 from streamweir.dialects.ag_ui.shared_metadata import BASE, metadata_of, read_metadata
 from streamweir.events import Event, Interaction, SessionEnd
 
-__all__ = ["read_finish"]
+__all__ = ["read_finish", "summary_of"]
 
 _FINISHED: Final = BASE | {"threadId", "runId", "outcome", "usage"}
 _TOKENS: Final = {
@@ -33,7 +33,7 @@ def read_finish(
     """
     outcome = object_in(message, "outcome")
     meta = read_metadata(message, _FINISHED, "summary")
-    summary = _summary(message) or None
+    summary = summary_of(message) or None
     if outcome.get("type") == "cancelled":
         yield SessionEnd("cancelled", summary=summary, meta=meta)
         return
@@ -80,10 +80,11 @@ def _kind(question: Mapping[str, Any]) -> Any:
     return "form" if isinstance(question.get("responseSchema"), dict) else "continue"
 
 
-def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
+def summary_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary at the end of a run, with the sums of its usage."""
     summary = dict(object_in(metadata_of(message), "summary"))
     for usage in objects_in(message.get("usage")):
-        for name, own in _TOKENS.items():
-            if type(count := usage.get(name)) is int:
-                summary[own] = summary.get(own, 0) + count
+        for own, count in counts_in(usage, _TOKENS).items():
+            known = summary.get(own)
+            summary[own] = count + (known if type(known) is int else 0)
     return summary

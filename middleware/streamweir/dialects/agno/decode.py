@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import NO_EXTRA, Decoder
 from streamweir.codec.coerce import and_extra, custom, leftover, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.agno.decode_ends import RUN, cancelled, failed, metadata, run_status
@@ -103,6 +103,11 @@ class AgnoDecoder(Decoder):
             case {"detail": detail, **beside} if detail and not beside:
                 return (upstream_error(detail),)
         return (custom("message", fields),)
+
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._usage.summary or NO_EXTRA
 
     def close(self) -> Iterable[Event]:
         """Return the end if the last run of a workflow is over and the workflow sends no events itself."""

@@ -67,6 +67,11 @@ class AnthropicDecoder(Decoder):
             return (custom("message", message),)
         return self._read(message)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._summary
+
     def _read(self, message: dict[str, Any]) -> Iterable[Event]:
         match message:
             case {"type": "content_block_delta", "index": index, "delta": dict(delta)}:

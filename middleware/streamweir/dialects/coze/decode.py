@@ -111,6 +111,11 @@ class CozeDecoder(Decoder):
             return (custom(name or "message", fields),)
         return self._read(name, fields)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._summary
+
     def close(self) -> Iterable[Event]:
         """The end: suspended if the client is to run calls."""
         if not self.complete:

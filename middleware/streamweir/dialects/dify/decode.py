@@ -115,6 +115,11 @@ class DifyDecoder(Decoder):
         self._thoughts.note(text)
         return True
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._summary
+
     def close(self) -> Iterable[Event]:
         """The end, if one has been announced; suspended if a person was asked."""
         if not self.complete:

@@ -62,6 +62,11 @@ class EasyflowDecoder(Decoder):
         """Whose words they are."""
         return {"variant": self._variant}
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._run.usage
+
     def close(self) -> Iterable[Event]:
         """A run that waits for a person ends here; so does one whose last word was an error."""
         if self._run.waits or self._run.paused_steps:

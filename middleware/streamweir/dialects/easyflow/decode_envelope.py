@@ -90,7 +90,7 @@ class Run:
         self.went_on = False
         self.pauses = False
         self._calls: RecentIds[str] = RecentIds(_ROOM)
-        self._usage: Counter[str] = Counter()
+        self.usage: Counter[str] = Counter()
 
     @property
     def waits(self) -> bool:
@@ -134,12 +134,12 @@ class Run:
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
         """Add the tokens that one saved message took."""
-        self._usage.update(_tokens(fields))
+        self.usage.update(_tokens(fields))
 
     def end(self, envelope: Envelope) -> SessionEnd:
         """The end that `event: done` means; a run that waits for a person is suspended, not completed."""
         source = {**envelope.payload, **envelope.open_meta}
-        summary: dict[str, Any] = {**self._usage, **_tokens(source)}
+        summary: dict[str, Any] = {**self.usage, **_tokens(source)}
         status = text_of(source.get("status")).lower()
         known = [*_TOKENS, *(("status",) if status in _ENDS else ())]
         if isinstance(finish := source.get("finish_reason"), str) and finish:
@@ -154,7 +154,7 @@ class Run:
     def suspended(self) -> SessionEnd:
         """The end of a run that waits for a person."""
         meta = meta_of(thread_id=self.conversation_id)
-        return SessionEnd("suspended", summary=dict(self._usage) or None, meta=meta)
+        return SessionEnd("suspended", summary=dict(self.usage) or None, meta=meta)
 
 
 class Envelope:

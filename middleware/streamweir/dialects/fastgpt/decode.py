@@ -85,6 +85,11 @@ class FastGPTDecoder(Decoder):
             return ()
         return self._read(frame.event, frame.json()) if text else ()
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._chunks.summary
+
     def close(self) -> Iterable[Event]:
         """The end: suspended if a person was asked, or the client is to run calls."""
         if not self.complete:

@@ -120,6 +120,11 @@ class FlowiseDecoder(Decoder):
     def _end(self) -> Event:
         return SessionEnd("suspended" if self._asked else "completed", summary=self._summary or None)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._summary
+
     def close(self) -> Iterable[Event]:
         """The end: only where a person was asked, for then no mark of it is needed."""
         return (self._end(),) if self._asked else ()

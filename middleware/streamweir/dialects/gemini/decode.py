@@ -75,6 +75,11 @@ class GeminiDecoder(Decoder):
         value = frame.json()
         return self._read_all(value) if isinstance(value, list) else self._read(value)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._summary
+
     def close(self) -> Iterable[Event]:
         """The end: suspended if the client is to run functions."""
         if not self.complete:

@@ -69,6 +69,11 @@ class GoogleAdkDecoder(Decoder):
         value = frame.json()
         return self._read_all(value) if isinstance(value, list) else self._read(value)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._summary
+
     def close(self) -> Iterable[Event]:
         """The end of the body: proper behind a whole event, if each call has its result or waits for one."""
         if not self._is_whole or (self._parts.is_open and not self._parts.waits):

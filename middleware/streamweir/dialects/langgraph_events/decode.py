@@ -95,6 +95,11 @@ class LanggraphEventsDecoder(Decoder):
             return chain.from_iterable(map(self.decode, _lines_of(frame)))
         return self._read(frame.event or "", unpacked(frame.json()))
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._graph.messages.summary
+
     def close(self) -> Iterator[Event]:
         """The end of the body: proper where something of it was known, and nothing is open."""
         yield from self._runs.close()

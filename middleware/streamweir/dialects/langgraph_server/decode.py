@@ -80,6 +80,11 @@ class LanggraphServerDecoder(Decoder):
         self._is_streamed = not frame.bare
         return self._read(frame.event or "", frame.json())
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._graph.messages.summary
+
     def close(self) -> Iterable[Event]:
         """The end of the body: proper unless something is open, or nothing but the run's id has come."""
         if self._known and (self._graph.waits or not self._graph.messages.is_open):

@@ -54,6 +54,11 @@ class LangserveDecoder(Decoder):
             self._set_up()
         return self._read(frame.event or "", frame.json())
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._graph.messages.summary
+
     def close(self) -> Iterable[Event]:
         """The end of the body: of a whole answer only; a stream says its own."""
         return self._end() if self.complete or self._graph.waits else ()

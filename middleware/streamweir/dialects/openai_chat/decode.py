@@ -64,6 +64,11 @@ class OpenAIChatDecoder(Decoder):
         """RAGFlow's texts may report a failure, or hold thoughts."""
         return self._chunks.accepts_text(text)
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._chunks.summary
+
     def close(self) -> Iterator[Event]:
         """The end: suspended if somebody was asked."""
         yield from self._chunks.flush()

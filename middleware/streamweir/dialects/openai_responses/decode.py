@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import standard_finish
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import NO_EXTRA, Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
@@ -53,6 +53,12 @@ class ResponsesDecoder(Decoder):
     def __init__(self) -> None:
         self._items = Items()
         self._meta: Meta | None = None
+        self._tokens: Mapping[str, Any] = NO_EXTRA
+
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts of a response that failed, whose end has no summary."""
+        return self._tokens
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -145,7 +151,7 @@ class ResponsesDecoder(Decoder):
         yield from asked_in(response)
         if rest := leftover(response, _SETTINGS):
             yield custom("response", rest, self._meta)
-        summary = _usage(response.get("usage"))
+        self._tokens = summary = _usage(response.get("usage"))
         if response.get("status") in (None, "completed"):
             yield from self._items.finish_rest()
         match response:

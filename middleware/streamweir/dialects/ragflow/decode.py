@@ -90,6 +90,11 @@ class RagflowDecoder(Decoder):
             return {"form": "openai"}
         return {"form": "agent" if self._chat is None else "chat"}
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._openai.summary
+
     def close(self) -> Iterator[Event]:
         """The end: as marked, as the only frame was a whole answer, or as the route is known to end."""
         yield from self._flush()

@@ -87,6 +87,11 @@ class EnvelopeDecoder(Decoder):
         """The envelope, or the flat form before it."""
         return {"form": "old" if self._is_flat else "new"}
 
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._run.usage
+
     def close(self) -> Iterable[Event]:
         """After `[DONE]` the stream is complete, with the usage of its model runs."""
         return (self._run.end_with(None),) if self.complete else ()

@@ -146,7 +146,7 @@ class Run:
         self.copilot_calls: list[str] = []
         self.code_is_open = False
         self._thoughts = 0
-        self._usage: Counter[str] = Counter()
+        self.usage: Counter[str] = Counter()
 
     def note_text(self, run_id: str) -> None:
         """Text of this run was streamed; of too many runs the oldest is forgotten."""
@@ -163,11 +163,11 @@ class Run:
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
         """Add the tokens that one model run reports."""
-        self._usage.update(_tokens(fields))
+        self.usage.update(_tokens(fields))
 
     def end(self, message: Message, status: Any = "completed") -> SessionEnd:
         """The end of the stream, with the usage of all its model runs unless `message` knows better."""
-        summary: dict[str, Any] = {**self._usage, **_tokens(message.fields)}
+        summary: dict[str, Any] = {**self.usage, **_tokens(message.fields)}
         known = [name for name in _USAGE if isinstance(message.fields.get(name), dict)]
         known += ["stopped", "done", *_ALL_TOKENS]
         if isinstance(finish := message.fields.get("finish_reason"), str) and finish:
@@ -177,7 +177,7 @@ class Run:
 
     def end_with(self, meta: Meta | None, status: Any = "completed") -> SessionEnd:
         """The end of the stream beside an event, or after the last of them."""
-        return SessionEnd(status, summary=dict(self._usage) or None, meta=meta)
+        return SessionEnd(status, summary=dict(self.usage) or None, meta=meta)
 
 
 _ALL_TOKENS: Final = frozenset(name for names in _TOKENS.values() for name in names)

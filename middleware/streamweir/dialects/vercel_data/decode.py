@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, Literal
 
-from streamweir.codec.base import Decoder
+from streamweir.codec.base import NO_EXTRA, Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.head_messages import head_messages
 from streamweir.dialects.vercel_data.decode_ending import Ending
@@ -61,6 +61,11 @@ class VercelDataDecoder(Decoder):
         if self._calls is None:
             self._calls = Calls(self.room)
         return self._calls.pass_on(self._read(found[1].decode(), value, self._calls))
+
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts so far."""
+        return self._ending.summary or NO_EXTRA
 
     def close(self) -> Iterable[Event]:
         """The body has ended without a `d`."""

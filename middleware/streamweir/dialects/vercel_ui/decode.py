@@ -9,7 +9,7 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.vercel_ui.decode_data import read_data, read_file, read_source
-from streamweir.dialects.vercel_ui.decode_ending import read_finish
+from streamweir.dialects.vercel_ui.decode_ending import read_finish, usage_in
 from streamweir.dialects.vercel_ui.decode_texts import Texts
 from streamweir.dialects.vercel_ui.decode_tools import Calls
 from streamweir.events import Event, Interaction, SessionEnd, SessionStart
@@ -41,6 +41,12 @@ class VercelUiDecoder(Decoder):
         self._texts = Texts()
         self._calls = Calls()
         self._begun = False
+        self._tokens: dict[str, Any] = {}
+
+    @property
+    def reported_tokens(self) -> Mapping[str, Any]:
+        """The counts in the metadata of the message so far."""
+        return self._tokens
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -87,6 +93,7 @@ class VercelUiDecoder(Decoder):
         return event
 
     def _read_other(self, message: Mapping[str, Any], kind: str) -> Iterable[Event]:
+        self._tokens |= usage_in(message)
         match kind:
             case "start":
                 message_id = message.get("messageId")

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.classification.finish_words import standard_finish
-from streamweir.codec.coerce import leftover, meta_of, object_in, text_of
+from streamweir.codec.coerce import is_count, leftover, meta_of, object_in, text_of
 from streamweir.codec.finish import finish_error
 from streamweir.dialects.vercel_ui.decode_tools import Calls
 from streamweir.events import Event, Interaction, SessionEnd
 
-__all__ = ["read_finish"]
+__all__ = ["read_finish", "usage_in"]
 
 _FINISHED: Final = ("type", "finishReason", "messageMetadata")
 _REASONS: Final = {"other": "stop", "unknown": "stop"}
@@ -44,16 +44,19 @@ def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
     yield SessionEnd("suspended" if waits else "completed", summary=summary or None, meta=meta)
 
 
+def usage_in(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tokens in the metadata of the message that a chunk carries."""
+    usage = object_in(object_in(message, "messageMetadata"), "usage")
+    found = ((own, [usage.get(name) for name in names]) for own, names in _TOKENS.items())
+    counts = ((own, next(filter(is_count, values), None)) for own, values in found)
+    return {own: count for own, count in counts if count is not None}
+
+
 def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
     """The tokens, which servers put into the message's metadata, and why it ended."""
     metadata = object_in(message, "messageMetadata")
-    usage = object_in(metadata, "usage")
     known = {name for names in _TOKENS.values() for name in names}
-    summary: dict[str, Any] = leftover(usage, known) or {}
-    for own, names in _TOKENS.items():
-        count = next((usage[name] for name in names if type(usage.get(name)) is int), None)
-        if count is not None:
-            summary[own] = count
+    summary: dict[str, Any] = {**(leftover(object_in(metadata, "usage"), known) or {}), **usage_in(message)}
     reason = text_of(message.get("finishReason") or metadata.get("finishReason"))
     if reason:
         summary["finish_reason"] = standard_finish(reason, _REASONS)
