@@ -14,6 +14,7 @@ import anyio.lowlevel
 
 from streamweir.asgi.hint_log import HintLog
 from streamweir.asgi.response_delivery import ResponseDelivery
+from streamweir.asgi.work_behind_end import WorkBehindEnd
 from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
@@ -40,8 +41,7 @@ class NormalizedStream(ResponseDelivery):
         send: of the server, for messages that are neither a start nor a body.
         clock: of the request.
         headers: of the application's response; those that describe the old body are left out.
-        on_over: called when the stream has ended, before the end of the body is sent.
-        on_sent: called when the end of the body has been sent.
+        behind: decides about the application once the stream has ended.
         hints: logs a hint for a stream that was not understood.
         decoder: undoes the content coding of the application's body; None if it has none.
         unreadable: the failure if the content coding is not supported.
@@ -53,6 +53,7 @@ class NormalizedStream(ResponseDelivery):
     """
 
     __slots__ = (
+        "_behind",
         "_coding",
         "_decoder",
         "_events",
@@ -60,8 +61,6 @@ class NormalizedStream(ResponseDelivery):
         "_first_read",
         "_hints",
         "_is_plain",
-        "_on_over",
-        "_on_sent",
         "_position",
         "_reading",
         "_send_other",
@@ -80,8 +79,7 @@ class NormalizedStream(ResponseDelivery):
         *,
         clock: StreamClock,
         headers: Sequence[tuple[bytes, bytes]] = (),
-        on_over: Callable[[], None],
-        on_sent: Callable[[], None],
+        behind: WorkBehindEnd,
         hints: HintLog,
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
@@ -100,8 +98,7 @@ class NormalizedStream(ResponseDelivery):
         self._decoder = decoder
         self._is_plain = decoder is None and unreadable is None
         self._hints = hints
-        self._on_over = on_over
-        self._on_sent = on_sent
+        self._behind = behind
         self._unreadable = unreadable
         self._coding = coding
         self._unread: str | None = None
@@ -214,9 +211,9 @@ class NormalizedStream(ResponseDelivery):
             return
         self.is_over = True
         self._report_hint()
-        self._on_over()
+        self._behind.begin(self.translator.reason)
         await self.finish(self.translator.error, self._failure)
-        self._on_sent()
+        self._behind.note_end_sent()
 
     def _decoded(self, data: bytes) -> Iterable[bytes]:
         return (data,) if self._decoder is None else self._decoder.feed(data)

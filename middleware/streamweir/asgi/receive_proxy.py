@@ -1,31 +1,24 @@
 """The `receive` of an application whose response may be ended by the middleware.
 
 Each message of the server is passed on unchanged when the application asks for it; the middleware itself
-never calls the server's `receive`. Once the response is over the application gets `http.disconnect`.
+never calls the server's `receive`. Once its stream has ended, the application is told nothing until
+`release`, so that its work behind the end is not cancelled: frameworks cancel a generator on a disconnect,
+and servers report one as soon as the response is complete.
 
     state      entered by    `receive`
     ────────   ───────────   ──────────────────────────────────────────────────────────────────────────
     open       —             returns the next message of the server
-    over       `end`         new calls get `http.disconnect`; calls that already wait go on waiting
-    released   `release`     calls that wait get `http.disconnect` too
+    over       `end`         waits; a message that the server sends meanwhile is dropped
+    released   `release`     returns `http.disconnect`, also to calls that already wait
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import anyio
 
 from streamweir.http.sending import Message, Receive
 
-__all__ = ["GRACE_SECONDS", "ReceiveProxy"]
-
-GRACE_SECONDS: Final = 0.5
-"""The time between the end of the response and `release`.
-
-Frameworks cancel a generator on a disconnect, and many generators save their answer after the last event that
-they yield.
-"""
+__all__ = ["ReceiveProxy"]
 
 
 class ReceiveProxy:
@@ -37,32 +30,32 @@ class ReceiveProxy:
         self._released = anyio.Event()
         self._waiting: set[anyio.CancelScope] = set()
 
+    @property
+    def is_released(self) -> bool:
+        """Whether each call gets the disconnect."""
+        return self._released.is_set()
+
     async def receive(self) -> Message:
         """Return the server's next message, or the disconnect."""
-        if self.is_over:
-            return _disconnect()
-        with anyio.CancelScope() as scope:
-            self._waiting.add(scope)
-            try:
-                message = await self._receive()
-            finally:
-                self._waiting.discard(scope)
-            if not self.is_over:
-                return message
+        if not self.is_over:
+            with anyio.CancelScope() as scope:
+                self._waiting.add(scope)
+                try:
+                    message = await self._receive()
+                finally:
+                    self._waiting.discard(scope)
+                if not self.is_over:
+                    return message
         await self._released.wait()
-        return _disconnect()
+        return {"type": "http.disconnect"}
 
     def end(self) -> None:
-        """Answer new calls with the disconnect: the response is over."""
+        """Let calls wait: the stream has ended, and the application may have more to do."""
         self.is_over = True
 
     def release(self) -> None:
-        """Answer the calls that wait with the disconnect too."""
+        """Answer each call with the disconnect, also those that wait."""
         self.is_over = True
         self._released.set()
         for scope in tuple(self._waiting):
             scope.cancel()
-
-
-def _disconnect() -> Message:
-    return {"type": "http.disconnect"}

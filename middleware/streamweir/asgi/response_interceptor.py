@@ -19,12 +19,14 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 
 from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.normalized_stream import FILES, NormalizedStream
-from streamweir.asgi.receive_proxy import GRACE_SECONDS, ReceiveProxy
+from streamweir.asgi.receive_proxy import ReceiveProxy
 from streamweir.asgi.sniffed_response import SniffedResponse
 from streamweir.asgi.stream_factory import AUTO, StreamFactory
+from streamweir.asgi.work_behind_end import WorkBehindEnd
 from streamweir.classification import classify_break
 from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.context import WarningCollector
@@ -99,6 +101,7 @@ class ResponseInterceptor:
         self._clock.asked, self._clock.is_closed = now, True
         self._client_port = AsgiClient(receive, send)
         self._scheduler: Scheduler
+        self._behind: WorkBehindEnd
         self._supervisor: DeliverySupervisor
 
     async def run(self, app: ASGIApp, *, reraise: bool) -> None:
@@ -111,6 +114,7 @@ class ResponseInterceptor:
         failure: BaseException | None = None
         async with anyio.create_task_group() as tasks:
             self._scheduler = GroupScheduler(tasks)
+            self._behind = WorkBehindEnd(self._listening, self._scheduler)
             self._supervisor = DeliverySupervisor(self._clock, self, self._scheduler)
             if self._is_covered and self._options.has_early_clock:
                 self._supervisor.update()
@@ -151,7 +155,7 @@ class ResponseInterceptor:
         stream = self._stream
         if stream is not None:
             if stream.is_over:
-                self._refuse()
+                await self._refuse()
             elif stream.is_started or message["type"] not in FILES or stream.clock.last_read is not None:
                 await stream.take(message)
             else:
@@ -206,11 +210,16 @@ class ResponseInterceptor:
         self._stream = None
         await self._pass_on([self._start, message])
 
-    def _refuse(self) -> None:
-        """Refuse a message that the application sends after the end of its stream."""
-        self._listening.release()  # the application does not stop by itself
-        if self._server_raises:
+    async def _refuse(self) -> None:
+        """Drop a message that the application sends after the end of its stream; refuse a late one.
+
+        An application that never waits has to let others run. A framework that is told here cancels the
+        application: better in its own next step, where a generator runs its `finally`, than in this one.
+        """
+        was_released = self._listening.is_released
+        if not self._behind.allows_message() and self._server_raises:
             raise ClientGoneError("the stream is over")
+        await (anyio.lowlevel.checkpoint if was_released else anyio.lowlevel.cancel_shielded_checkpoint)()
 
     @property
     def _server_raises(self) -> bool:
@@ -256,8 +265,7 @@ class ResponseInterceptor:
             events,
             clock=self._clock,
             headers=tuple(headers),
-            on_over=partial(self._scheduler.set_timer, GRACE_SECONDS, self._listening.release),
-            on_sent=self._listening.end,
+            behind=self._behind,
             hints=self._options.hints,
             decoder=decoder,
             unreadable=failure,

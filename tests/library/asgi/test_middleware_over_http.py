@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from hosts import DONE, HELLO, TOKENS, asking, body, get, served, start, streaming
 from loopback import client
 from streamweir import bind_context, collect_stream_warning, current_request_id, stream_warning_event
-from streamweir.asgi import EventStreamResponse, StreamweirMiddleware
+from streamweir.asgi import EventStreamResponse, StreamweirMiddleware, work_behind_end
 
 pytestmark = pytest.mark.anyio
 
@@ -155,7 +155,11 @@ async def test_generator_is_closed_when_the_client_leaves_before_its_first_event
 
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "plain"])
 @pytest.mark.parametrize("silent", [True, False])
-async def test_generator_that_goes_on_after_the_end_is_stopped(host: str, silent: bool) -> None:
+async def test_generator_that_goes_on_after_the_end_is_stopped(
+    host: str, silent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)
+    monkeypatch.setattr(work_behind_end, "_RUN_ON_SECONDS", 0.4)
     generators = Generators(*HELLO, silent=silent)
     async with served(getattr(generators, host)()) as running:
         answer = await get(running)

@@ -78,8 +78,7 @@ class ResumableStream(RunWriting, NormalizedStream):
         """Drop everything that the application still sends; see `RunSource`."""
         self.is_over = True
         self.request_run.run.owned.finish()
-        self._on_over()
-        self._on_sent()
+        self._behind.begin(self.translator.reason)
 
     async def _begin_once(self) -> None:
         if self._begun:

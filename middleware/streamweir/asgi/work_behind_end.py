@@ -1,0 +1,64 @@
+"""The work of an application behind the end of its stream: saving the answer, `finally`, background tasks.
+
+    the stream was ended by    the application
+    ────────────────────────   ──────────────────────────────────────────────────────────────────────────────
+    the application            runs on, its `receive` waits. It is told that the client has left if it still
+                               sends after 5 s, or has not returned after 5 minutes
+    a clock or a limit         is told once the end of the body has been sent, or half a second later
+
+Source: the library contract, section 1 (what the client gets).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from streamweir.asgi.receive_proxy import ReceiveProxy
+from streamweir.delivery.scheduler import Scheduler
+from streamweir.errors import Reason
+
+__all__ = ["WorkBehindEnd"]
+
+_LATE_MESSAGE_SECONDS: Final = 5.0
+_RUN_ON_SECONDS: Final = 300.0
+_UNSENT_END_SECONDS: Final = 0.5
+
+_CUT_OFF: Final = frozenset({"limit", "malformed", "first_event_timeout", "idle_timeout", "total_timeout"})
+"""Reasons of an end that is not the application's."""
+
+
+class WorkBehindEnd:
+    """Decides when an application whose stream has ended is told that the client has left.
+
+    Args:
+        listening: the application's `receive`.
+        scheduler: its timer is free once the stream has ended.
+    """
+
+    def __init__(self, listening: ReceiveProxy, scheduler: Scheduler) -> None:
+        self._listening = listening
+        self._scheduler = scheduler
+        self._began: float | None = None
+        """When the application ended its stream; None before, and if it did not do that itself."""
+
+    def begin(self, reason: Reason | None) -> None:
+        """Note that the stream has ended; its end has not been sent yet."""
+        if reason in _CUT_OFF:
+            self._scheduler.set_timer(_UNSENT_END_SECONDS, self._listening.release)
+            return
+        self._began = time.monotonic()
+        self._listening.end()
+        self._scheduler.set_timer(_RUN_ON_SECONDS, self._listening.release)
+
+    def note_end_sent(self) -> None:
+        """Note that the end of the body has been sent."""
+        if self._began is None:
+            self._listening.release()
+
+    def allows_message(self) -> bool:
+        """Return whether the application may still send; if it may not, tell it."""
+        if self._began is not None and time.monotonic() - self._began < _LATE_MESSAGE_SECONDS:
+            return True
+        self._listening.release()  # the application does not stop by itself
+        return False
