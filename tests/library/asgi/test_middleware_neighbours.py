@@ -2,9 +2,10 @@
 
 import asyncio
 import gzip
+import re
 import zlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from starlette.applications import Starlette
@@ -16,7 +17,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
+from cases import case
 from hosts import DONE, HELLO, TOKENS, Call, asking, body, get, sending, served, streaming
+from places import DOCS
 from streamweir import StreamError, collect_stream_warning
 from streamweir.asgi import (
     EventStreamResponse,
@@ -29,6 +32,7 @@ from streamweir.asgi import (
 
 pytestmark = pytest.mark.anyio
 
+PAGE: Final = (DOCS / "middleware.md").read_text()
 OURS = Middleware(StreamweirMiddleware, speaks="legacy")
 OURS_WITH_PATHS = Middleware(StreamweirMiddleware, speaks="legacy", paths="/chat")
 GZIP = Middleware(GZipMiddleware, minimum_size=1)
@@ -154,6 +158,34 @@ async def test_cors_preflight_is_answered_by_the_cors_middleware() -> None:
         answer = await get(host, headers=[*BROWSER, ("X-Streamweir-Protocol", "morse")])
         assert answer.status == 400
         assert answer.header("access-control-allow-origin") == "https://app.example"
+
+
+async def test_cors_settings_of_the_page_let_pages_choose_a_protocol() -> None:
+    (block,) = re.findall(r"<!-- cors -->\n```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "middleware.md", "exec"), names)
+    app = names["app"]
+    app.add_route("/chat", chat)
+    page = ("Origin", "https://app.example")
+    sent = "content-type, last-event-id, x-request-id, x-streamweir-protocol, x-streamweir-run"
+    asked = [("Access-Control-Request-Method", "GET"), ("Access-Control-Request-Headers", sent)]
+    async with served(app) as host:
+        assert (await get(host, method="OPTIONS", headers=[page, *asked])).status == 200
+        answer = await get(host, headers=[page, ("X-Streamweir-Protocol", "standard")])
+    assert answer.assert_valid().text == "Hello"
+    exposed = (answer.header("access-control-expose-headers") or "").lower().split(", ")
+    assert {"x-request-id", "x-streamweir-run", "content-location", "retry-after"} <= {*exposed}
+
+
+def test_mounting_pages_name_the_headers_for_cors() -> None:
+    pages = [*(DOCS / "mounting").glob("*.md")]
+    assert len(pages) > 5
+    for page in pages:
+        text = page.read_text().lower()
+        with case(page.name):
+            assert "x-streamweir-protocol" in text
+            assert "x-request-id" in text
+            assert "(../middleware.md#cors)" in text
 
 
 # EventStreamResponse
