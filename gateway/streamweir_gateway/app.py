@@ -35,6 +35,7 @@ from streamweir_gateway.relay.taskless_relays import TasklessRelays, may_relay_w
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
 from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
 from streamweir_gateway.requests.request_mapping import request_mapping
+from streamweir_gateway.requests.socket_messages import websocket_settings
 from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_store import UpstreamRuns, open_runs
@@ -314,7 +315,7 @@ class _Gateway:
             endpoint,
             upstream,
             self._url(upstream),
-            client=self._clients.of(upstream),
+            client=self._clients.of(upstream, websocket_settings(endpoint, upstream)),
             admission=self._admissions.of(upstream),
             dialects=self._config.known_dialects,
             via=self._via,

@@ -31,6 +31,7 @@ from streamweir_gateway.upstream.client import Opening, UpstreamClient, Upstream
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 from streamweir_gateway.upstream.transport import TransportResponse
+from streamweir_gateway.upstream.websocket.request import WebSocketSettings
 
 __all__ = ["Probe", "probe_all"]
 
@@ -223,8 +224,8 @@ class _NotingClients(UpstreamClients):
         self.status: int | None = None
         self.media_type = ""
 
-    def of(self, config: UpstreamConfig) -> UpstreamClient:
-        return _NotingClient(super().of(config), self)
+    def of(self, config: UpstreamConfig, settings: WebSocketSettings | None = None) -> UpstreamClient:
+        return _NotingClient(super().of(config, settings), self)
 
     def note(self, response: UpstreamResponse | TransportResponse) -> None:
         """Note the status and the media type of a response."""

@@ -18,6 +18,7 @@ from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.recognition import NO_CONFIGURATION, is_configuration
 from streamweir_gateway.config.rules import check_rules
 from streamweir_gateway.config.rules.remarks import remark_on_answers, remark_on_variables
+from streamweir_gateway.config.rules.websockets import remark_on_websockets
 from streamweir_gateway.config.validation import validate
 
 __all__ = ["load_config", "load_dialects", "parse_config"]
@@ -80,6 +81,7 @@ def parse_config(
             check_certificates(config, report, tolerant=check)
             remark_on_variables(tree, report)
             remark_on_answers(config, known, report)
+            remark_on_websockets(config, report)
     report.stop_if_any()
     assert config is not None, "a file without models has problems"
     files = dialect_files_in(tree or {}, folder)

@@ -83,6 +83,8 @@ class RequestRecord:
     """From the request's arrival to the first upstream event."""
     duration_ms: float | None = None
     """From the request's arrival to the end of its response; `Observer.ended` sets it."""
+    close_code: int | None = None
+    """Of the upstream's Close frame, over a WebSocket."""
     hint: str | None = None
     """Advice about a stream that was not understood."""
     run: str | None = None
@@ -105,6 +107,10 @@ class RequestRecord:
     is_open: bool = field(default=False, repr=False)
     """It counts among the streams under way; `Observer.stream_opened` and `ended` set it."""
     _read_at: float | None = field(default=None, repr=False)
+
+    def note_close(self, code: int) -> None:
+        """Note the code of the upstream's Close frame."""
+        self.close_code = code
 
     def note_read(self, now: float) -> None:
         """One read from the upstream gave at least one event. Call it once per such read; it costs 0.2 us.

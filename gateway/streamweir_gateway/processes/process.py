@@ -76,7 +76,6 @@ class ServingProcess:
             goodbye=config.goodbye,
             max_connections=connection_limit(),
             is_worker=is_worker,
-            on_drained=None if board is None else board.note_drained,
             on_ready=on_ready,
         )
 

@@ -99,7 +99,7 @@ class Attempt:
         context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
-        self._reading = StreamReading(self.stream, context)
+        self._reading = StreamReading(self.stream, context, ends_at_once=destination.messages is not None)
         self._request: UpstreamRequest | None = request
         self._offer = offer
         self._context = context
@@ -180,6 +180,7 @@ class Attempt:
                 request = await self._last_request(own)
                 if request is None:
                     return
+                request = self._with_messages(request)
                 async with self._open(request) as supervisor.response:
                     await self._relay(supervisor.response)
         except (Interrupted, UpstreamFailure) as failure:
@@ -222,6 +223,15 @@ class Attempt:
             return None
         self.stream.reader.hand_over(sequence.given)
         return found
+
+    def _with_messages(self, request: UpstreamRequest) -> UpstreamRequest:
+        """Return the request with its messages, if the upstream speaks over a WebSocket."""
+        messages, context = self.destination.messages, self._context
+        if messages is None:
+            return request
+        return messages.added_to(
+            request, context.incoming, context.body.data, self._offer, context.record.note_close
+        )
 
     def _note_begin(self) -> int:
         """Note in the record that the upstream is asked; return the number of the attempt."""
@@ -287,6 +297,7 @@ class Attempt:
                 context.incoming.headers,
                 forwards_cookies=self.destination.forwards_cookies,
                 allows_cookies=context.endpoint.allows_cookies,
+                is_handshake=self.destination.messages is not None,
             )
             return Failure(info, status=response.status)
         if self._is_last:
@@ -321,7 +332,8 @@ class Attempt:
         self._context.record.add_cause(failure)
         self.why = about_failure(failure)
         connected = not isinstance(failure, NotConnected | ConnectTimedOut)
-        self._end_failed(Failure(failure.info, was_connected=connected))
+        info = failure.info if self.stream.reader.started else failure.info_before_events
+        self._end_failed(Failure(info, status=failure.status, was_connected=connected))
 
     def _end_failed(self, failure: Failure) -> None:
         assert failure.info is not None
@@ -338,6 +350,8 @@ class Attempt:
         if stop in ("cancelled", "client_gone"):
             self.stream.cancel(stop)
             return
+        if self.destination.messages is not None and (response := self._context.supervisor.response):
+            response.let_end()
         self.stream.close()
         self._note_end(Failure(self.stream.pipeline.error))
 

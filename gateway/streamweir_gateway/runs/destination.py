@@ -17,6 +17,7 @@ from streamweir.translation.sink import EventSink
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.socket_messages import SocketMessages
 from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
 from streamweir_gateway.upstream.client import UpstreamClient
@@ -38,6 +39,7 @@ class Destination:
         client: sends the requests.
         admission: admits attempts.
         dialects: the dialects by name.
+        messages: writes the messages of requests; None if the upstream speaks HTTP.
 
     Args:
         endpoint: the configuration of the endpoint.
@@ -68,6 +70,7 @@ class Destination:
         self.client = client
         self.admission = admission
         self.dialects = dialects
+        self.messages = SocketMessages(endpoint, upstream, dialects) if upstream.is_websocket else None
         self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects, via)
         self._configured = endpoint.protocol_options
         settled = self._outgoing.constant_options

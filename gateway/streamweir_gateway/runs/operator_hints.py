@@ -25,10 +25,12 @@ from streamweir_gateway.upstream.failures import (
     UpstreamFailure,
 )
 from streamweir_gateway.upstream.response import UpstreamResponse
+from streamweir_gateway.upstream.websocket.failures import ProtocolBreach, SocketClosed
 
 __all__ = ["about_breaker", "about_failure", "about_refusal", "about_stop"]
 
 _ERRORS: Final = 400
+_FORBIDDEN: Final = 403
 _NOT_LOGGED_IN: Final = frozenset({401, 403})
 _ADVICE: Final = {
     400: "it does not take this request",
@@ -44,7 +46,12 @@ _ADVICE: Final = {
 
 
 def about_refusal(
-    response: UpstreamResponse, headers: HeaderList, *, forwards_cookies: bool, allows_cookies: bool
+    response: UpstreamResponse,
+    headers: HeaderList,
+    *,
+    forwards_cookies: bool,
+    allows_cookies: bool,
+    is_handshake: bool = False,
 ) -> str:
     """Return the hint for an error status or a redirect.
 
@@ -53,8 +60,11 @@ def about_refusal(
         headers: of the client's request.
         forwards_cookies: the endpoint sends the client's cookies on.
         allows_cookies: `cors` has `credentials: true`.
+        is_handshake: the request was the handshake of a WebSocket.
     """
     hint = _about_status(response)
+    if is_handshake and response.status == _FORBIDDEN:
+        hint += "; frameworks answer so too for a path that they do not know"
     if forwards_cookies or not _may_need_cookies(response, headers):
         return hint
     hint += "; cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
@@ -109,6 +119,12 @@ def about_failure(failure: UpstreamFailure) -> str | None:
             return "no connection within timeouts.connect"
         case Unreachable():
             return "the upstream closed the connection before it answered"
+        case SocketClosed(close_code=None):
+            return "the WebSocket ended without a Close frame"
+        case SocketClosed():
+            return f"the upstream closed the WebSocket with {failure.close_code}"
+        case ProtocolBreach():
+            return f"the upstream broke RFC 6455: {failure}"
         case UnreadableCoding():
             return str(failure)
         case InvalidResponse():

@@ -22,11 +22,14 @@ class StreamReading:
     Args:
         stream: translates the reads.
         context: of the request.
+        ends_at_once: the stream ends at the evidence of its end, though its frames are copied: the connection
+            to the upstream stays open behind it.
     """
 
     __slots__ = (
         "_audience",
         "_clock",
+        "_ends_at_once",
         "_parts",
         "_position",
         "_record",
@@ -35,7 +38,9 @@ class StreamReading:
         "is_clean",
     )
 
-    def __init__(self, stream: StreamNormalizer, context: RequestContext) -> None:
+    def __init__(
+        self, stream: StreamNormalizer, context: RequestContext, *, ends_at_once: bool = False
+    ) -> None:
         self.is_clean = False
         self._stream = stream
         self._position = stream.pipeline.position
@@ -43,6 +48,7 @@ class StreamReading:
         self._record = context.record
         self._supervisor = context.supervisor
         self._clock = context.supervisor.clock
+        self._ends_at_once = ends_at_once
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
 
@@ -82,7 +88,12 @@ class StreamReading:
         """Translate as much as one turn of the loop allows; return False if some of the read is left."""
         is_done = parts.feed(self._stream.feed)
         self._parts = None if is_done else parts
+        self._end_at_once()
         return is_done
+
+    def _end_at_once(self) -> None:
+        if self._ends_at_once:
+            self._stream.push_held_end()
 
     def _relay_at_once(self, data: bytes) -> bool:
         """Deliver one read while the task waits; return False if the task has to wake up."""
@@ -90,6 +101,7 @@ class StreamReading:
         written = position.written
         if len(data) <= WHOLE_BYTES:
             self._stream.feed(data)
+            self._end_at_once()
         else:
             self._feed(ReadParts(data))
         now = time.monotonic()

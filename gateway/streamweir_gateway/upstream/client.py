@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager
 from typing import Final, TypeAlias
 
-from streamweir_gateway.config import Tls, UpstreamConfig
+from streamweir_gateway.config import UpstreamConfig
 
 from .http1_transport import Http1Transport
 from .request import UpstreamRequest
 from .response import UpstreamResponse
 from .tls import tls_context
 from .transport import Transport, TransportResponse
+from .websocket.request import WebSocketSettings
+from .websocket.transport import WebSocketTransport
 
 __all__ = ["TRANSPORTS", "Opening", "UpstreamClient", "UpstreamClients"]
 
@@ -36,13 +38,17 @@ class UpstreamClient:
         self.begin = self._transport.begin
 
     @classmethod
-    def for_upstream(cls, config: UpstreamConfig) -> UpstreamClient:
-        """Return a client with the transport and the certificates of an upstream.
+    def for_upstream(
+        cls, config: UpstreamConfig, settings: WebSocketSettings | None = None
+    ) -> UpstreamClient:
+        """Return a client with the transport and the certificates of an upstream; see `UpstreamClients.of`.
 
         Raises:
             TlsFileError: a file of `config.tls` cannot be used.
         """
         context = tls_context(config.tls) if _is_secure(config) else None
+        if settings is not None:
+            return cls(WebSocketTransport(settings, context))
         return cls(TRANSPORTS[config.transport](context))
 
     def open(
@@ -103,17 +109,21 @@ class UpstreamClients:
     """The clients of a configuration: upstreams that are reached in the same way share one."""
 
     def __init__(self) -> None:
-        self._clients: dict[tuple[str, Tls, bool], UpstreamClient] = {}
+        self._clients: dict[Hashable, UpstreamClient] = {}
 
-    def of(self, config: UpstreamConfig) -> UpstreamClient:
+    def of(self, config: UpstreamConfig, settings: WebSocketSettings | None = None) -> UpstreamClient:
         """Return the client of an upstream.
+
+        Args:
+            config: of the upstream.
+            settings: of its connections, if it is spoken to over a WebSocket.
 
         Raises:
             TlsFileError: a file of `config.tls` cannot be used.
         """
-        key = config.transport, config.tls, _is_secure(config)
+        key = config.transport, config.tls, _is_secure(config), settings
         if key not in self._clients:
-            self._clients[key] = UpstreamClient.for_upstream(config)
+            self._clients[key] = UpstreamClient.for_upstream(config, settings)
         return self._clients[key]
 
     async def aclose(self) -> None:
@@ -136,4 +146,4 @@ TRANSPORTS: Final[dict[str, Callable[[ssl.SSLContext | None], Transport]]] = {
 
 
 def _is_secure(config: UpstreamConfig) -> bool:
-    return config.url.lower().startswith("https:")
+    return config.url.lower().startswith(("https:", "wss:"))

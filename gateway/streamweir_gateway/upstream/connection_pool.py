@@ -155,7 +155,8 @@ class ConnectionPool:
         try:
             async with asyncio.timeout(connect_timeout):
                 addresses = await self._resolve()
-                return await dial(addresses, context=self._context, host=self._host, on_end=self._forget)
+                connection = UpstreamConnection(self._forget)
+                return await dial(addresses, connection, context=self._context, host=self._host)
         except TimeoutError as error:
             self._addresses = []
             raise ConnectTimedOut("the connection did not stand in time") from error

@@ -9,11 +9,8 @@ import asyncio
 import socket
 import ssl
 from asyncio.staggered import staggered_race
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
-
-from .connection import UpstreamConnection
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 __all__ = ["Address", "dial", "resolve"]
 
@@ -21,6 +18,13 @@ NEXT_ADDRESS_SECONDS: Final = 0.25
 """How long one address of a host may take before the next is tried beside it. Source: RFC 8305."""
 
 Address: TypeAlias = tuple[socket.AddressFamily, Any]
+
+
+class _Abortable(Protocol):
+    def abort(self) -> None: ...
+
+
+_Connection = TypeVar("_Connection", bound=_Abortable)
 
 
 async def resolve(host: str, port: int) -> list[Address]:
@@ -35,27 +39,29 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 
 async def dial(
-    addresses: list[Address],
-    *,
-    context: ssl.SSLContext | None,
-    host: str,
-    on_end: Callable[[UpstreamConnection], None],
-) -> UpstreamConnection:
+    addresses: list[Address], connection: _Connection, *, context: ssl.SSLContext | None, host: str
+) -> _Connection:
     """Connect to whichever address answers first, and shake hands where there is a `context`.
+
+    Args:
+        addresses: the best first.
+        connection: the asyncio protocol that gets the connection.
+        context: for TLS; None: without.
+        host: the name that the certificate must have.
 
     Raises:
         OSError: no address does, or the handshake fails.
     """
     loop = asyncio.get_running_loop()
-    connection = UpstreamConnection(on_end)
+    make: Any = lambda: connection  # noqa: E731
     secure: dict[str, Any] = {"ssl": context, "server_hostname": host} if context else {}
     try:
         if len(addresses) == 1 and not _has_scope(addresses[0]):
             where = addresses[0][1]
-            await loop.create_connection(lambda: connection, where[0], where[1], **secure)
+            await loop.create_connection(make, where[0], where[1], **secure)
         else:
             opened = await _first_of(addresses)
-            await loop.create_connection(lambda: connection, sock=opened, **secure)
+            await loop.create_connection(make, sock=opened, **secure)
     except BaseException:
         connection.abort()
         raise

@@ -41,6 +41,16 @@ class UpstreamFailure(StreamweirError):
         """The failure for the client."""
         return error_info(self.code, reason=self.reason)
 
+    @property
+    def info_before_events(self) -> ErrorInfo:
+        """The failure for the client if the stream had no event yet."""
+        return self.info
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status with the same meaning; None if there is none."""
+        return None
+
 
 class Unreachable(UpstreamFailure):
     """Refused, reset or closed before the headers were complete; DNS; TLS."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from .websocket.request import WebSocketExchange
+
 __all__ = [
     "WITHOUT_BODY",
     "Headers",
@@ -23,6 +25,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 OnInterim: TypeAlias = Callable[[int, Headers], None]
 """Gets the status and the headers of an interim response."""
 
+_OF_WEBSOCKETS: Final = {"ws": "http", "wss": "https"}
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -30,14 +33,14 @@ class Origin(NamedTuple):
     """Where connections go to. Source: RFC 6454."""
 
     scheme: str
-    """`http` or `https`."""
+    """`http` or `https`, of a WebSocket too."""
     host: str
     """In lower case, in ASCII, without brackets."""
     port: int
 
     @classmethod
     def of(cls, url: str) -> Origin:
-        """Return the origin of an http or https URL, without its credentials and path.
+        """Return the origin of an http, https, ws or wss URL, without its credentials and path.
 
         Raises:
             ValueError: it has no host, or one that cannot be.
@@ -48,7 +51,8 @@ class Origin(NamedTuple):
             raise ValueError("a URL without a host")
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
-        return cls(parts.scheme, host, parts.port or _PORTS[parts.scheme])
+        scheme = _OF_WEBSOCKETS.get(parts.scheme, parts.scheme)
+        return cls(scheme, host, parts.port or _PORTS[scheme])
 
     @property
     def netloc(self) -> str:
@@ -98,6 +102,8 @@ class UpstreamRequest(NamedTuple):
     """Further headers, as they go on the wire; none that frames."""
     on_interim: OnInterim | None = None
     """Called with each interim response (`103 Early Hints`), where the transport reports them."""
+    exchange: WebSocketExchange | None = None
+    """The messages of the request, where the transport is a WebSocket."""
 
     def wire_headers(self) -> Headers:
         """Return the headers that go out: the given ones, and ours in place of those that frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -29,12 +29,22 @@ from streamweir_gateway.config.models.section import (
     written,
 )
 from streamweir_gateway.config.values.http import RETRY_CAUSE
+from streamweir_gateway.config.values.messages import MESSAGE, SUBPROTOCOL
 from streamweir_gateway.config.values.scalars import FLAG_ON, choice, or_off, whole_number
 from streamweir_gateway.config.values.section_or_keyword import SectionOrKeyword
 from streamweir_gateway.config.values.urls import UPSTREAM_URL, demo_dialect
 from streamweir_gateway.config.values.written_as import LISTED
 
-__all__ = ["LEFT_SECONDS", "Breaker", "Retries", "Timeouts", "Tls", "UpstreamConfig", "UpstreamOptions"]
+__all__ = [
+    "LEFT_SECONDS",
+    "Breaker",
+    "Retries",
+    "Timeouts",
+    "Tls",
+    "UpstreamConfig",
+    "UpstreamOptions",
+    "WebSocket",
+]
 
 _LIBRARY: Final = LibraryTimeouts()
 
@@ -64,6 +74,24 @@ class Timeouts(Section):
         return LEFT_SECONDS if self.write is None else self.write
 
 
+class WebSocket(Section):
+    """How an upstream is spoken to over a WebSocket (`ws://`, `wss://`)."""
+
+    subprotocols: Annotated[tuple[Annotated[str, SUBPROTOCOL], ...], LISTED] = ()
+    """Offered in the handshake."""
+    hello: Annotated[tuple[Annotated[Any, MESSAGE], ...], LISTED] = ()
+    """Messages on a new connection before the request; trees like `request`."""
+    cancel: Annotated[Any, MESSAGE] = absent()
+    """The message before the connection is closed early: a tree like `request`."""
+    ping: DurationOrOff = written("20s")
+    """Between two pings of the gateway."""
+    framing: Annotated[Literal["auto", "sse", "ndjson"], choice("auto", "sse", "ndjson")] = "auto"
+    """`auto`: each message is a frame, unless the first one begins like SSE. Else the messages together are
+    a body in this framing."""
+    keep: DurationOrOff = written("off")
+    """How long a connection stays open for the next request of its conversation; at most 1h."""
+
+
 class UpstreamOptions(Section):
     """What may stand in `defaults`, at an upstream and at an endpoint, where the endpoint's value wins."""
 
@@ -72,6 +100,8 @@ class UpstreamOptions(Section):
     timeouts: Timeouts = made_by(Timeouts)
     headers: Headers = empty(hidden=True)
     """Headers of the request to the upstream; each name once, whatever its capitals."""
+    websocket: WebSocket = made_by(WebSocket)
+    """Of a ws:// or wss:// URL."""
 
 
 class Retries(Section):
@@ -131,6 +161,11 @@ class UpstreamConfig(UpstreamOptions):
     def demo(self) -> str | None:
         """The dialect of an embedded backend, whose URL is known once it runs; None for any other."""
         return demo_dialect(self.url)
+
+    @property
+    def is_websocket(self) -> bool:
+        """Whether it is spoken to over a WebSocket."""
+        return self.url.lower().startswith(("ws:", "wss:"))
 
     @property
     def label(self) -> str:

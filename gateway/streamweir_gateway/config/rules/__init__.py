@@ -18,6 +18,7 @@ from streamweir_gateway.config.rules.requests import check_request
 from streamweir_gateway.config.rules.resume import check_resume
 from streamweir_gateway.config.rules.timeout_order import check_timeout_order
 from streamweir_gateway.config.rules.upstreams import check_path, check_references, check_upstream
+from streamweir_gateway.config.rules.websockets import check_websockets
 
 __all__ = ["check_rules"]
 
@@ -40,6 +41,7 @@ def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> No
             check_models(endpoint, dialects, report)
         else:
             check_request(endpoint, dialects, report)
+    check_websockets(config, report)
     check_collisions(config, report)
     check_circles(config, report)
     check_access(config, report)

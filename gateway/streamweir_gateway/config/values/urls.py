@@ -17,6 +17,7 @@ __all__ = [
 ]
 
 _DEMO: Final = "demo:"
+_SCHEMES: Final = frozenset({"http", "https", "ws", "wss"})
 
 
 def is_url(text: str) -> bool:
@@ -43,7 +44,7 @@ def _upstream_reference(value: Any) -> str:
         _check_url(text)
     elif demo_dialect(text) is None and not NAME_PATTERN.fullmatch(text):
         raise InvalidValue(
-            "must be a URL that begins with http:// or https://, a name of `upstreams` or demo:<dialect>"
+            "must be a URL (http://, https://, ws://, wss://), a name of `upstreams` or demo:<dialect>"
         )
     return text
 
@@ -55,7 +56,7 @@ def _check_url(text: str) -> None:
     except ValueError:
         raise InvalidValue("must be a URL: its host or port cannot be read") from None
     faults = {
-        "must be a URL that begins with http:// or https://": url.scheme not in {"http", "https"},
+        "must be a URL that begins with http://, https://, ws:// or wss://": url.scheme not in _SCHEMES,
         "must be a URL with a host": not host,
         "must be a URL with a port from 1 to 65535": port == 0,
         "must be a URL without a fragment (#)": "#" in text,
@@ -67,5 +68,5 @@ def _check_url(text: str) -> None:
             raise InvalidValue(message)
 
 
-UPSTREAM_URL: Final = Scalar(_upstream_url, text_schema("^(https?://|demo:)"))
+UPSTREAM_URL: Final = Scalar(_upstream_url, text_schema("^(https?://|wss?://|demo:)"))
 UPSTREAM_REFERENCE: Final = Scalar(_upstream_reference, text_schema())

@@ -1,0 +1,158 @@
+"""The messages of a request to an upstream that speaks over a WebSocket.
+
+Source: the WebSocket contract, section 2; the request contract, section 6 (trees).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from streamweir.codec.dialects import Dialects
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json, write_json
+from streamweir.requests.canonical import Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.reading import read_canonical
+from streamweir.requests.templates import Tree, compile_tree
+from streamweir_gateway.config import EndpointConfig, UpstreamConfig
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.template_names import names_around
+from streamweir_gateway.upstream.header_selection import request_selection
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.websocket.request import (
+    BodyFraming,
+    WebSocketExchange,
+    WebSocketSettings,
+)
+
+__all__ = ["SocketMessages", "websocket_settings"]
+
+_AUTO: Final = "auto"
+
+
+def websocket_settings(endpoint: EndpointConfig, upstream: UpstreamConfig) -> WebSocketSettings | None:
+    """Return the settings of connections to an upstream; None if it speaks HTTP."""
+    if not upstream.is_websocket:
+        return None
+    config = upstream.websocket
+    return WebSocketSettings(
+        subprotocols=config.subprotocols,
+        ping=config.ping,
+        framing=config.framing,
+        keep=config.keep,
+        most_kept=0 if endpoint.threads is None else endpoint.threads.max,
+        event_bytes=endpoint.limits.event_bytes,
+        stream_bytes=endpoint.limits.stream_bytes,
+    )
+
+
+class SocketMessages:
+    """Writes the messages of an endpoint's requests to one of its upstreams.
+
+    Args:
+        endpoint: the configuration of the endpoint.
+        upstream: the configuration of the upstream.
+        dialects: in which names are looked up.
+    """
+
+    def __init__(self, endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> None:
+        config = upstream.websocket
+        self._hello = [compile_tree(tree, _found_sound) for tree in config.hello]
+        self._cancel = None if config.cancel is None else compile_tree(config.cancel, _found_sound)
+        self._is_kept = config.keep is not None
+        self._dialects = dialects
+        self._speaks: Final = None if upstream.speaks == _AUTO else dialects.to_read(upstream.speaks)
+        configured = {name.lower() for name, _ in upstream.headers}
+        self._forwarded = request_selection(endpoint.forward_headers, ours=configured, sends_body_on=False)
+
+    def added_to(
+        self,
+        request: UpstreamRequest,
+        incoming: Incoming,
+        data: bytes,
+        offer: Offer,
+        on_close: Callable[[int], None],
+    ) -> UpstreamRequest:
+        """Return a request with its messages.
+
+        Args:
+            request: to the upstream, whole.
+            incoming: the client's request.
+            data: its body.
+            offer: the request of the attempt.
+            on_close: called with the code of the upstream's Close frame.
+
+        Raises:
+            RequestError: the client sent more than may be looked at for one request.
+        """
+        written = offer.written[-1].body if offer.written else None
+        if isinstance(written, str):
+            request = request._replace(body=written.encode("utf-8", "replace"))
+        canonical = self._canonical(incoming, data)
+        root = self._root(incoming, data, canonical) if self._hello or self._cancel else {}
+        hello = (_message(tree, root) for tree in self._hello)
+        exchange = WebSocketExchange(
+            hello=tuple(message for message in hello if message),
+            cancel=None if self._cancel is None else _message(self._cancel, root),
+            framing=self._framing(incoming),
+            on_close=on_close,
+            conversation=self._conversation(incoming, canonical),
+        )
+        return request._replace(exchange=exchange)
+
+    def _framing(self, incoming: Incoming) -> BodyFraming:
+        """Return the framing of the body: that of the client if it may get the frames unchanged."""
+        dialect = self._speaks
+        if dialect is not None and dialect.framing == "text":
+            return "text"
+        reads_frames = dialect is not None and incoming.answers == dialect.name
+        return "ndjson" if reads_frames and incoming.framing in ("ndjson", "lines") else "sse"
+
+    def _conversation(self, incoming: Incoming, canonical: Request | None) -> tuple[str | None, str] | None:
+        thread = canonical.get("thread_id") if self._is_kept and canonical else None
+        return (incoming.key, thread) if thread else None
+
+    def _canonical(self, incoming: Incoming, data: bytes) -> Request | None:
+        """Return the canonical request; None if there is none, or if nothing needs it."""
+        reader = self._dialects[incoming.answers].request_reader
+        if reader is None or not (self._is_kept or self._hello or self._cancel):
+            return None
+        body = _object_of(data)
+        try:
+            return None if body is None else read_canonical(reader, body)
+        except RequestError:
+            return None
+
+    def _root(self, incoming: Incoming, data: bytes, canonical: Request | None) -> dict[str, Any]:
+        body = _object_of(data)
+        around = names_around(
+            body,
+            path_params=incoming.path_params,
+            query=incoming.query,
+            headers=incoming.headers,
+            forwarded=self._forwarded,
+        )
+        return {**(body or {}), **around, "request": canonical}
+
+
+def _message(tree: Tree, root: Mapping[str, Any]) -> bytes:
+    """Return the message that a tree makes: a text as it is, else JSON; nothing for null."""
+    value = tree.value(root)
+    if value is None:
+        return b""
+    return value.encode("utf-8", "replace") if isinstance(value, str) else write_json(value)
+
+
+def _object_of(data: bytes) -> dict[str, Any] | None:
+    try:
+        value = parse_json(data)[0] if data else None
+    except MalformedEvent:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _found_sound(place: tuple[str | int, ...], message: str) -> None:
+    """The tree was checked when the configuration was loaded."""
+    raise AssertionError(f"{place}: {message}")

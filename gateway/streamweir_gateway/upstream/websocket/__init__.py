@@ -1,0 +1,1 @@
+"""Upstreams that speak over a WebSocket: one connection for each stream."""

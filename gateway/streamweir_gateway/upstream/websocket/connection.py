@@ -1,0 +1,404 @@
+"""One connection to an upstream over a WebSocket.
+
+    state       entered by                               a message             next state
+    ─────────   ──────────────────────────────────────   ───────────────────   ───────────────────────────
+    opening     construction                             —                     open, refused, ended
+    refused     an answer other than 101                 — (its body is kept)  ended
+    open        a valid 101                              is read               closing, ended
+    parked      `park`: no stream reads the connection   is dropped            open (`take`), closing, ended
+    closing     a Close frame of either side             is dropped            ended, after a second at most
+    ended       the connection is lost                   —                     —
+
+Source: the WebSocket contract, section 2; RFC 6455.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Hashable
+from typing import Final, cast
+
+from streamweir.framing.websocket import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    WebSocketFrame,
+    WebSocketReader,
+    client_frame,
+    close_frame,
+)
+from streamweir_gateway.upstream.failures import InvalidResponse, Unreachable, UpstreamFailure
+from streamweir_gateway.upstream.request import Headers
+from streamweir_gateway.upstream.websocket.failures import MessageTooBig, ProtocolBreach, SocketClosed
+from streamweir_gateway.upstream.websocket.handshake import Handshake
+from streamweir_gateway.upstream.websocket.message_body import MessageBody
+
+__all__ = ["WebSocketConnection"]
+
+READ_BUFFER: Final = 64 << 10
+"""Bytes of messages that may wait to be taken; then the upstream is no longer read."""
+
+CLOSE_SECONDS: Final = 1.0
+"""How long the upstream may take to end the connection behind a Close frame."""
+
+PONG_SECONDS: Final = 1.0
+"""How long the upstream may take to answer the ping that tries a parked connection."""
+
+_NORMAL: Final = 1000
+_GOING_AWAY: Final = 1001
+_NO_CODE: Final = 1005
+_PROTOCOL_ERROR: Final = 1002
+_CLEAN: Final = frozenset({_NORMAL, _NO_CODE})
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """Carries one stream after the other. Its states open this file.
+
+    Attributes:
+        refusal: status and headers of an answer other than 101, in the state `refused`.
+        headers: of the 101.
+        is_usable: the connection is open, and neither side has closed it.
+        conversation: the conversation that the connection belongs to; None: it is not kept.
+
+    Args:
+        handshake: is sent once there is a connection.
+        limit: the most bytes of a message.
+        ping: seconds between pings of the gateway; None: it sends none.
+        on_end: called once when no stream can be read from the connection any longer.
+    """
+
+    def __init__(
+        self,
+        handshake: Handshake,
+        *,
+        limit: int,
+        ping: float | None,
+        on_end: Callable[[WebSocketConnection], None],
+    ) -> None:
+        self.refusal: tuple[int, Headers] | None = None
+        self.headers: Headers = []
+        self.is_usable = False
+        self.conversation: Hashable = None
+        self._handshake: Handshake | None = handshake
+        self._reader = WebSocketReader(limit)
+        self._ping = ping
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._body: MessageBody | None = None  # of the stream that reads; None in the state `parked`
+        self._on_close: Callable[[int], None] | None = None
+        self._pieces: list[bytes] = []
+        self._buffered = 0
+        self._failure: UpstreamFailure | None = None
+        self._is_over = False
+        """No message comes any more."""
+        self._is_full = False
+        """Written bytes wait to be sent."""
+        self._pong: bytes | None = None
+        """The last ping that could not be answered yet."""
+        self._awaited_pong: bytes | None = None
+        self._take: Callable[[bytes], bool] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._ping_timer: asyncio.TimerHandle | None = None
+        self._close_timer: asyncio.TimerHandle | None = None
+
+    # The opening
+
+    async def open(self) -> None:
+        """Wait for the answer to the handshake: the state is `open` or `refused` then.
+
+        Raises:
+            UpstreamFailure: there is no such answer.
+        """
+        while self._handshake is not None and self.refusal is None:
+            if self._failure is not None:
+                raise self._failure
+            if self._is_over:
+                raise Unreachable("the connection ended before the handshake was answered")
+            await self._news()
+
+    def begin(self, body: MessageBody, on_close: Callable[[int], None] | None) -> None:
+        """Let a stream read the messages that come from now on.
+
+        Args:
+            body: makes the body of the stream.
+            on_close: called with the code of the upstream's Close frame.
+        """
+        self._body = body
+        self._on_close = on_close
+
+    # Sending
+
+    def send_message(self, data: bytes) -> None:
+        """Send a message: text, or binary if `data` is no UTF-8; nothing once the connection closes."""
+        if not self.is_usable:
+            return
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            self._write(client_frame(BINARY, data))
+        else:
+            self._write(client_frame(TEXT, data))
+
+    # Reading
+
+    @property
+    def is_over(self) -> bool:
+        """The body has been read to its proper end."""
+        return self._is_over and not self._pieces and self._failure is None
+
+    @property
+    def is_ready(self) -> bool:
+        """`read` would return at once."""
+        return bool(self._pieces) or self._is_over
+
+    async def first(self) -> None:
+        """Wait for the first message.
+
+        Raises:
+            UpstreamFailure: the connection ends before it.
+        """
+        while not self._pieces:
+            self._raise_failure()
+            if self._is_over:
+                raise SocketClosed(_NORMAL)
+            await self._news()
+
+    async def read(self) -> bytes:
+        """Return the part of the body that has come or comes next; nothing at the end.
+
+        Raises:
+            UpstreamFailure: the rest does not come.
+        """
+        while not self._pieces:
+            self._raise_failure()
+            if self._is_over:
+                return b""
+            await self._news()
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._buffered = 0
+        if self._transport is not None:
+            self._transport.resume_reading()
+        return data
+
+    async def relay(self, take: Callable[[bytes], bool]) -> None:
+        """Let `take` have each part of the body that comes, until it returns False or the stream ends."""
+        if self._pieces or self._is_over:
+            return
+        self._take = take
+        try:
+            await self._news()
+        finally:
+            self._take = None
+
+    # The end
+
+    def park(self) -> None:
+        """Drop every message that comes, until a stream reads again."""
+        self._body = None
+        self._pieces.clear()
+        self._buffered = 0
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    async def answers_ping(self) -> bool:
+        """Send a ping on a parked connection; return whether the upstream answers it in time."""
+        if not self.is_usable or self._is_full:
+            return False
+        self._awaited_pong = os.urandom(8)
+        self._write(client_frame(PING, self._awaited_pong))
+        try:
+            async with asyncio.timeout(PONG_SECONDS):
+                while self._awaited_pong is not None and not self._is_over:
+                    await self._news()
+        except TimeoutError:
+            return False
+        return not self._is_over
+
+    def close(self, code: int) -> None:
+        """Send a Close frame, unless one was sent; the connection ends a second later at the latest."""
+        self._body = self._failure = None
+        self._pieces.clear()
+        if self._handshake is not None:
+            self.abort()
+            return
+        self._send_close(code)
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is there: the handshake is sent."""
+        assert self._handshake is not None
+        self._transport = cast("asyncio.Transport", transport)  # uvloop has a class of its own
+        self._transport.write(self._handshake.head)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come."""
+        if self._handshake is not None:
+            self._read_handshake(self._handshake, data)
+        else:
+            self._read_frames(data)
+
+    def pause_writing(self) -> None:
+        """Written bytes wait to be sent."""
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        """All of it has been sent."""
+        self._is_full = False
+        pong, self._pong = self._pong, None
+        if pong is not None:
+            self._write(client_frame(PONG, pong))
+
+    def eof_received(self) -> None:
+        """The upstream sends no more; the transport closes itself."""
+        self._end()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The connection is gone."""
+        self._end(error)
+        self._transport = None
+        for timer in (self._ping_timer, self._close_timer):
+            if timer is not None:
+                timer.cancel()
+
+    # Arrivals
+
+    def _read_handshake(self, handshake: Handshake, data: bytes) -> None:
+        try:
+            body = handshake.feed(data)
+        except InvalidResponse as failure:
+            self._failure = failure
+            self._end()
+            self.abort()
+            return
+        if (refusal := handshake.refusal) is not None:
+            self.refusal = refusal.status, refusal.headers
+            self._keep(body)
+            self._is_over = refusal.is_complete or refusal.failure is not None
+            self._wake()
+        elif (switched := handshake.switched) is not None:
+            self._handshake = None
+            self.headers = switched.headers
+            self.is_usable = True
+            self._schedule_ping()
+            self._read_frames(switched.rest)
+            self._wake()
+
+    def _read_frames(self, data: bytes) -> None:
+        frames = self._reader.feed(data)
+        if self._body is not None and not self._is_over and (body := self._body.of(frames)):
+            self._hand_over(body)
+        for frame in frames:
+            if frame.opcode not in (TEXT, BINARY):
+                self._take_control(frame)
+        if self._reader.failure is not None and self._failure is None and not self._is_over:
+            code, message = self._reader.failure
+            breach = code == _PROTOCOL_ERROR
+            self._failure = ProtocolBreach(message) if breach else MessageTooBig(message)
+            self._send_close(code)
+            self._end()
+
+    def _take_control(self, frame: WebSocketFrame) -> None:
+        if frame.opcode == CLOSE:
+            if self._on_close is not None and self._body is not None and frame.data:
+                self._on_close(frame.close_code)
+            if frame.close_code not in _CLEAN:
+                self._failure = SocketClosed(frame.close_code)
+            self._send_close(frame.close_code if frame.data else _NORMAL)
+            self._end()
+        elif frame.opcode == PING:
+            if self._is_full:
+                self._pong = frame.data
+            else:
+                self._write(client_frame(PONG, frame.data))
+        elif frame.opcode == PONG and frame.data == self._awaited_pong:
+            self._awaited_pong = None
+            self._wake()
+
+    def _hand_over(self, body: bytes) -> None:
+        waiter, take = self._waiter, self._take
+        if take is None or waiter is None or waiter.done():
+            self._keep(body)
+            self._wake()
+            return
+        try:
+            if take(body):
+                return
+        except Exception as error:
+            waiter.set_exception(error)
+        self._take = None
+        self._wake()
+
+    def _keep(self, body: bytes) -> None:
+        if not body:
+            return
+        self._pieces.append(body)
+        self._buffered += len(body)
+        if self._buffered >= READ_BUFFER and self._transport is not None:
+            self._transport.pause_reading()
+
+    # The end
+
+    def _send_close(self, code: int) -> None:
+        if not self.is_usable:
+            return
+        self.is_usable = False
+        self._write(close_frame(code))
+        self._close_timer = self._loop.call_later(CLOSE_SECONDS, self.abort)
+        self._on_end(self)
+
+    def _end(self, error: Exception | None = None) -> None:
+        """No message comes any more: a Close frame has, or the connection has ended."""
+        if self._handshake is not None:
+            if self._handshake.refusal is not None:
+                self._handshake.refusal.end(error)
+        elif not (self._is_over or self._reader.is_closed):
+            self._failure = SocketClosed(None)
+            self._failure.__cause__ = error
+        self._is_over = True
+        if self.is_usable:
+            self.is_usable = False
+            self._on_end(self)
+        self._wake()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    # Writing and waiting
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _schedule_ping(self) -> None:
+        if self._ping is not None and self.is_usable:
+            self._ping_timer = self._loop.call_later(self._ping, self._send_ping)
+
+    def _send_ping(self) -> None:
+        if self.is_usable and not self._is_full:
+            self._write(client_frame(PING, b""))
+        self._schedule_ping()
+
+    async def _news(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,130 @@
+"""The opening handshake of a WebSocket as a client makes it: no socket, no clock.
+
+Source: RFC 6455, sections 4.1 and 4.2.2.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from typing import Final, NamedTuple
+
+from streamweir_gateway.upstream.failures import InvalidResponse
+from streamweir_gateway.upstream.http1 import HEADER_BYTES, ResponseParser, coding_list, request_head
+from streamweir_gateway.upstream.request import Headers, UpstreamRequest
+
+__all__ = ["Handshake", "accept_value", "new_key"]
+
+_GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
+_SWITCHING: Final = 101
+_ERRORS: Final = 400
+_OF_A_BODY: Final = frozenset({b"content-type", b"content-length", b"accept"})
+_OF_A_HANDSHAKE: Final = re.compile(rb"(?i)sec-websocket-.*")
+
+
+def new_key() -> bytes:
+    """Return a `Sec-WebSocket-Key`."""
+    return base64.b64encode(os.urandom(16))
+
+
+def accept_value(key: bytes) -> bytes:
+    """Return the `Sec-WebSocket-Accept` that answers a key."""
+    return base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
+
+
+class Switched(NamedTuple):
+    """The upstream has answered 101.
+
+    Attributes:
+        headers: of the response.
+        rest: bytes that came behind it.
+    """
+
+    headers: Headers
+    rest: bytes
+
+
+class Handshake:
+    """One handshake: call `feed` until `switched` or `refusal` is set.
+
+    Attributes:
+        head: the request.
+        switched: set once the upstream has answered a valid 101.
+        refusal: set once the head of another answer has come; it parses the rest of that answer.
+
+    Args:
+        request: to the upstream; its body is none of the handshake.
+        subprotocols: offered.
+
+    Raises:
+        ValueError: the request cannot be written as HTTP.
+    """
+
+    def __init__(self, request: UpstreamRequest, subprotocols: tuple[str, ...]) -> None:
+        key = new_key()
+        self.head = request_head("GET", request.target.encode("ascii"), _headers(request, key, subprotocols))
+        self.switched: Switched | None = None
+        self.refusal: ResponseParser | None = None
+        self._accept = accept_value(key)
+        self._subprotocols = frozenset(subprotocols)
+        self._data = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the bytes of one read; return the bytes in it of a refusal's body.
+
+        Raises:
+            InvalidResponse: the answer is not one to a handshake.
+        """
+        if self.refusal is not None:
+            return self.refusal.feed(data)
+        self._data += data
+        while match := _HEAD_END.search(self._data):
+            head, self._data = self._data[: match.end()], self._data[match.end() :]
+            parser = ResponseParser()
+            parser.feed(head)
+            if parser.status == _SWITCHING:
+                self._check(parser.headers)
+                self.switched = Switched(parser.headers, self._data)
+                return b""
+            if parser.failure is not None or (parser.status and parser.status < _ERRORS):
+                raise InvalidResponse("the answer to a handshake is neither a 101 nor a refusal")
+            if parser.status:
+                self.refusal = parser
+                return parser.feed(self._data)
+        if len(self._data) > HEADER_BYTES:
+            raise InvalidResponse("headers without an end")
+        return b""
+
+    def _check(self, headers: Headers) -> None:
+        """Raise `InvalidResponse` if a 101 is no answer to this handshake."""
+        chosen = _values(headers, b"sec-websocket-protocol")
+        is_valid = (
+            coding_list(headers, b"upgrade") == ["websocket"]
+            and "upgrade" in coding_list(headers, b"connection")
+            and _values(headers, b"sec-websocket-accept") == [self._accept]
+            and len(chosen) <= 1
+            and all(value.decode("latin-1") in self._subprotocols for value in chosen)
+            and not any(_values(headers, b"sec-websocket-extensions"))
+        )
+        if not is_valid:
+            raise InvalidResponse("the 101 does not answer the handshake")
+
+
+def _headers(request: UpstreamRequest, key: bytes, subprotocols: tuple[str, ...]) -> Headers:
+    headers = [
+        (name, value)
+        for name, value in request._replace(body=b"", method="GET").wire_headers()
+        if name.lower() not in _OF_A_BODY and not _OF_A_HANDSHAKE.fullmatch(name)
+    ]
+    headers += [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")]
+    headers += [(b"Sec-WebSocket-Key", key), (b"Sec-WebSocket-Version", b"13")]
+    if subprotocols:
+        headers.append((b"Sec-WebSocket-Protocol", ", ".join(subprotocols).encode("ascii")))
+    return headers
+
+
+def _values(headers: Headers, name: bytes) -> list[bytes]:
+    return [value.strip() for key, value in headers if key.lower() == name]

@@ -1,0 +1,90 @@
+"""The messages of a WebSocket as a body that the reader of a dialect can cut into frames again.
+
+Source: the WebSocket contract, section 2 (reading).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from streamweir.errors import MalformedEvent
+from streamweir.framing.websocket import BINARY, TEXT, WebSocketFrame
+from streamweir.jsontext import parse_json, write_json
+from streamweir_gateway.upstream.websocket.request import BodyFraming, MessageFraming
+
+__all__ = ["MessageBody"]
+
+_BEGINS_SSE: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+_LINE_BREAK: Final = re.compile(rb"\r\n|\r|\n")
+_UNREADABLE: Final = b'{"\xff'
+"""In place of a binary message that is no text: no dialect can read it, so that it counts as malformed."""
+
+
+class MessageBody:
+    """Writes messages as a body. Empty messages are left out.
+
+    Attributes:
+        size: bytes of the messages so far.
+
+    Args:
+        framing: of the body.
+        messages: the form of the messages.
+    """
+
+    __slots__ = ("_framing", "_is_joined", "size")
+
+    def __init__(self, framing: BodyFraming, messages: MessageFraming) -> None:
+        self.size = 0
+        self._framing = framing
+        self._is_joined: bool | None = None if messages == "auto" else True
+        """The messages are pieces of a body. None: the first one has not come."""
+        if framing == "text":
+            self._is_joined = True
+
+    def of(self, frames: Iterable[WebSocketFrame]) -> bytes:
+        """Return the part of the body that the messages among `frames` make."""
+        found = [frame for frame in frames if frame.opcode in (TEXT, BINARY) and frame.data]
+        if not found:
+            return b""
+        self.size += sum([len(frame.data) for frame in found])
+        if self._is_joined is None:
+            self._is_joined = found[0].data.startswith(_BEGINS_SSE)
+        if self._is_joined:
+            return b"".join([frame.data for frame in found])
+        messages = [frame.data if frame.opcode == TEXT else _text_of(frame) for frame in found]
+        return _as_events(messages) if self._framing == "sse" else _as_lines(messages)
+
+
+def _text_of(frame: WebSocketFrame) -> bytes:
+    """Return the text of a binary message."""
+    try:
+        frame.data.decode()
+    except UnicodeDecodeError:
+        return _UNREADABLE
+    return frame.data
+
+
+def _as_events(messages: list[bytes]) -> bytes:
+    joined = b"\n\ndata: ".join(messages)
+    if joined.count(b"\n") > 2 * (len(messages) - 1) or b"\r" in joined:
+        joined = b"\n\ndata: ".join(_LINE_BREAK.sub(b"\ndata: ", message) for message in messages)
+    return b"data: " + joined + b"\n\n"
+
+
+def _as_lines(messages: list[bytes]) -> bytes:
+    joined = b"\n".join(messages)
+    if joined.count(b"\n") > len(messages) - 1 or b"\r" in joined:
+        joined = b"\n".join(map(_in_one_line, messages))
+    return joined + b"\n"
+
+
+def _in_one_line(message: bytes) -> bytes:
+    """Return a message without line breaks: compact JSON, if it is JSON."""
+    if not _LINE_BREAK.search(message):
+        return message
+    try:
+        return write_json(parse_json(message)[0])
+    except MalformedEvent:
+        return _LINE_BREAK.sub(b" ", message)

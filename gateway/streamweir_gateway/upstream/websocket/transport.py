@@ -1,0 +1,209 @@
+"""Requests over a WebSocket: the handshake, the messages of the request, and the messages of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final
+
+from streamweir_gateway.config import Tls
+from streamweir_gateway.upstream.dialing import dial, resolve
+from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected
+from streamweir_gateway.upstream.request import Headers, Origin, UpstreamRequest
+from streamweir_gateway.upstream.tls import tls_context
+from streamweir_gateway.upstream.transport import SentRequest, TransportResponse
+from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
+from streamweir_gateway.upstream.websocket.handshake import Handshake
+from streamweir_gateway.upstream.websocket.kept_connections import KeptConnections
+from streamweir_gateway.upstream.websocket.message_body import MessageBody
+from streamweir_gateway.upstream.websocket.request import WebSocketExchange, WebSocketSettings
+
+__all__ = ["WebSocketTransport"]
+
+_NORMAL: Final = 1000
+_GOING_AWAY: Final = 1001
+_MESSAGE_TOO_BIG: Final = 1009
+
+_MEDIA_TYPES: Final = {"sse": b"text/event-stream", "ndjson": b"application/x-ndjson", "text": b"text/plain"}
+
+_OF_ONE_REQUEST: Final = frozenset({b"x-request-id", b"traceparent", b"tracestate", b"via"})
+"""Headers that differ from one request of a client to its next."""
+
+
+class WebSocketTransport:
+    """A `Transport` with one connection for each stream.
+
+    Args:
+        settings: of the connections.
+        context: for wss; None: the system's certificates are trusted.
+    """
+
+    def __init__(self, settings: WebSocketSettings, context: ssl.SSLContext | None = None) -> None:
+        self._settings = settings
+        self._context = context
+        self._open: set[WebSocketConnection] = set()
+        self._kept = KeptConnections(settings.keep or 0, settings.most_kept)
+
+    async def send(
+        self,
+        request: UpstreamRequest,
+        *,
+        connect_timeout: float | None,
+        on_connected: Callable[[], None] | None,
+    ) -> TransportResponse:
+        """Send `request` and wait for the first message of its answer, or for a refusal; see `Transport`.
+
+        Raises:
+            UpstreamFailure: there is no response.
+            ValueError: the request cannot be written as HTTP.
+        """
+        exchange = request.exchange or WebSocketExchange()
+        handshake = Handshake(request, self._settings.subprotocols)
+        identity = self._identity(request, exchange)
+        connection = None if identity is None else await self._kept.take(identity)
+        hello: tuple[bytes, ...] = ()
+        if connection is None:
+            hello = exchange.hello
+            connection = await self._connect(request.origin, handshake, connect_timeout)
+            connection.conversation = identity
+        elif on_connected is not None:
+            on_connected()
+            on_connected = None
+        body = _Body(connection, self._settings, exchange, self._kept)
+        try:
+            if on_connected is not None:
+                on_connected()
+            await connection.open()
+            if connection.refusal is not None:
+                status, headers = connection.refusal
+                return TransportResponse(status, headers, body)
+            connection.begin(body.messages, exchange.on_close)
+            for message in filter(None, (*hello, request.body)):
+                connection.send_message(message)
+            await connection.first()
+        except BaseException:
+            await body.aclose()
+            raise
+        return TransportResponse(200, _with_type(connection.headers, exchange), body)
+
+    def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
+        """Return None: a WebSocket is never opened without waiting for it."""
+        del origin, head, body
+        return None
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        self._kept.close()
+        for connection in [*self._open]:
+            connection.close(_GOING_AWAY)
+
+    def _identity(self, request: UpstreamRequest, exchange: WebSocketExchange) -> Hashable:
+        """Return the key of the kept connection of a request; None if no connection is kept for it."""
+        if self._settings.keep is None or exchange.conversation is None:
+            return None
+        headers = tuple(
+            (name.lower(), value)
+            for name, value in request.wire_headers()
+            if name.lower() not in _OF_ONE_REQUEST and name.lower() != b"content-length"
+        )
+        return exchange.conversation, request.origin, request.target, headers
+
+    async def _connect(
+        self, origin: Origin, handshake: Handshake, connect_timeout: float | None
+    ) -> WebSocketConnection:
+        connection = WebSocketConnection(
+            handshake,
+            limit=self._settings.event_bytes,
+            ping=self._settings.ping,
+            on_end=self._forget,
+        )
+        context = self._tls() if origin.scheme == "https" else None
+        try:
+            async with asyncio.timeout(connect_timeout):
+                addresses = await resolve(origin.host, origin.port)
+                await dial(addresses, connection, context=context, host=origin.host)
+        except TimeoutError as error:
+            raise ConnectTimedOut("the connection did not stand in time") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that cannot be one
+            raise NotConnected("no connection") from error
+        self._open.add(connection)
+        return connection
+
+    def _forget(self, connection: WebSocketConnection) -> None:
+        self._open.discard(connection)
+        self._kept.forget(connection)
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = tls_context(Tls())
+        return self._context
+
+
+class _Body:
+    """The answer to one request, as a body; its connection is closed or kept once."""
+
+    __slots__ = ("_connection", "_exchange", "_has_ended", "_kept", "_settings", "messages")
+
+    def __init__(
+        self,
+        connection: WebSocketConnection,
+        settings: WebSocketSettings,
+        exchange: WebSocketExchange,
+        kept: KeptConnections,
+    ) -> None:
+        self.messages = MessageBody(exchange.framing, settings.framing)
+        self._connection: WebSocketConnection | None = connection
+        self._settings = settings
+        self._exchange = exchange
+        self._kept = kept
+        self._has_ended = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._connection is None or self._connection.is_over
+
+    @property
+    def is_ready(self) -> bool:
+        return self._connection is None or self._connection.is_ready
+
+    async def read(self) -> bytes:
+        return b"" if self._connection is None else await self._connection.read()
+
+    def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
+        return None if self._connection is None else self._connection.relay(take)
+
+    def let_end(self) -> None:
+        self._has_ended = True
+
+    def abort(self) -> None:
+        self._leave()
+
+    async def aclose(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._has_ended and connection.is_usable and connection.conversation is not None:
+            self._kept.put(connection)
+        elif self._has_ended:
+            connection.close(_NORMAL)
+        elif self.messages.size > self._settings.stream_bytes:
+            connection.close(_MESSAGE_TOO_BIG)
+        else:
+            if self._exchange.cancel is not None and connection.is_usable:
+                connection.send_message(self._exchange.cancel)
+            connection.close(_GOING_AWAY)
+
+
+def _with_type(headers: Headers, exchange: WebSocketExchange) -> Headers:
+    """Return the headers of a 101 with the media type of the body that the messages become."""
+    others = [(name, value) for name, value in headers if name.lower() not in _DESCRIBING]
+    return [*others, (b"Content-Type", _MEDIA_TYPES[exchange.framing])]
+
+
+_DESCRIBING: Final = frozenset(
+    {b"content-type", b"content-length", b"content-encoding", b"transfer-encoding"}
+)
