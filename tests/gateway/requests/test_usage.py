@@ -27,8 +27,10 @@ STREAM = "".join(
 )
 
 
-async def asked(body: dict[str, Any], *, protocol: str = "openai-chat", **options: Any) -> Answer:
-    async with upstream(answer(STREAM.encode(), "Content-Type: text/event-stream")) as server:
+async def asked(
+    body: dict[str, Any], *, protocol: str = "openai-chat", stream: str = STREAM, **options: Any
+) -> Answer:
+    async with upstream(answer(stream.encode(), "Content-Type: text/event-stream")) as server:
         endpoint = {"upstream": server.url, "speaks": "openai-chat", "answers": [protocol], **options}
         async with gateway(settled(endpoints={"/chat": endpoint})) as running:
             said = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9, **body}
@@ -56,3 +58,32 @@ async def test_whole_answers_and_other_protocols_keep_the_usage() -> None:
     assert whole.json["usage"] == USAGE
     other = await asked({"stream": True}, protocol="anthropic", request="mapped")
     assert b'"output_tokens":4' in other.body
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        None,
+        [{"index": 0, "delta": {}}],
+        [{"index": 0, "delta": {}, "finish_reason": None, "logprobs": None}],
+        [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}],
+    ],
+)
+@pytest.mark.parametrize("verbatim", [True, False])
+async def test_usage_chunk_of_other_servers_is_counted_and_not_sent(verbatim: bool, choices: Any) -> None:
+    stream = STREAM.replace(chunk(usage=USAGE), chunk(usage=USAGE, choices=choices))
+    body = {"stream": True}
+    got = await asked(body, request="mapped", verbatim=verbatim, stream=stream)
+    assert b'"Hi"' in got.body
+    assert b"total_tokens" not in got.body
+    counted = await asked(body, request="mapped", protocol="anthropic", stream=stream)
+    assert b'"output_tokens":4' in counted.body
+
+
+async def test_chunks_that_say_more_than_their_usage_are_sent() -> None:
+    first = chunk(choices=[{"index": 0, "delta": {"role": "assistant", "content": ""}}], usage=USAGE)
+    last = chunk(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}], usage=USAGE)
+    text = chunk(choices=[{"index": 0, "delta": {"content": "Hi"}}])
+    got = await asked({"stream": True}, request="mapped", stream=f"{first}{text}{last}data: [DONE]\n\n")
+    assert first.encode() in got.body
+    assert last.encode() in got.body

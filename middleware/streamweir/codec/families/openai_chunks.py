@@ -33,7 +33,7 @@ from streamweir.events import (
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
 
-__all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "tokens_in", "usage_of"]
+__all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "is_usage_alone", "tokens_in", "usage_of"]
 
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
@@ -222,9 +222,43 @@ class ChunkReader:
 
 def is_completion(message: Mapping[str, Any]) -> bool:
     """Has `message` the shape of a chunk, of a whole answer or of an error of this API?"""
-    return isinstance(message.get("choices"), list) or (
-        isinstance(message.get("error"), dict | str) and bool(message["error"]) and "event" not in message
+    return (
+        isinstance(message.get("choices"), list)
+        or (
+            isinstance(message.get("error"), dict | str) and bool(message["error"]) and "event" not in message
+        )
+        or (_may_lack_choices(message) and isinstance(message.get("usage"), dict))
     )
+
+
+def _may_lack_choices(message: Mapping[str, Any]) -> bool:
+    """Is it a chunk for which some servers write no choices, or null?"""
+    if message.get("choices") is not None:
+        return False
+    return "choices" in message or message.get("object") == "chat.completion.chunk"
+
+
+def is_usage_alone(message: Any, *, is_first: bool) -> bool:
+    """Is `message` a chunk that has its usage and nothing else to say?
+
+    Args:
+        message: of a stream.
+        is_first: it is the first of the stream, whose role is something to say.
+    """
+    if not isinstance(message, dict) or not message.get("usage"):
+        return False
+    choices = message.get("choices") or []
+    return isinstance(choices, list) and all(_is_empty(choice, is_first=is_first) for choice in choices)
+
+
+def _is_empty(choice: Any, *, is_first: bool) -> bool:
+    """Has a choice no text, no call and no reason of its end?"""
+    if not isinstance(choice, dict):
+        return False
+    delta = choice.get("delta") or {}
+    others = {name for name, value in choice.items() if value and name not in ("index", "delta")}
+    names = {name for name, value in delta.items() if value} if isinstance(delta, dict) else {"delta"}
+    return not others and not names - (set() if is_first else {"role"})
 
 
 def is_chunk(message: Mapping[str, Any]) -> bool:

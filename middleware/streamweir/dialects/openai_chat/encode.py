@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
-from streamweir.codec.families.openai_chunks import usage_of
+from streamweir.codec.families.openai_chunks import is_usage_alone, usage_of
 from streamweir.codec.families.openai_errors import error_object
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
@@ -55,6 +55,7 @@ class OpenAIChatEncoder(ChatEncoder):
         self._has_begun = False
         self._has_failed = False
         self._calls_written = 0
+        self._has_copied = False
 
     @cached_property
     def _indices(self) -> RecentIds[int]:
@@ -100,11 +101,11 @@ class OpenAIChatEncoder(ChatEncoder):
 
     def hides(self, frame: Frame) -> bool:
         """Return whether a frame is the chunk that has nothing but the usage."""
+        is_first, self._has_copied = not self._has_copied, True
         try:
-            message = frame.json()
+            return is_usage_alone(frame.json(), is_first=is_first)
         except MalformedEvent:
             return False
-        return isinstance(message, dict) and message.get("choices") == [] and bool(message.get("usage"))
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
         """Return a piece of the answer."""
