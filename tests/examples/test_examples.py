@@ -23,7 +23,7 @@ ROW = re.compile(
 )
 ROWS = {row["file"]: row for row in ROW.finditer((EXAMPLES / "README.md").read_text())}
 SECOND_READER = "second_reader.py"
-METHODS = {"fastapi_app.py": "POST"}
+METHODS = {"fastapi_app.py": "POST", "mapped_app.py": "POST"}
 FRAMINGS = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 
 
@@ -34,12 +34,12 @@ class Example(NamedTuple):
     address: str
 
     def ask(
-        self, path: str, *, accept: str = "*/*", **headers: str
+        self, path: str, *, accept: str = "*/*", body: bytes | None = None, **headers: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = http.client.HTTPConnection(self.address, timeout=20)
         sent = {"Accept": accept, **{name.replace("_", "-"): value for name, value in headers.items()}}
         try:
-            connection.request(METHODS.get(self.file, "GET"), path, headers=sent)
+            connection.request(METHODS.get(self.file, "GET"), path, body, headers=sent)
             response = connection.getresponse()
             return response, response.read()
         finally:
@@ -158,6 +158,18 @@ def test_tapped_app_lists_the_streams_that_its_tap_saw(example: Example) -> None
     assert last["path"] == "/chat"
     assert (last["events"]["session_start"], last["events"]["session_end"]) == (1, 1)
     assert last["events"]["content"] >= 2
+
+
+@pytest.mark.parametrize("example", ["mapped_app.py"], indirect=True)
+def test_mapped_app_answers_use_chat_and_its_old_page(example: Example) -> None:
+    page = {"id": "c1", "messages": [{"role": "user", "parts": [{"type": "text", "text": "Hello"}]}]}
+    sent = json.dumps({**page, "trigger": "submit-message"}).encode()
+    response, body = example.ask("/chat?protocol=vercel-ui", body=sent, Content_Type="application/json")
+    assert response.headers["x-vercel-ai-ui-message-stream"] == "v1"
+    texts = [event["delta"] for event in events_of(body) if event["type"] == "text-delta"]
+    assert texts == ["You said: ", "Hello"]
+    _, old = example.ask("/chat?protocol=legacy", body=b'{"message": "Hi"}', Content_Type="application/json")
+    assert [event.get("content") for event in events_of(old)] == ["You said: ", "Hi", None]
 
 
 def events_of(body: bytes) -> list[dict[str, Any]]:

@@ -12,10 +12,11 @@ import streamweir
 from streamweir import events
 
 NORMALIZE = """*, speaks, answers=("standard",), paths=None,
-    media_types=("text/event-stream", "application/x-ndjson"), framing=None, heartbeat="auto", timeouts=None,
-    full_text="dedupe", stream_tool_arguments=False, protocol_options=None, raw=False, eof="truncated",
+    media_types=("text/event-stream", "application/x-ndjson", "application/jsonl"), framing=None,
+    heartbeat="auto", timeouts=None, full_text="dedupe",
+    stream_tool_arguments=False, protocol_options=None, raw=False, eof="truncated",
     verbatim=True, limits=None, warnings=(), debug=False, reraise=False,
-    resume=None, store=None, taps=()"""
+    request="passthrough", otel=False, resume=None, store=None, taps=()"""
 REQUEST_ID = 'header="X-Request-Id", generator=new_request_id, validator=valid_request_id'
 EVENT_STREAM = """request_id=None, session_id=None, heartbeat="auto", warnings=(), full_text="dedupe",
     debug=False"""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.requests.written import Written
 from streamweir.translation.sink import EventTap
 
-__all__ = ["NO_OFFER", "Offer", "asks_for_usage"]
+__all__ = ["NO_OFFER", "Offer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,6 @@ class Offer:
     def asks_for_usage(self) -> bool:
         """Whether the upstream is asked for the usage of its stream."""
         return asks_for_usage(self.written[-1].body if self.written else None)
-
-
-def asks_for_usage(body: Any) -> bool:
-    """Return whether the body of a request asks for the usage of its stream (`stream_options`)."""
-    match body:
-        case {"stream_options": {"include_usage": True}}:
-            return True
-    return False
 
 
 NO_OFFER: Final = Offer()

@@ -20,7 +20,8 @@ from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, read_canonical
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
-from streamweir.requests.writing import Target, plan_request, upstream_thread
+from streamweir.requests.unknown_answer import unknown_answer
+from streamweir.requests.writing import Target, of_new_conversation, plan_request, upstream_thread
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.asked_upstream import AskedUpstream
@@ -30,7 +31,6 @@ from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import names_around
-from streamweir_gateway.requests.unknown_answer import unknown_answer
 from streamweir_gateway.upstream.header_selection import request_selection
 
 __all__ = ["RequestMapping", "request_mapping"]
@@ -287,15 +287,11 @@ class _Writing:
         If both the client and the upstream make ids of their own, the upstream does not know the client's. A
         client whose protocol has no conversations may answer a question that was asked in one.
         """
-        named = self.request.get("thread_id")
-        if named and not (self.reader.has_own_threads and writer.threads == "server"):
-            return self.request
-        found = dict(self.request)
-        found.pop("thread_id", None)
+        found = of_new_conversation(self.request, self.reader, writer)
         known = self._conversation
-        if known is not None and known.upstream == destination.identity and known.thread_id:
-            found["thread_id"] = known.thread_id
-        return cast("Request", found)
+        if found.get("thread_id") or known is None or known.upstream != destination.identity:
+            return found
+        return cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
 
     def ids(self) -> Callable[[], str]:
         """What makes ids: the same ones for each upstream."""

@@ -10,17 +10,15 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json, write_json
-from streamweir.requests.written import Taken, Written
-from streamweir_gateway.requests.multipart import multipart_form
+from streamweir.jsontext import parse_json
+from streamweir.requests.wire_body import JSON_TYPE, filled, wire_body
+from streamweir.requests.written import Written
 from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
 MAX_ANSWER_BYTES: Final = 1 << 20
 """So much is read of the answer to a first request."""
-
-_JSON: Final = "application/json"
 
 
 class RequestSequence:
@@ -55,7 +53,7 @@ class RequestSequence:
     @property
     def given(self) -> Mapping[str, str]:
         """What the decoder of the next one's answer has to know."""
-        found: Mapping[str, str] = _filled(self._written[0].given, self._taken)
+        found: Mapping[str, str] = filled(self._written[0].given, self._taken)
         return found
 
     def goes_on_after(self, status: int, answer: bytes) -> bool:
@@ -88,11 +86,7 @@ def whole_request(
         taken: what answers to earlier requests gave, by name.
     """
     known = taken or {}
-    body, media_type = b"", None
-    if written.form is not None:
-        media_type, body = multipart_form(_filled(written.form, known))
-    elif written.body is not None:
-        media_type, body = _JSON, write_json(_filled(written.body, known))
+    body, media_type = wire_body(written, known)
     return UpstreamRequest(
         written.method,
         base.origin,
@@ -125,22 +119,11 @@ def whole_headers(
         media_type: of what is sent; that of JSON, where it is, if not given.
     """
     if media_type is None and written.body is not None:
-        media_type = _JSON
+        media_type = JSON_TYPE
     known = {name.lower() for name, _ in headers}
     added = [(name, value) for name, value in written.headers.items() if name.lower() not in known]
     kept = [(name, value) for name, value in headers if name.lower() != "content-type"]
     return [*kept, *added, *([("Content-Type", media_type)] if media_type else [])]
-
-
-def _filled(value: Any, taken: Mapping[str, str]) -> Any:
-    """The value, with what was taken where it has a place."""
-    if isinstance(value, Taken):
-        return taken.get(value.name, "")
-    if not taken:
-        return value
-    if isinstance(value, Mapping):
-        return {key: _filled(item, taken) for key, item in value.items()}
-    return [_filled(item, taken) for item in value] if isinstance(value, list) else value
 
 
 def _at(value: Any, path: str) -> str | None:

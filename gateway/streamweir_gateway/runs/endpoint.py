@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from starlette.types import Scope
 
-from streamweir.codec.client_names import client_names
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.http.asked_answer import asked_framing, asked_names
 from streamweir.http.headers import REQUEST_ID, header_value, stream_headers
 from streamweir.http.negotiation import (
     UnknownProtocolError,
@@ -21,13 +21,12 @@ from streamweir.http.negotiation import (
     expected_protocol,
 )
 from streamweir.http.refusals import Refusal
-from streamweir.http.stream_choice import asks_for_stream, wants_no_stream
 from streamweir.metadata import unix_milliseconds
+from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.translation.taps import TapMaker
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.requests.offers import asks_for_usage
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import request_object
@@ -146,27 +145,23 @@ class Endpoint:
 
         The field `stream` decides for protocols that have it, and for all protocols if requests are mapped.
         """
-        wanted = None
         dialect = self.dialects.to_write(incoming.answers)
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
         if dialect.request_names:
-            names = client_names(request, dialect.request_names)
-            for name, header in dialect.request_headers.items():
-                given = header_value(incoming.headers, header)[:256]
-                both: Any = ",".join(filter(None, (getattr(names, name), given)))
-                names = names._replace(**{name: both})
+            names = asked_names(dialect, request, incoming.headers)
             incoming = replace(incoming, names=names._replace(is_listed=self.config.is_of_model))
         if dialect.asks_for_usage and self.mapping is not None and not asks_for_usage(request):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=True))
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
             incoming = replace(incoming, names=incoming.names._replace(secret=secret))
-        if dialect.asks_by_body:
-            wanted = asks_for_stream(request, header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS])
-        elif self.config.request.kind == "mapped" and b'"stream"' in body:
-            wanted = False if wants_no_stream(request_object(body)) else None
-        if wanted is None or wanted == (incoming.framing != "json"):
-            return incoming
-        return replace(incoming, framing=self._default[incoming.answers] if wanted else "json")
+        if not dialect.asks_by_body:
+            if self.config.request.kind != "mapped" or b'"stream"' not in body:
+                return incoming
+            request = request_object(body)
+        accept = header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS]
+        chosen, usual = cast("Any", incoming.framing), cast("Any", self._default[incoming.answers])
+        framing = asked_framing(dialect, request, accept, chosen, usual)
+        return incoming if framing == incoming.framing else replace(incoming, framing=framing)
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:
         """Return the protocol in which a refusal of the request is written; None for the usual envelope."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Unpack, cast
 
+from streamweir.asgi.mapped_app import MappedApp
 from streamweir.asgi.normalize_options import NORMALIZE_DEFAULTS, NormalizeOptions, stream_options_in
+from streamweir.asgi.request_mapping import request_mapping
 from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.stream_factory import StreamFactory
 from streamweir.context import WarningCollector
@@ -52,6 +54,8 @@ class NormalizeMiddleware:
     def __init__(self, app: ASGIApp, *, speaks: str, **options: Unpack[NormalizeOptions]) -> None:
         given = cast("NormalizeOptions", checked(options, NORMALIZE_DEFAULTS))
         resume, store = given["resume"], given["store"]
+        if given["otel"]:
+            raise ConfigurationError("otel=True: this version makes no traces")
         stream_options = stream_options_in(given)
         self.app = app
         self._paths = PathPatterns(given["paths"])
@@ -65,6 +69,14 @@ class NormalizeMiddleware:
             timeouts=given["timeouts"],
             speaks=speaks,
             options=stream_options,
+        )
+        self._mapping = request_mapping(
+            given["request"],
+            speaks=speaks,
+            answers=self._options.answers,
+            paths=self._paths.patterns if self._paths.are_given else None,
+            options=self._options.protocol_options,
+            max_bytes=self._options.request_bytes,
         )
         self._resumption: Resumption | None = None
         self._runs: RunsApp | None = None
@@ -122,6 +134,12 @@ class NormalizeMiddleware:
         accept = header_value(scope["headers"], b"accept")
         return self._paths.are_given or accepts_any(accept, self._options.media_types)
 
+    def _app_for(self, scope: Scope, answers: str, collector: WarningCollector) -> ASGIApp:
+        """Return the application, or one that maps the request for it."""
+        if self._mapping is None or not self._mapping.takes(scope, answers):
+            return self.app
+        return MappedApp(self.app, self._mapping, answers, collector)
+
     async def _serve(
         self,
         make_exchange: Exchange,
@@ -154,7 +172,7 @@ class NormalizeMiddleware:
         )
         with collector.bound() if is_ours else nullcontext():
             try:
-                await exchange.run(self.app, reraise=self._reraise)
+                await exchange.run(self._app_for(scope, answers, collector), reraise=self._reraise)
             finally:
                 if is_ours:
                     collector.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
+from streamweir.asgi.request_mapping import RequestOption
 from streamweir.asgi.stream_factory import StreamFraming, TimeoutOptions
 from streamweir.http.paths import Paths
 from streamweir.options.durations import Duration
@@ -53,6 +54,9 @@ class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
 
     Attributes:
         reraise: raise the application's exception again once the response is complete, for error trackers.
+        request: `mapped`: requests in another protocol than the application's are handed to it in the form of
+            its dialect; needs `paths`. `passthrough`: they pass unread.
+        otel: traces are not made yet: True is refused.
         resume: keep the streams, so that a client that lost its connection reads on; needs asyncio.
         store: where the streams are kept; None: in a memory store of the middleware.
         taps: callables that take the scope of a request when its stream begins and return an `EventTap`,
@@ -60,6 +64,8 @@ class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
     """
 
     reraise: bool
+    request: RequestOption
+    otel: bool
     resume: Resume | None
     store: RunStore | None
     taps: Sequence[TapMaker]
@@ -74,6 +80,8 @@ NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
     "timeouts": None,
     **STREAM_DEFAULTS,
     "reraise": False,
+    "request": "passthrough",
+    "otel": False,
     "resume": None,
     "store": None,
     "taps": (),

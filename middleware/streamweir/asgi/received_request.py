@@ -7,27 +7,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.framing import FramingChoice
 from streamweir.http.accept import StreamFraming, choose_framing
-from streamweir.http.client_body import check_type, client_body
+from streamweir.http.asked_answer import asked_framing
+from streamweir.http.client_body import BodyBuffer, check_length, check_type, client_body
 from streamweir.http.headers import HeaderList, header_value
 from streamweir.http.negotiation import UnknownProtocolError, choose_protocol
 from streamweir.http.sending import Scope
-from streamweir.http.stream_choice import asks_for_stream, wants_no_stream
+from streamweir.options.limits import REQUEST_BYTES
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.messages import files_of, last_user_index
 from streamweir.requests.reading import read_canonical
 
 __all__ = ["ReceivedRequest", "receive_request"]
-
-MAX_BODY_BYTES: Final = 10 << 20
-"""A larger body is refused, as the gateway's default is (`limits.request_bytes`)."""
 
 
 class StarletteRequest(Protocol):
@@ -91,7 +89,11 @@ async def receive_request(
     headers: HeaderList = scope["headers"]
     protocol = protocols[_chosen(scope, names)]
     check_type(headers)
-    data = await _body_of(request)
+    check_length(headers, REQUEST_BYTES)
+    buffer = BodyBuffer(REQUEST_BYTES)
+    async for piece in request.stream():
+        buffer.add(piece)
+    data = buffer.data
     body = client_body(scope["method"], data, scope.get("query_string", b""), may_be_absent=False) or {}
     assert protocol.request_reader is not None, "it was looked for"
     found = read_canonical(protocol.request_reader, body)
@@ -112,26 +114,9 @@ def _chosen(scope: Scope, names: Sequence[str]) -> str:
         raise RequestError(f"is not spoken here: {error}", field="X-Streamweir-Protocol") from None
 
 
-async def _body_of(request: StarletteRequest) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > MAX_BODY_BYTES:
-            raise RequestError(f"the body must have at most {MAX_BODY_BYTES} bytes", code="REQUEST_TOO_LARGE")
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
 def _framing(protocol: Dialect, accept: str, body: dict[str, Any]) -> FramingChoice:
     usual: StreamFraming = next((name for name in protocol.framings if name != "lines"), "sse")
-    chosen = choose_framing(accept, usual)
-    if not protocol.asks_by_body:
-        return "json" if wants_no_stream(body) else chosen
-    wanted = asks_for_stream(body, accept)
-    if wanted is None or wanted == (chosen != "json"):
-        return chosen
-    return usual if wanted else "json"
+    return asked_framing(protocol, body, accept, choose_framing(accept, usual), usual)
 
 
 def _received(request: Request, protocol: str, framing: FramingChoice) -> ReceivedRequest:

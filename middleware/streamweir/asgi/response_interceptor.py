@@ -36,6 +36,7 @@ from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
+from streamweir.http.asked_answer import asked_framing
 from streamweir.http.headers import REQUEST_ID, HeaderList, header_value
 from streamweir.http.negotiation import choose_framing, chooses_protocol
 from streamweir.http.ownership import StreamOwnership
@@ -256,6 +257,8 @@ class ResponseInterceptor:
             collector=self._collector,
         )
         events.translator.stream.reader.note_headers(headers)
+        if self._ownership.asked is not None:
+            events.translator.writer.take_names(self._ownership.asked.names)
         self._taps = taps_for(self._ownership.all_taps, self._scope)
         events.translator.add_taps(self._taps)
         self._ownership.take_above()
@@ -281,7 +284,10 @@ class ResponseInterceptor:
     def _framing(self, speaks: str, headers: HeaderList) -> str:
         """Return the framing of the client; `headers` are the application's."""
         request, usual = self._scope["headers"], self._options.framing_of(headers)
-        framing = choose_framing(header_value(request, b"accept"), usual)
+        accept, asked = header_value(request, b"accept"), self._ownership.asked
+        framing = choose_framing(accept, usual)
+        if asked is not None:
+            return asked_framing(asked.protocol, asked.body, accept, framing, usual)
         if framing != "json" or not self._options.copies(self._answers, speaks):
             return framing
         has_chosen = chooses_protocol(request, self._scope.get("query_string", b""), self._options.answers)

@@ -76,6 +76,7 @@ class StreamFactory:
         self.hints = HintLog(self.speaks)
         self.debug = bool(options["debug"])
         self.event_bytes = Limits.of(options["limits"]).event_bytes
+        self.request_bytes = Limits.of(options["limits"]).request_bytes
         self.protocol_options: Mapping[str, Mapping[str, Any]] = options["protocol_options"] or {}
         self._framing = framing
         self._stream_options: StreamOptions = {**options, "warnings": _warnings(options["warnings"])}

@@ -11,25 +11,30 @@ from streamweir.http.headers import HeaderList, header_values
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, parse_body
 
-__all__ = ["check_type", "client_body"]
+__all__ = ["BodyBuffer", "check_length", "check_type", "client_body", "is_json_type"]
 
 _JSON: Final = "application/json"
 _JSON_SUFFIX: Final = "+json"
+_DIGITS: Final = 18
+"""A number of more digits is larger than every limit."""
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _OURS: Final = frozenset({"protocol"})
-"""Query parameters that speak to the gateway."""
+"""Query parameters that are the gateway's own."""
 
 
 def check_type(headers: HeaderList) -> None:
     """Raise `RequestError` for a body that is not JSON by its type, or that is coded."""
-    types = header_values(headers, b"content-type")
-    for value in types:
-        media_type = value.partition(";")[0].strip().lower()
-        if media_type and media_type != _JSON and not media_type.endswith(_JSON_SUFFIX):
-            raise RequestError("the body must be JSON (application/json)", code="UNSUPPORTED_MEDIA_TYPE")
+    if not is_json_type(headers):
+        raise RequestError("the body must be JSON (application/json)", code="UNSUPPORTED_MEDIA_TYPE")
     codings = header_values(headers, b"content-encoding")
     if any(value.strip().lower() not in ("", "identity") for value in codings):
         raise RequestError("the body must have no content coding", code="UNSUPPORTED_MEDIA_TYPE")
+
+
+def is_json_type(headers: HeaderList) -> bool:
+    """Return whether the body of a request is JSON by its type; without a type it may be."""
+    types = [value.partition(";")[0].strip().lower() for value in header_values(headers, b"content-type")]
+    return all(name in ("", _JSON) or name.endswith(_JSON_SUFFIX) for name in types)
 
 
 def client_body(method: str, data: bytes, query: bytes, *, may_be_absent: bool) -> dict[str, Any] | None:
@@ -49,3 +54,39 @@ def client_body(method: str, data: bytes, query: bytes, *, may_be_absent: bool) 
     if not data and method in _WITHOUT_BODY:
         return body_of_query(query.decode("latin-1"), left_out=_OURS)
     return parse_body(data)
+
+
+def check_length(headers: HeaderList, max_bytes: int) -> None:
+    """Raise `RequestError` for a body that is larger than `max_bytes` by its `Content-Length`."""
+    length = (header_values(headers, b"content-length") or [""])[0].strip()
+    if length.isdecimal() and length.isascii() and (len(length) > _DIGITS or int(length) > max_bytes):
+        raise _too_large(max_bytes)
+
+
+class BodyBuffer:
+    """The body of a request while it is read.
+
+    Args:
+        max_bytes: the most bytes of it.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> None:
+        """Add the next piece; raise `RequestError` if the body is too large."""
+        self._size += len(piece)
+        if self._size > self._max:
+            raise _too_large(self._max)
+        self._pieces.append(piece)
+
+    @property
+    def data(self) -> bytes:
+        """The pieces as one."""
+        return b"".join(self._pieces)
+
+
+def _too_large(max_bytes: int) -> RequestError:
+    return RequestError(f"the body must have at most {max_bytes} bytes", code="REQUEST_TOO_LARGE")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streamweir.context import WarningCollector
+from streamweir.http.asked_answer import AskedAnswer
 from streamweir.http.sending import Scope
 from streamweir.translation.taps import TapMaker
 
@@ -34,6 +35,7 @@ class StreamOwnership:
         taken: a layer below has begun a finished stream. Set by `take`, never cleared.
         collector: the collector of warnings of this layer; None if it has none.
         taps: makers of the taps of this layer.
+        asked: the answer that the client asks for, if this layer has read its request; else None.
         request_run: the run that the response of the request can be, if this layer keeps runs; else None.
     """
 
@@ -42,6 +44,7 @@ class StreamOwnership:
         self.collector: WarningCollector | None = None
         self.request_run: object = None
         self.taps: Sequence[TapMaker] = ()
+        self.asked: AskedAnswer | None = None
         self._outer = outer
 
     @property

@@ -37,14 +37,18 @@ def path_within(scope: Scope) -> str:
 class PathPatterns:
     """One or more patterns; `None` covers every path.
 
+    Attributes:
+        are_given: there are patterns.
+        patterns: their texts.
+
     Raises:
         ConfigurationError: a pattern has another form.
     """
 
     def __init__(self, paths: Paths) -> None:
         self.are_given = paths is not None
-        patterns = [paths] if isinstance(paths, str) else paths or ()
-        self._templates = tuple(_template(pattern) for pattern in patterns)
+        self.patterns: tuple[str, ...] = (paths,) if isinstance(paths, str) else tuple(paths or ())
+        self._templates = tuple(_template(pattern) for pattern in self.patterns)
 
     def cover(self, scope: Scope) -> bool:
         """Return whether a pattern matches the path of a request, with or without its `root_path`."""

@@ -10,10 +10,14 @@ import msgspec
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.options.sizes import parse_size
 
-__all__ = ["EVENT_BYTES", "Limits"]
+__all__ = ["EVENT_BYTES", "REQUEST_BYTES", "Limits"]
 
 EVENT_BYTES: Final = 8 << 20
 """The default bound, in bytes, of one event and of what is kept of a stream until it is complete."""
+
+
+REQUEST_BYTES: Final = 10 << 20
+"""The default bound, in bytes, of the body of a request that is read."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,11 +27,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         event_bytes: in one event of the decoded body.
         stream_bytes: in the whole body, decoded.
         malformed_events: events that cannot be read.
+        request_bytes: in the body of a request that is read (the middleware, with `request="mapped"`).
     """
 
     event_bytes: int = EVENT_BYTES
     stream_bytes: int = 256 << 20
     malformed_events: int = 100
+    request_bytes: int = REQUEST_BYTES
 
     @classmethod
     def of(cls, limits: Limits | Mapping[str, Any] | None) -> Limits:

@@ -24,7 +24,7 @@ from streamweir.requests.messages import read_messages
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import without_absent
 
-__all__ = ["arguments_text", "chat_body", "chat_messages", "chat_tools", "read_chat"]
+__all__ = ["arguments_text", "asks_for_usage", "chat_body", "chat_messages", "chat_tools", "read_chat"]
 
 _FORMATS: Final = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 _DEFAULT_MODEL: Final = "default"
@@ -48,6 +48,14 @@ def read_chat(fields: Fields) -> Request:
         resume=read_added_answers(fields),
         stream=fields.boolean("stream"),
     )
+
+
+def asks_for_usage(body: Any) -> bool:
+    """Return whether the body of a request asks for the usage of its stream (`stream_options`)."""
+    match body:
+        case {"stream_options": {"include_usage": True}}:
+            return True
+    return False
 
 
 def chat_body(outgoing: Outgoing) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl
 
 from streamweir.jsontext import plain_json
@@ -16,10 +16,18 @@ from streamweir.requests.canonical import LOSSES, MODEL_PARAMETERS, PARAMETERS, 
 from streamweir.requests.errors import RequestError
 from streamweir.requests.messages import files_of
 from streamweir.requests.outgoing import Outgoing
-from streamweir.requests.sides import RequestWriter, Threads
+from streamweir.requests.sides import RequestReader, RequestWriter, Threads
 from streamweir.requests.written import NOTHING, Upload, Written
 
-__all__ = ["Plan", "Target", "made_ids", "plan_request", "shown", "upstream_thread"]
+__all__ = [
+    "Plan",
+    "Target",
+    "made_ids",
+    "of_new_conversation",
+    "plan_request",
+    "shown",
+    "upstream_thread",
+]
 
 _FIELDS: Final = ("tools", "inputs", "state", "context", "response_format")
 
@@ -91,6 +99,13 @@ def plan_request(
     made = writer.write(outgoing)
     requests = [made] if isinstance(made, Written) else [*made]
     return Plan(_laid_over(requests, overlay), _lost(outgoing, writer), _unused(outgoing))
+
+
+def of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
+    """Return the request without its thread if the upstream cannot know it: both sides make their ids."""
+    if not (reader.has_own_threads and writer.threads == "server"):
+        return request
+    return cast("Request", {name: value for name, value in request.items() if name != "thread_id"})
 
 
 def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from streamweir.codec.base import Encoder
+from streamweir.codec.client_names import ClientNames
 from streamweir.errors import LimitExceeded
 from streamweir.events import Content, Error, Event, Stamp, Thinking
 from streamweir.framing import MEDIA_TYPES, FramingChoice
@@ -77,6 +78,10 @@ class FoldedWriter:
     def streams_arguments(self) -> bool:
         """Calls are written whole."""
         return False
+
+    def take_names(self, names: ClientNames) -> None:
+        """Take the names that the client used in its request. To be called before the first event."""
+        self._encoder.names = names
 
     def begin_body(self) -> None:
         """Do nothing: the body is sent at the end."""

@@ -6,7 +6,7 @@ Source: the request contract, section 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -17,9 +17,9 @@ from streamweir.requests.canonical import Request
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import parse_body, read_canonical
-from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.sides import RequestReader
 from streamweir.requests.templates import compile_tree, overlay_root
-from streamweir.requests.writing import Target, made_ids, plan_request, shown
+from streamweir.requests.writing import Target, made_ids, of_new_conversation, plan_request, shown
 
 __all__ = ["ReadRequest", "overlay_of", "planned_request", "read_request", "request_target", "write_request"]
 
@@ -114,19 +114,12 @@ def planned_request(
     extra = canonical.get("extra", {}) if protocol == found.name else {}
     try:
         plan = plan_request(
-            _of_new_conversation(canonical, reader, target.writer), target, extra=extra, new_id=made_ids()
+            of_new_conversation(canonical, reader, target.writer), target, extra=extra, new_id=made_ids()
         )
     except RequestError as error:
         raise error.for_client(reader.field_names) from None
     requests = [shown(written, path) for written in plan.requests]
     return {"requests": requests, "lost": [*plan.lost], "request": canonical}
-
-
-def _of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
-    """Return the request without its thread, if the upstream makes its own ids and does not know this one."""
-    if not (reader.has_own_threads and writer.threads == "server"):
-        return request
-    return cast("Request", {name: value for name, value in request.items() if name != "thread_id"})
 
 
 def request_target(

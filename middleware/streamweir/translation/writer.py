@@ -9,6 +9,7 @@ from typing import Final, Literal, Self
 import msgspec
 
 from streamweir.codec.base import Encoder
+from streamweir.codec.client_names import ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number
 from streamweir.events import (
@@ -124,6 +125,10 @@ class StreamWriter:
             return out.pop()
         self._out = []
         return b"".join(out)
+
+    def take_names(self, names: ClientNames) -> None:
+        """Take the names that the client used in its request. To be called before the first event."""
+        self._encoder.names = names
 
     def twin(self) -> Self:
         """Return a writer of the same protocol and framing that is given no event, and so has no bytes."""

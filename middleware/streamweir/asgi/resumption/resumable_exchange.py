@@ -13,6 +13,7 @@ from streamweir.asgi.response_interceptor import ResponseInterceptor
 from streamweir.asgi.resumption.request_run import RequestRun
 from streamweir.asgi.resumption.resumable_stream import ResumableStream
 from streamweir.asgi.stream_factory import StreamFactory
+from streamweir.codec.client_names import NO_NAMES
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.http.ownership import StreamOwnership
 from streamweir.http.sending import ASGIApp, Scope
@@ -82,8 +83,10 @@ class ResumableExchange(ResponseInterceptor):
 
     def _make_stream(self, events: ApplicationStream, **options: Any) -> NormalizedStream:
         translator = events.translator
+        names = NO_NAMES if self._ownership.asked is None else self._ownership.asked.names
         log = self._run.run.open_log(
-            lambda: Source(translator.speaks, self._options.protocol_options), translator.release_writer()
+            lambda: Source(translator.speaks, self._options.protocol_options, names),
+            translator.release_writer(),
         )
         translator.write_to(log)
         self._events = ResumableStream(events, self._client_port, self._run, begin=self._begin_run, **options)

@@ -1,0 +1,53 @@
+"""The body of a written request, as it goes on the wire.
+
+Source: the request contract, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from streamweir.jsontext import write_json
+from streamweir.requests.multipart import multipart_form
+from streamweir.requests.written import NOTHING, Taken, Written
+
+__all__ = ["JSON_TYPE", "WireBody", "filled", "wire_body"]
+
+JSON_TYPE: Final = "application/json"
+
+
+class WireBody(NamedTuple):
+    """The bytes of a body, and their media type; None for a request without a body."""
+
+    data: bytes
+    media_type: str | None
+
+
+def wire_body(written: Written, taken: Mapping[str, str] = NOTHING) -> WireBody:
+    """Return the body of a request: a multipart form, JSON, or none.
+
+    Args:
+        written: the request.
+        taken: the values from the answers to earlier requests, by name.
+
+    Raises:
+        RequestError: a file of a form is no base64.
+    """
+    if written.form is not None:
+        media_type, data = multipart_form(filled(written.form, taken))
+        return WireBody(data, media_type)
+    if written.body is not None:
+        return WireBody(write_json(filled(written.body, taken)), JSON_TYPE)
+    return WireBody(b"", None)
+
+
+def filled(value: Any, taken: Mapping[str, str]) -> Any:
+    """Return `value` with each `Taken` in it replaced by the value that was taken; empty if there is none."""
+    if isinstance(value, Taken):
+        return taken.get(value.name, "")
+    if not taken:
+        return value
+    if isinstance(value, Mapping):
+        return {key: filled(item, taken) for key, item in value.items()}
+    return [filled(item, taken) for item in value] if isinstance(value, list) else value
