@@ -14,6 +14,7 @@ from streamweir_gateway.config.certificates import check_certificates
 from streamweir_gateway.config.fingerprint import fingerprint
 from streamweir_gateway.config.home_made import dialect_files_in, read_home_made
 from streamweir_gateway.config.interpolation import Interpolation
+from streamweir_gateway.config.later_keys import without_later_keys
 from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.recognition import NO_CONFIGURATION, is_configuration
 from streamweir_gateway.config.rules import check_rules
@@ -72,7 +73,7 @@ def parse_config(
     config, known = None, dialects
     if tree is not None:
         interpolation = Interpolation(environ, folder, tolerant=check)
-        filled = interpolation.fill(tree, report)
+        filled = without_later_keys(interpolation.fill(tree, report), report)
         known = read_home_made(filled.get("dialects"), report, interpolation, dialects)
         serves = not check or filled.keys() != {"dialects"}  # such a file is named by commands, not served
         config = validate(filled if serves else {**filled, "endpoints": {}}, report, folder)

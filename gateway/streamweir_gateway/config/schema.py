@@ -24,6 +24,7 @@ DIALECT_SCHEMA_FILE: Final = Path(__file__).with_name("dialect.schema.json")
 _ONE_OF_THESE: Final = {"EndpointConfig": ("upstream", "models"), "ModelConfig": ("upstream", "alias")}
 """For each definition, the keys of which at least one is required."""
 
+_ONLY_OFF: Final = {"enum": ["off", False], "description": "Not built yet."}
 _DIALECT: Final = {"$ref": "#/$defs/Dialect"}
 _FILE: Final = {
     "type": "object",
@@ -45,6 +46,12 @@ def config_schema() -> dict[str, Any]:
     # what dialects hold is checked where they are compiled, and described by a schema of its own
     schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE, _PYTHON]}
     definitions = {**schema.pop("$defs", {}), **dialect_definitions()}
+    for part, key in (
+        (schema, "otel"),
+        (definitions["ServerConfig"], "doctor"),
+        (definitions["EndpointConfig"], "shadow"),
+    ):
+        part["properties"][key] = _ONLY_OFF
     for name, keys in _ONE_OF_THESE.items():
         definitions[name].pop("required", None)
         definitions[name]["anyOf"] = [{"required": [key]} for key in keys]
