@@ -50,6 +50,14 @@ class ClientPort(Protocol):
         """While it is True, collect the pieces; send them as one when it becomes False."""
         del is_corked
 
+    def break_off(self) -> bool:
+        """Close the connection within the body once the exchange is over; unread bytes are not lost by it.
+
+        Returns:
+            False if the server cannot do that. Then an exception has to be raised, on which it closes.
+        """
+        return False
+
     def abort(self) -> None:
         """Close the connection at once, without waiting for unsent bytes."""
         return

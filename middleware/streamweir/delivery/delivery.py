@@ -5,6 +5,8 @@
     new         construction                nothing; `status` may change    streaming, finished, dropped
     streaming   `begin`, the first `send`   headers, then pieces            finished, gone, dropped
     finished    `finish`                    the last piece                  gone
+    answered    `answer`, from new only     a whole response                gone
+    unended     `send_rest`                 the rest, and no end of it      gone
     gone        the server raised OSError   nothing; `send` raises          —
     dropped     `drop`                      nothing; `send` does nothing    —
 
@@ -23,6 +25,7 @@ import anyio
 
 from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.failures.whole_response import WholeResponse
 from streamweir.http.fair_lock import FairLock
 from streamweir.http.folded_response import folded_response
 from streamweir.http.headers import Headers
@@ -67,6 +70,7 @@ class Delivery:
         "_is_dropped",
         "_lock",
         "_unsent",
+        "_whole_headers",
         "_write_now",
         "bytes",
         "client",
@@ -88,12 +92,19 @@ class Delivery:
         self.gone: OSError | None = None
         self._is_dropped = False
         self._extra_headers: Headers = []
+        self._whole_headers: Headers | None = None
+        """The headers of a response that is sent in place of the stream; None: there is none."""
         self._unsent = b""
         self._lock = FairLock()
 
     def _headers(self) -> Headers:
         """Return the headers of the response; called once, when they leave."""
         raise NotImplementedError
+
+    @property
+    def holds_status(self) -> bool:
+        """A failure before the first byte becomes a status: no heartbeat is sent that was not asked for."""
+        return False
 
     @property
     def is_complete(self) -> bool:
@@ -190,13 +201,39 @@ class Delivery:
         self._unsent += self.sink.take()
         if not self.is_started:
             self._settle_status(error, failure)
+        await self._write_rest(more=False)
+
+    async def answer(self, response: WholeResponse) -> None:
+        """Send a whole response in place of the stream, of which nothing has been sent.
+
+        Raises:
+            OSError: the client has left.
+        """
+        self.sink.take()
+        self.status, self._whole_headers, self._unsent = response.status, response.headers, response.body
+        await self._write_rest(more=False)
+
+    async def send_rest(self) -> None:
+        """Send the rest of what the sink has written, and do not end the body.
+
+        The caller has the connection closed within the body, so that the client sees that it is not whole.
+
+        Raises:
+            OSError: the client has left.
+        """
+        self._unsent += self.sink.take()
+        await self._write_rest(more=True)
+
+    async def _write_rest(self, *, more: bool) -> None:
+        """Write the unsent bytes in pieces; without `more` they end the body."""
         async with self._lock:
             self.clock.is_closed = True
             data, self._unsent = self._unsent, b""
             last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
             for start in range(0, last, PIECE_BYTES):
                 await self._write(data[start : start + PIECE_BYTES], more=True)
-            await self._write(data[last:], more=False)
+            if data or not more or not self.is_started:
+                await self._write(data[last:], more=more)
 
     async def beat(self) -> None:
         """Send a heartbeat of the sink, unless something else is being sent.
@@ -207,6 +244,8 @@ class Delivery:
         if self._lock.is_taken or self.clock.is_closed:
             return
         is_chosen = not isinstance(self.clock.heartbeat, AutoHeartbeat)
+        if not is_chosen and not self.is_started and self.holds_status:
+            return
         data = self.sink.heartbeat() if is_chosen else self.sink.default_heartbeat()
         if data:
             async with self._lock:
@@ -248,7 +287,10 @@ class Delivery:
         self.is_started = True
         self.client.cork(True)
         try:
-            await self.client.send_start(self.status, self._headers() + self._extra_headers)
+            headers = self._whole_headers
+            if headers is None:
+                headers = self._headers() + self._extra_headers
+            await self.client.send_start(self.status, headers)
             await self.client.send_body(data, more)
         finally:
             self.client.cork(False)

@@ -72,11 +72,23 @@ async def send_refusal(
 
 
 def failure_parts(
-    info: ErrorInfo, *, request_id: str | None, debug: bool
-) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """Return status, body and headers of the response that reports a failure in place of a stream."""
-    status, body = preflight_envelope(info, request_id=request_id, debug=debug)
-    headers = _headers(body["request_id"])
+    info: ErrorInfo, *, request_id: str | None, debug: bool, protocol: Dialect | None = None
+) -> tuple[int, Mapping[str, Any], dict[str, str]]:
+    """Return status, body and headers of the response that reports a failure in place of a stream.
+
+    Args:
+        info: the failure.
+        request_id: of the request; None: the current one.
+        debug: add details to the envelope.
+        protocol: of the client, which may define an error body; None: the body is the envelope.
+    """
+    status, ours = preflight_envelope(info, request_id=request_id, debug=debug)
+    failure = FailedRequest(info.status, info.code, info.message, info.recoverable, ours["request_id"])
+    own = None if protocol is None else protocol.failure_body(failure)
+    headers = _headers(failure.request_id)
+    if own is not None and not info.recoverable:
+        headers["X-Should-Retry"] = "false"
+    body = ours if own is None else own
     if info.retry_after_ms is not None:
         headers["Retry-After"] = str(-(-info.retry_after_ms // 1000))
     return status, body, headers

@@ -51,6 +51,7 @@ class CopiedWriter(VerbatimWriter):
         if not self._has_copied_data and new.strip():
             self._write_like(new)
         self._out.append(new)
+        self.has_copied = True
         self.begin_body()
 
     def show(self, item: Event | TextRun, stamp: Stamp) -> None:

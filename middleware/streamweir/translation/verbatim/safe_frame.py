@@ -133,6 +133,7 @@ class SafeFrame:
         safe: the same failures as they may be sent.
         others: the other events of the frame, which may be sent unchanged.
         is_code: returns whether a text is an id or a code, and no secret.
+        withheld: replaces a text that is withheld.
     """
 
     def __init__(
@@ -142,8 +143,10 @@ class SafeFrame:
         others: Sequence[Event] = (),
         *,
         is_code: Callable[[str], bool],
+        withheld: str = WITHHELD,
     ) -> None:
         self._is_code = is_code
+        self._withheld = withheld
         self._messages: dict[str, str] = {}
         self._replaced: dict[str, str | None] = {}
         """By text: its replacement; None if it holds no message of a failure."""
@@ -198,7 +201,7 @@ class SafeFrame:
         is_sentence = SENTENCES.fullmatch(field_name(key)) and not MACHINE_CODE.fullmatch(text)
         if not is_sentence and (_TIME.fullmatch(text) or self._is_code(text)):
             return text
-        return WITHHELD
+        return self._withheld
 
     def _without_message(self, text: str) -> str | None:
         """Return the replacement of a text that holds the message of a failure; None if it holds none."""
@@ -206,7 +209,7 @@ class SafeFrame:
             return replacement
         self._comparisons_left -= len(self._messages)
         if self._comparisons_left < 0:
-            return WITHHELD
+            return self._withheld
         for message, replacement in self._messages.items():
             if message in text:
                 opening, _, rest = text.partition(message)

@@ -62,6 +62,10 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     Attributes:
         follows: the argument; False once something has been sent.
+        has_copied: bytes of the upstream have been written.
+        is_json: the content type of the body is that of JSON. If it is then one document that the dialect
+            does not know, no end is written behind it, which would make it invalid.
+        takes_document: the body is one JSON document, which is copied whatever framing was asked for.
     """
 
     def __init__(
@@ -76,6 +80,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
     ) -> None:
         super().__init__(dialect, encoder, framing, source=source)
         self.follows = follows
+        self.has_copied = self.is_json = self.takes_document = False
+        self._copied_frames = 0
         self._reader = source
         self._requested = requested
         self._copies: bool | None = None
@@ -104,6 +110,18 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """The last frame without events, if the dialect has no heartbeat of its own."""
 
     @property
+    def may_copy(self) -> bool:
+        """The client gets the frames of the upstream, or would get them if any came."""
+        if self._reader.body.parser.framing is not None:
+            return self.copies
+        return self._reader.dialect in (None, self._dialect)
+
+    @property
+    def has_own_end(self) -> bool:
+        """An error or an end of the gateway has been written: it is no event of the upstream."""
+        return self._has_own_end
+
+    @property
     def copies(self) -> bool:
         """The client gets the frames of the upstream; False while that is unknown."""
         if self._copies is None and self._reader.body.parser.keeps_raw:
@@ -113,7 +131,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def _begin_copies(self) -> bool:
         """Adopt the framing of the upstream; return False if the client cannot read its frames."""
         framing: Any = self._reader.body.parser.framing
-        fits = framing in (self._requested, self.framing) or self.follows
+        fits = framing in (self._requested, self.framing) or self.follows or self.takes_document
         if self._reader.dialect is not self._dialect or not fits:
             return False
         if framing != self.framing:
@@ -190,6 +208,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._out.append(self._mark + safe)
         self._mark = b""
         self._may_fail_whole = False
+        self.has_copied = True
+        self._copied_frames += not frame.is_gap
         self._missing_end = b"" if has_line_end and not frame.unterminated else self._end_of(safe)
 
     # Events
@@ -239,6 +259,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
             super().finish()
 
     def _is_written(self, event: Event) -> bool:
+        if self.takes_document:
+            return False
         if self._origin == "upstream":
             if isinstance(event, Error) and event.terminal:
                 self._origin = "gateway"
@@ -246,11 +268,18 @@ class VerbatimWriter(StreamWriter, FrameSink):
             return isinstance(event, Warning) and any(event is warning for warning in self._announced)
         if self._origin == "closing":
             return _is_of_use(event) and not self._reader.complete
+        if self._is_unknown_document:
+            return False
         if isinstance(event, SessionStart):
             return not self._has_copied_data
         if isinstance(event, SessionEnd):
             return event.status not in ("completed", "suspended")
         return not isinstance(event, Warning) or _is_of_use(event)
+
+    @property
+    def _is_unknown_document(self) -> bool:
+        """The copied bytes are one JSON document so far, and the dialect knows nothing in it."""
+        return self.is_json and self._copied_frames == 1 and not self._reader.has_understood
 
     def _show(self, event: Event, stamp: Stamp) -> None:
         """Give the encoder an event and drop its frames; ignore exceptions, because the event is copied."""

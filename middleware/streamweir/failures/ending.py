@@ -1,0 +1,86 @@
+"""How a failure reaches one client: the one place that decides it, for every shell and every kind of failure.
+
+    event                                          `sent`      a client that gets       any other client, or
+                                                               copied frames            `failures: told`
+    ────────────────────────────────────────────   ─────────   ──────────────────────   ────────────────────
+    no failure                                     any         END                      END
+    the upstream answered with an error status     nothing     REFUSAL                  END
+    no answer, HTML, an empty body, a redirect,    nothing     ENVELOPE                 END
+    a timeout or the drain before the first byte
+    the upstream's own error event, body ended     any         END                      END
+    the upstream's own error event, body broke     any         BREAK                    END
+    the body ended properly without the dialect's  frames      END                      END
+    own end
+    the body ended properly without the dialect's  heartbeats  BREAK                    END
+    own end
+    the connection broke; a timeout, a limit,      frames or   BREAK                    END
+    the drain, a fault of ours                     heartbeats
+
+`END` writes what the sink holds and ends the body properly: for a protocol that reports failures by status,
+and for a folded answer, the delivery still chooses the status.
+
+Source: the standard protocol 1.1, section 8 (the table of failures).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from streamweir.errors import ErrorInfo
+
+__all__ = ["Ending", "FailureFacts", "FailureMode", "Sent", "ending_of"]
+
+FailureMode: TypeAlias = Literal["as_they_came", "told"]
+"""The option `failures`."""
+
+Sent: TypeAlias = Literal["nothing", "heartbeats", "frames"]
+"""The bytes of the body that a client has, or will have: those of heartbeats only, or frames too."""
+
+_OF_THE_BODY: Final = frozenset({"UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE"})
+"""The codes of a body that ended properly and is not a whole stream of its dialect."""
+
+
+class Ending(Enum):
+    """How a response ends."""
+
+    END = auto()
+    """The body ends properly behind what the sink has written."""
+    REFUSAL = auto()
+    """The upstream's status, with a safe form of its body, in place of a stream."""
+    ENVELOPE = auto()
+    """The status of the error's code and an envelope, in place of a stream."""
+    BREAK = auto()
+    """The connection is closed within the body, behind what the sink has written."""
+
+
+class FailureFacts(NamedTuple):
+    """The facts by which the end of a response is decided."""
+
+    error: ErrorInfo | None
+    """The error of the stream; None: it ended well, or was cancelled."""
+    sent: Sent
+    copies: bool
+    """The client gets the frames of the upstream, or would get them if any came."""
+    is_clean: bool
+    """The body of the upstream ended properly."""
+    is_upstreams: bool = False
+    """The error is an event of the upstream."""
+    is_refused: bool = False
+    """The upstream answered with an error status."""
+    is_resumable: bool = False
+    """The client may come back for the rest of the stream."""
+
+
+def ending_of(facts: FailureFacts, failures: FailureMode) -> Ending:
+    """Return how the response ends; see the table of this module."""
+    if facts.error is None or not facts.copies or failures == "told":
+        return Ending.END
+    if facts.sent == "nothing" and not facts.is_upstreams:
+        return Ending.REFUSAL if facts.is_refused else Ending.ENVELOPE
+    if facts.is_resumable:
+        return Ending.END
+    if facts.is_upstreams:
+        return Ending.END if facts.is_clean else Ending.BREAK
+    is_end_missing = facts.is_clean and facts.error.code in _OF_THE_BODY
+    return Ending.END if is_end_missing and facts.sent == "frames" else Ending.BREAK

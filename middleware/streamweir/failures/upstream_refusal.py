@@ -1,0 +1,77 @@
+"""An error status of an upstream, as a client of the upstream's own dialect gets it.
+
+Source: the standard protocol 1.1, section 8 (the table of failures, first row).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import Final, NamedTuple
+
+from streamweir.errors import ErrorInfo
+from streamweir.events import Error
+from streamweir.failures.safe_body import safe_body
+from streamweir.failures.whole_response import WholeResponse
+from streamweir.http.headers import HeaderList, Headers
+
+__all__ = ["UpstreamRefusal", "refusal_response", "writable_value"]
+
+_WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
+"""Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
+_KEPT: Final = frozenset({b"retry-after", b"www-authenticate"})
+_KEPT_WITHOUT_CHALLENGE: Final = frozenset({b"retry-after"})
+_REFUSED_CREDENTIALS: Final = frozenset({401, 403})
+_BAD_GATEWAY: Final = 502
+
+
+class UpstreamRefusal(NamedTuple):
+    """A response of an upstream with an error status."""
+
+    status: int
+    """From 400 to 599."""
+    headers: HeaderList
+    """All of them, as the upstream sent them."""
+    body: bytes | None
+    """Decoded; None if it is too long, did not end in time, broke off or cannot be decoded."""
+    error: Error | None = None
+    """The error event that the body is in the dialect of the upstream; None if the body is anything else."""
+    is_ours: bool = False
+    """The upstream refused credentials that the gateway has added: the status means nothing to the client."""
+
+
+def refusal_response(
+    refusal: UpstreamRefusal, info: ErrorInfo, *, request_id: str, others: HeaderList = ()
+) -> WholeResponse:
+    """Return the response to a client of the upstream's own dialect: status, some headers, the safe body.
+
+    Args:
+        refusal: of the upstream.
+        info: the classified failure; its message replaces the texts of the body.
+        request_id: of the request.
+        others: further headers of the upstream that the client gets.
+    """
+    is_ours = refusal.is_ours and refusal.status in _REFUSED_CREDENTIALS
+    given = writable_value(refusal.headers, b"content-type")
+    body = safe_body(refusal.body, given, code=info.code, error=refusal.error)
+    headers: Headers = [
+        *((b"content-type", value) for value in (given or body.media_type,) if value),
+        *_copied(refusal.headers, _KEPT_WITHOUT_CHALLENGE if is_ours else _KEPT),
+        (b"cache-control", b"no-store"),
+        (b"x-request-id", request_id.encode("latin-1")),
+        (b"content-length", b"%d" % len(body.data)),
+    ]
+    names = {name for name, _ in headers}
+    status = _BAD_GATEWAY if is_ours else refusal.status
+    return WholeResponse(status, [*headers, *(pair for pair in others if pair[0] not in names)], body.data)
+
+
+def writable_value(headers: HeaderList, name: bytes) -> bytes:
+    """Return the first value of a header; empty if it is absent or holds control characters."""
+    value = next((value for key, value in headers if key.lower() == name), b"").strip()
+    return value if _WRITABLE.fullmatch(value) else b""
+
+
+def _copied(headers: HeaderList, names: Container[bytes]) -> Headers:
+    pairs = ((name.lower(), value) for name, value in headers)
+    return [pair for pair in pairs if pair[0] in names and _WRITABLE.fullmatch(pair[1])]

@@ -1,0 +1,44 @@
+"""The table of failures: how a response ends, for each thing that can happen."""
+
+from typing import Any
+
+from cases import for_each
+from streamweir.errors import CODES, error_info
+from streamweir.failures.ending import Ending, FailureFacts, ending_of
+
+BROKEN = [code for code in CODES if code not in ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE")]
+
+
+def facts(code: str | None, sent: Any = "nothing", **others: bool) -> FailureFacts:
+    error = None if code is None else error_info(code)
+    return FailureFacts(error, sent, **{"copies": True, "is_clean": False, **others})
+
+
+@for_each(
+    "given",
+    [
+        (facts(None, "frames"), Ending.END),
+        (facts(None), Ending.END),
+        (facts("RATE_LIMITED", is_refused=True), Ending.REFUSAL),
+        (facts("UPSTREAM_UNREACHABLE"), Ending.ENVELOPE),
+        (facts("UPSTREAM_TIMEOUT"), Ending.ENVELOPE),
+        (facts("UPSTREAM_INVALID_RESPONSE", is_clean=True), Ending.ENVELOPE),
+        (facts("UPSTREAM_TRUNCATED", is_clean=True), Ending.ENVELOPE),
+        (facts("UPSTREAM_TRUNCATED", "heartbeats", is_clean=True), Ending.BREAK),
+        (facts("RATE_LIMITED", "heartbeats", is_refused=True), Ending.BREAK),
+        (facts("UPSTREAM_TRUNCATED", "frames", is_clean=True), Ending.END),
+        (facts("STREAM_LIMIT_EXCEEDED", "frames", is_clean=True), Ending.BREAK),
+        (facts("UPSTREAM_ERROR", "frames", is_clean=True, is_upstreams=True), Ending.END),
+        (facts("UPSTREAM_ERROR", "frames", is_upstreams=True), Ending.BREAK),
+        *((facts(code, "frames"), Ending.BREAK) for code in CODES),
+        *((facts(code, "heartbeats", is_resumable=True), Ending.END) for code in CODES),
+        (facts("UPSTREAM_TRUNCATED", "frames", is_resumable=True), Ending.END),
+        (facts("RATE_LIMITED", is_refused=True, is_resumable=True), Ending.REFUSAL),
+        (facts("UPSTREAM_UNREACHABLE", is_resumable=True), Ending.ENVELOPE),
+    ],
+)
+def test_ending_of_as_they_came(given: tuple[FailureFacts, Ending]) -> None:
+    case, expected = given
+    assert ending_of(case, "as_they_came") is expected
+    assert ending_of(case, "told") is Ending.END
+    assert ending_of(case._replace(copies=False), "as_they_came") is Ending.END
