@@ -76,6 +76,7 @@ class ServingProcess:
             goodbye=config.goodbye,
             max_connections=connection_limit(),
             is_worker=is_worker,
+            on_drained=None if board is None else board.note_drained,
             on_ready=on_ready,
         )
 

@@ -54,6 +54,8 @@ class GatewayServer(uvicorn.Server):
         goodbye: seconds for clients to take the remaining bytes after a stop has ended their streams.
         max_connections: the most connections at a time; None for no limit.
         is_worker: the process has a parent, which handles Ctrl-C and stops it.
+        on_drained: called with the number of streams that had to be ended, in place of the lines of the log
+            about the drain; None: they are written.
         on_ready: called in the event loop, with the address, once requests are accepted.
     """
 
@@ -67,6 +69,7 @@ class GatewayServer(uvicorn.Server):
         goodbye: float = LEFT_SECONDS,
         max_connections: int | None = None,
         is_worker: bool = False,
+        on_drained: Callable[[int], None] | None = None,
         on_ready: Callable[[tuple[str, int]], object] | None = None,
     ) -> None:
         settings = settings or ServerConfig()
@@ -86,6 +89,7 @@ class GatewayServer(uvicorn.Server):
         self._drain = settings.drain
         self._goodbye = goodbye
         self._is_worker = is_worker
+        self._on_drained = on_drained
         self._is_hurried = False
         self._on_ready = on_ready
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -121,12 +125,16 @@ class GatewayServer(uvicorn.Server):
         """Refuse new streams, let open ones run for a while, end them, and stop."""
         self._streams.refuse()
         began = time.monotonic()
-        drain_began(len(self._streams))
+        if self._on_drained is None:
+            drain_began(len(self._streams))
         await self._wait_while(self._is_streaming, self._drain, hurried=0.0)
         left = len(self._streams)
         self._streams.drain()
         await self._wait_while(self._is_anything_left, self._goodbye, hurried=HURRIED_GOODBYE_SECONDS)
-        drain_ended(left, time.monotonic() - began)
+        if self._on_drained is None:
+            drain_ended(left, time.monotonic() - began)
+        else:
+            self._on_drained(left)
         late = asyncio.get_running_loop().call_later(0.75 * CLOSING_SECONDS, self._abort_connections)
         try:
             await super().shutdown(sockets)

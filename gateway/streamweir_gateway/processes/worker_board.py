@@ -34,6 +34,7 @@ class WorkerBoard:
     def __init__(self, context: SpawnContext) -> None:
         self._beats = context.RawValue(ctypes.c_ulonglong, 0)
         self._count = context.RawValue(ctypes.c_ulonglong, 0)
+        self._left = context.RawValue(ctypes.c_longlong, -1)
         self._names = context.RawArray(ctypes.c_char, MAX_NAMES * _NAME.size)
         self._free = list(range(MAX_NAMES))
         self._places: dict[str, int] = {}
@@ -49,6 +50,10 @@ class WorkerBoard:
         record = stream.record
         self._opened(record)
         stream.on_end(lambda: self._ended(record))
+
+    def note_drained(self, left: int) -> None:
+        """Note how many streams a drain had to end."""
+        self._left.value = left
 
     def _opened(self, record: RequestRecord) -> None:
         self._count.value += 1
@@ -77,6 +82,12 @@ class WorkerBoard:
     def open_streams(self) -> int:
         """The number of open streams."""
         return int(self._count.value)
+
+    @property
+    def ended_streams(self) -> int:
+        """The number of streams that the end of the worker has ended: by its drain, or by a kill."""
+        left = int(self._left.value)
+        return self.open_streams if left < 0 else left
 
     def names(self) -> list[str]:
         """Return request id and endpoint of each named stream."""

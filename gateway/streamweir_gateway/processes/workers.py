@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.event_lines import remark_on, worker_replaced
+from streamweir_gateway.observability.event_lines import drain_began, drain_ended, remark_on, worker_replaced
 from streamweir_gateway.observability.exposition import shared_directory
 from streamweir_gateway.observability.logs import LogSettings, configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
@@ -83,6 +83,9 @@ class _Workers:
         self._kill_at = float("inf")
         self._early_ends = 0
         self._is_up = False
+        self._drains_since: float | None = None
+        """When the drain of all workers began; None before it, and without one."""
+        self._ended_streams = 0
 
     def run(self) -> int:
         """Run until all workers have ended; return an exit code."""
@@ -96,6 +99,8 @@ class _Workers:
                     self._look_after(place)
                 if time.monotonic() >= self._kill_at:
                     self._kill()
+        if self._drains_since is not None:
+            drain_ended(self._ended_streams, time.monotonic() - self._drains_since)
         return self._exit_code
 
     def _is_anyone_left(self) -> bool:
@@ -168,8 +173,11 @@ class _Workers:
                 self._on_ready(place.listeners.clients.getsockname()[:2])
 
     def _ended(self, place: WorkerPlace) -> None:
+        assert place.board is not None
+        ended = place.board.ended_streams
         code, lived = place.clear()
         if self._stops:
+            self._ended_streams += ended
             return
         if not self._is_up:
             logger.error("a worker could not start", extra={"exit_code": code})
@@ -192,7 +200,15 @@ class _Workers:
             if self._signals.pop(0) == signal.SIGHUP:
                 self._reload()
             else:
+                self._note_drain()
                 self._stop()
+
+    def _note_drain(self) -> None:
+        """Write the line about the begin of the drain, once: the workers write none."""
+        if not self._stops:
+            self._drains_since = time.monotonic()
+            boards = (place.board for place in self._places)
+            drain_began(sum(board.open_streams for board in boards if board is not None))
 
     def _stop(self) -> None:
         """Stop all workers; a second call hurries."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,31 @@ async def test_drain_gives_a_line_at_its_begin_and_at_its_end(tmp_path: Path) ->
             begin, end = lines(running, "drain begins", "drain ends")
     assert begin == {"event": "drain begins", "level": "info", "open": 1}
     assert (end["event"], end["open"]) == ("drain ends", 1)
+    assert end["seconds"] >= 0.2
+
+
+async def test_drain_of_several_workers_gives_one_line_each_for_all_of_them(tmp_path: Path) -> None:
+    async def endless(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await call.until_closed()
+
+    async with upstream(endless) as server, AsyncExitStack() as stack:
+        endpoints = {"/chat": {"upstream": server.url, "speaks": "legacy"}}
+        options = {"drain": "200ms", "workers": 2}
+        running = await stack.enter_async_context(
+            running_gateway(tmp_path, endpoints=endpoints, server=options)
+        )
+        await running.ready()
+        clients = [await stack.enter_async_context(client(running.at)) for _ in range(8)]
+        for connected in clients:
+            connected.send()
+            await connected.until(b"Hel")
+        running.signal(signal.SIGTERM)
+        for connected in clients:
+            await connected.whole()
+        assert await running.ended() == 0
+        begin, end = lines(running, "drain begins", "drain ends")
+    assert begin["open"] == end["open"] == 8
     assert end["seconds"] >= 0.2
 
 
