@@ -14,7 +14,7 @@ from typing import Any, Final
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig, is_open
 
-__all__ = ["curl_line"]
+__all__ = ["curl_line", "sample_of_model"]
 
 _MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
@@ -44,10 +44,15 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_key
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
 
 
+def sample_of_model(endpoint: EndpointConfig, dialects: Dialects) -> dict[str, Any]:
+    """Return the smallest request for the first model of an endpoint with `models`."""
+    return {**dialects[endpoint.answers[0]].sample_request, "model": next(iter(endpoint.models))}
+
+
 def _body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
     """Return the smallest valid request: of the protocol that chooses the upstream, else of the upstream."""
     if endpoint.models:
-        return {**dialects[endpoint.answers[0]].sample_request, "model": next(iter(endpoint.models))}
+        return sample_of_model(endpoint, dialects)
     upstream = endpoint.upstreams[0]
     return _MESSAGE if upstream.demo else _sample_request(upstream.speaks, dialects)
 

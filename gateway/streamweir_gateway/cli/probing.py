@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from starlette.types import Message, Scope
 
+from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import (
     REST,
@@ -27,6 +28,7 @@ from streamweir_gateway.config import (
     is_open,
     placeholders,
 )
+from streamweir_gateway.sample_call import sample_of_model
 from streamweir_gateway.upstream.client import Opening, UpstreamClient, UpstreamClients
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -90,6 +92,8 @@ class Probe(NamedTuple):
             facts["buffered"] = "yes" if "something between buffers" in str(line.get("hint")) else "no"
         if hint := line.get("hint"):
             facts["hint"] = str(hint)
+        elif not seen and line.get("code") in REFUSALS:
+            facts["refused"] = str(line["code"])  # by the gateway itself, which has asked no upstream
         return facts
 
     @property
@@ -132,12 +136,11 @@ async def _probe(config: GatewayConfig, endpoint: EndpointConfig, data: Any) -> 
         update={"auth": None, "rate_limit": None, "cors": None, "endpoints": (endpoint,)}
     )
     app = build_app(alone, clients=clients, log=log)
-    body = data if data is not None else endpoint.probe.body if endpoint.probe is not None else None
     took_too_long = False
     async with app.lifespan():
         try:
             async with asyncio.timeout(SECONDS):
-                await app(_scope(endpoint, path), _receive(body), _send)
+                await app(_scope(endpoint, path), _receive(_body(config, endpoint, data)), _send)
         except TimeoutError:
             took_too_long = True
     return Probe(endpoint.template, None, log.line, clients.status, clients.media_type, took_too_long)
@@ -183,8 +186,19 @@ def _scope(endpoint: EndpointConfig, path: str) -> Scope:
     }
 
 
+def _body(config: GatewayConfig, endpoint: EndpointConfig, data: Any) -> Any:
+    """Return the body to send. At an endpoint with `models` it names the first, unless it names another."""
+    given = data if data is not None else endpoint.probe.body if endpoint.probe is not None else None
+    if not endpoint.models:
+        return _BODY if given is None else given
+    sample = sample_of_model(endpoint, config.known_dialects)
+    if given is None:
+        return sample
+    return {"model": sample["model"], **given} if isinstance(given, dict) else given
+
+
 def _receive(body: Any) -> Callable[[], Any]:
-    data = json.dumps(_BODY if body is None else body).encode()
+    data = json.dumps(body).encode()
     messages = [{"type": "http.request", "body": data, "more_body": False}]
 
     async def receive() -> Message:

@@ -114,3 +114,32 @@ def test_nothing_is_sent_without_the_option(tmp_path: Path) -> None:
     with backend(LEGACY) as server:
         assert probed(tmp_path, chat={"upstream": server.url, "speaks": "legacy"}) == 0
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "model"),
+    [
+        ({}, (), "bot"),
+        ({"probe": {"body": {"messages": []}}}, (), "bot"),
+        ({"probe": {"body": {"model": "other", "messages": []}}}, (), "other"),
+        ({}, ("--data", '{"model": "help"}'), "help"),
+    ],
+)
+def test_endpoint_with_models_is_asked_for_the_first_one(
+    tmp_path: Path, options: dict[str, Any], arguments: tuple[str, ...], model: str
+) -> None:
+    with backend(LEGACY) as server:
+        models = {"bot": server.url, "other": server.url, "help": {"alias": "bot"}}
+        chat = {"models": models, "speaks": "legacy", "answers": ["openai-chat"], **options}
+        assert probed(tmp_path, "--probe", *arguments, **{"v1/chat/completions": chat}) == 0
+        (request,) = server.requests
+    assert json.loads(request.partition(b"\r\n\r\n")[2])["model"] == model
+
+
+def test_request_that_the_gateway_refuses_is_reported_as_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat = {"models": {"bot": "http://127.0.0.1:9"}, "speaks": "legacy", "answers": ["openai-chat"]}
+    data = ("--data", '{"model": "unknown"}')
+    assert probed(tmp_path, "--probe", *data, **{"v1/chat/completions": chat}) == 1
+    assert "refused      MODEL_NOT_FOUND" in capsys.readouterr().out
