@@ -153,63 +153,70 @@ ${[...events.map((name) => `${name}Event`), "UnknownEvent"]
   .trimEnd()};
 `;
 
-/** What may stand in a field, as one word: see the head of shapes.ts. */
+/** The kind of a field: see the head of shapes.ts. */
 function kindOf(node, place) {
   refuseUnknown(node, place);
   if (node.$ref) return defs[nameIn(node.$ref)].enum ? "s" : "o";
-  if ("const" in node) return `=${node.const}`;
-  if (node.enum) return `=${node.enum.join("|")}`;
+  if ("const" in node) return `${node.const}|`;
+  if (node.enum) return node.enum.join("|");
   if (node.anyOf)
     return either(
       node.anyOf.map((option, index) => kindOf(option, `${place}|${index}`)),
       place,
     );
-  if (node.type === undefined) return "x";
-  if (node.type === "array" && node.items) return `a${kindOf(node.items, `${place}[]`)}`;
+  if (node.type === undefined) return "";
+  if (node.type === "array" && node.items) return `[${kindOf(node.items, `${place}[]`)}`;
   return { string: "s", boolean: "b", integer: "n", number: "n", object: "o", array: "a", null: "0" }[node.type];
 }
 
 function either(kinds, place) {
   const distinct = [...new Set(kinds)];
-  if (distinct.every((kind) => kind.length === 1)) return `(${distinct.sort().join("")}`;
+  if (distinct.every((kind) => kind.length === 1)) return distinct.sort().join("");
   throw new Error(`${place}: alternatives of this form are not known to scripts/types.mjs`);
 }
 
-/** Events whose fields the reader fills in or puts right, so that they always fit. */
-const PUT_RIGHT = ["error", "session_end"];
+/** Events whose fields the reader fills in or puts right, and data, of which each type has a shape of its own. */
+const WITHOUT = ["Error", "SessionEnd", "Data"];
 
-/** The fields that an object must have. */
-function shapeOf(name, node, place, isList = false) {
-  const required = PUT_RIGHT.includes(name) ? [] : (node.required ?? []);
+/** The kinds of the fields that an object must have. */
+function shapeOf(name, node, place) {
+  const required = WITHOUT.includes(name) ? [] : (node.required ?? []);
   const fields = Object.entries(node.properties)
     .filter(([field]) => required.includes(field))
-    .map(([field, schema]) => `${field}:${kindOf(schema, `${place}.${field}`)}`);
-  return [isList ? `${name}*` : name, ...fields].join(" ");
+    .map(([field, schema]) => `${field}: ${JSON.stringify(kindOf(schema, `${place}.${field}`))}`);
+  return fields.length ? `{ ${fields.join(", ")} }` : "{}";
 }
 
 function dataTypeShape([word, node]) {
-  const isList = node.type === "array";
-  const target = isList ? node.items : node;
-  const shape = target.$ref ? defs[nameIn(target.$ref)] : { properties: {} };
-  return shapeOf(`data.${word}`, shape, `Data(${word})`, isList);
+  const target = node.$ref ? defs[nameIn(node.$ref)] : { properties: {} };
+  const kind = node.type === "array" ? JSON.stringify(kindOf(node, word)) : shapeOf(word, target, `Data(${word})`);
+  return `  ${word}: ${kind},`;
 }
 
 function shapesSource() {
-  const data = events.map((name) => {
+  const lines = events.map((name) => {
     const { type, data } = defs[name].properties;
-    return shapeOf(type.const, data, name);
+    return `  ${type.const}: ${shapeOf(name, data, name)},`;
   });
   const rules = defs.Data.properties.data.allOf.map((rule, index) => ruleOf(rule, `Data.allOf[${index}]`));
   return `${HEAD}
 /**
- * The fields that the data of each type of event must have, and \`data.data\` of each \`data_type\`: a line each.
+ * The required fields of an object, and the kind of each.
  *
- * Kinds: s text, n number, b true or false, o object, a list, 0 null, x anything; \`ao\` a list of objects; \`(0n\` one
- * of several; \`=a|b\` one of these words. A line whose name ends with \`*\` says what the items of a list are.
+ * A kind is one of several words (\`a|b\`), or of several letters: s text, n number, b true or false, o object, a list,
+ * 0 null; \`[o\` is a list of objects, "" anything.
  */
-export const SHAPES = \`
-${[...data, ...rules.map(dataTypeShape)].join("\n")}
-\`;
+export type Shape = Readonly<Record<string, string>>;
+
+/** The data of each type of event. */
+export const SHAPES: Readonly<Record<string, Shape>> = {
+${lines.join("\n")}
+};
+
+/** \`data.data\` of each \`data_type\`: the shape of an object, or a kind. */
+export const DATA_SHAPES: Readonly<Record<string, Shape | string>> = {
+${rules.map(dataTypeShape).join("\n")}
+};
 `;
 }
 

@@ -1,9 +1,9 @@
-import { failureOf } from "../events/codes.js";
+import { failureFields } from "../events/codes.js";
 import type { DataOf } from "../events/event-types.js";
 import type { MessageState } from "../message/message-state.js";
 import { MessageStreamHandler } from "../message/message-stream-handler.js";
 import { StreamRequestError } from "../request/errors.js";
-import { randomId } from "../request/http.js";
+import { givenBy, randomId } from "../request/http.js";
 import type { StreamRequestOptions } from "../request/options.js";
 import { callSafely } from "../request/report.js";
 import { type StreamRequest, streamRequest } from "../request/stream-request.js";
@@ -15,7 +15,6 @@ import type {
   DefaultInput,
   InteractionAnswer,
   Message,
-  Source,
   StreamStatus,
   Turn,
   UserMessage,
@@ -42,9 +41,6 @@ const textOf = (input: unknown): string => {
   const text = (input as { text?: unknown } | null)?.text;
   return typeof text === "string" ? text : "";
 };
-
-const givenBy = async <T>(source: Source<T>): Promise<T> =>
-  typeof source === "function" ? await (source as () => T | Promise<T>)() : source;
 
 class Conversation<Input> implements AgentStream<Input> {
   #options: AgentStreamOptions<Input>;
@@ -333,7 +329,7 @@ function historyOf(messages: readonly Message<unknown>[]): Turn["history"] {
 /** What a function of the page throws while a request is made is a failure like any other: no promise rejects. */
 function asRequestError(error: unknown): StreamRequestError {
   if (error instanceof StreamRequestError) return error;
-  return new StreamRequestError({ ...failureOf("INTERNAL"), kind: "connection_failed", cause: error });
+  return new StreamRequestError({ ...failureFields("INTERNAL"), kind: "connection_failed", cause: error });
 }
 
 /** Makes a conversation. Nothing is sent before `send`. */

@@ -3,7 +3,7 @@ import type { DataOf } from "../events/event-types.js";
 import type { MessageState } from "../message/message-state.js";
 import type { StreamEvent } from "../protocol.js";
 import type { StreamRequestError } from "../request/errors.js";
-import type { FetchOptions, HeadersLike } from "../request/http.js";
+import type { FetchOptions, HeadersLike, Source } from "../request/http.js";
 import type { Timeouts } from "../request/options.js";
 import type { ResumeOptions } from "../request/pause.js";
 
@@ -71,9 +71,6 @@ export interface AgentStreamState<Input = DefaultInput> {
   /** What a suspended run waits for: requested, not cancelled, not answered. */
   pendingInteractions: DataOf<"interaction">[];
 }
-
-/** A value, or what gives it for each request. */
-export type Source<T> = T | (() => T | Promise<T>);
 
 export interface AgentStreamOptions<Input = DefaultInput> {
   url: Source<string | URL>;

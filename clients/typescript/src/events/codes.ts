@@ -4,80 +4,115 @@ import type { DataOf } from "./event-types.js";
 /** A code of the protocol, or one of another system. */
 export type Code = ErrorCode | (string & {});
 
-/** Whose fault a failure is. */
+/** The cause of a failure, as the wire classifies it. */
 export type ErrorType = DataOf<"error">["error_type"];
 
 /** Why a stream ended. */
 export type Reason = DataOf<"session_end">["reason"];
 
-interface Row {
-  error_type: ErrorType;
-  recoverable: boolean;
-  reason: Reason;
-  message: string;
-}
+/** The kind of a failed request: see `StreamRequestError`. */
+export type FailureKind =
+  | "connection_failed"
+  | "request_rejected"
+  | "request_timeout"
+  | "stream_failed"
+  | "stream_truncated";
 
-/**
- * The protocol's codes: kind, reason, "!" where trying again may help, and the fixed message; of several codes in one
- * line, which only a server says, it sends the message along.
- */
-const TABLE = `system upstream_unreachable ! UPSTREAM_UNREACHABLE The service could not be reached.
-timeout upstream_error ! UPSTREAM_TIMEOUT The service took too long to answer.
-system truncated ! UPSTREAM_TRUNCATED The answer broke off before it was complete.
-system malformed - UPSTREAM_INVALID_RESPONSE The service sent an answer that could not be understood.
-execution upstream_error ! UPSTREAM_ERROR The service reported an error.
-validation upstream_error - UPSTREAM_REJECTED The service did not accept the request.
-execution upstream_error ! RATE_LIMITED Too many requests. Please wait and try again.
-system upstream_error - AUTH_FAILED The service refused the credentials it was given.
-validation upstream_error - NOT_FOUND The service does not know this address.
-system limit - STREAM_LIMIT_EXCEEDED The answer was larger than is allowed here.
-system internal ! INTERNAL An internal error occurred.
-execution upstream_error - MODEL_NOT_FOUND CONTENT_FILTERED QUOTA_EXCEEDED
-validation upstream_error - CONTEXT_LENGTH_EXCEEDED
-execution cancelled ! CANCELLED
-system draining ! GATEWAY_DRAINING
-system lost ! RUN_LOST STORE_UNAVAILABLE`;
-
-const AGAIN = " Please try again.";
-let rows: Map<string, Row> | null = null;
-
-function rowsOf(line: string): [string, Row][] {
-  const [, error_type, reason, mark, codes, text] = /^(\S+) (\S+) (\S) ([A-Z_ ]+?)(?: ([A-Z][a-z].*))?$/.exec(
-    line,
-  ) as unknown as string[];
-  const recoverable = mark === "!";
-  const advice = recoverable && !/again/.test(text ?? "") ? AGAIN : "";
-  const row = { error_type, reason, recoverable, message: (text ?? "The service reported an error.") + advice } as Row;
-  return (codes as string).split(" ").map((code) => [code, row]);
-}
-
-/** What a code means; undefined for a code of another system. */
-export function rowOf(code: string): Row | undefined {
-  rows ??= new Map(TABLE.split("\n").flatMap(rowsOf));
-  return rows.get(code);
-}
-
-/** A failure, classified, in the words of the wire: what a page may know of it. */
-export interface Failure extends Row {
+/** A classified failure with the names of the wire. `message` is safe to show. */
+export interface FailureFields {
   code: Code;
+  error_type: ErrorType;
+  reason: Reason;
+  recoverable: boolean;
+  message: string;
   retry_after_ms?: number | undefined;
   details?: unknown;
+  /** The request id that a refusal names. */
+  requestId?: string | null | undefined;
+  /** The exception behind it. It is never shown, and never part of an event. */
+  cause?: unknown;
 }
 
-/** The failure that one of the protocol's own codes names. */
-export const failureOf = (code: ErrorCode, changes: Partial<Failure> = {}): Failure => ({
-  code,
-  ...((rowOf(code) ?? rowOf("UPSTREAM_ERROR")) as Row),
-  ...changes,
-});
+type Row = readonly [message: string, recoverable?: boolean, error_type?: ErrorType, reason?: Reason];
 
-/** The code that an HTTP status means where the body says no better. */
+/** The message of codes that only a server reports, which sends one of its own. */
+const REPORTED = "The service reported an error.";
+
+/**
+ * The protocol's codes (protocol 1.1, section 5): the fixed message, whether a retry may help (no), the error type
+ * (execution), and the reason (upstream_error).
+ */
+const ROWS: Readonly<Record<string, Row>> = {
+  UPSTREAM_UNREACHABLE: ["The service could not be reached. Please try again.", true, "system", "upstream_unreachable"],
+  UPSTREAM_TIMEOUT: ["The service took too long to answer. Please try again.", true, "timeout"],
+  UPSTREAM_TRUNCATED: ["The answer broke off before it was complete. Please try again.", true, "system", "truncated"],
+  UPSTREAM_INVALID_RESPONSE: ["The service sent an answer that could not be understood.", false, "system", "malformed"],
+  UPSTREAM_ERROR: ["The service reported an error. Please try again.", true],
+  UPSTREAM_REJECTED: ["The service did not accept the request.", false, "validation"],
+  RATE_LIMITED: ["Too many requests. Please wait and try again.", true],
+  AUTH_FAILED: ["The service refused the credentials it was given.", false, "system"],
+  NOT_FOUND: ["The service does not know this address.", false, "validation"],
+  STREAM_LIMIT_EXCEEDED: ["The answer was larger than is allowed here.", false, "system", "limit"],
+  INTERNAL: ["An internal error occurred. Please try again.", true, "system", "internal"],
+  MODEL_NOT_FOUND: [REPORTED],
+  CONTENT_FILTERED: [REPORTED],
+  QUOTA_EXCEEDED: [REPORTED],
+  CONTEXT_LENGTH_EXCEEDED: [REPORTED, false, "validation"],
+  CANCELLED: [REPORTED, true, "execution", "cancelled"],
+  GATEWAY_DRAINING: [REPORTED, true, "system", "draining"],
+  RUN_LOST: [REPORTED, true, "system", "lost"],
+  STORE_UNAVAILABLE: [REPORTED, true, "system", "lost"],
+};
+
+/** Whether `code` is one of the protocol's error codes. */
+export const isKnownCode = (code: unknown): boolean => Object.hasOwn(ROWS, code as string);
+
+/** Whether `code` may be shown as a machine's error code. */
+export const isCode = (code: unknown): code is string =>
+  typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code);
+
+/** The failure that `code` names. A code that the protocol does not know has the row of `otherwise`. */
+export function failureFields(code: string, otherwise: ErrorCode = "UPSTREAM_ERROR"): FailureFields {
+  const row = ROWS[isKnownCode(code) ? code : otherwise] as Row;
+  const [message, recoverable = false, error_type = "execution", reason = "upstream_error"] = row;
+  return { code, error_type, reason, recoverable, message };
+}
+
+/** A failure of one request. It is thrown within the package; a page gets a `StreamRequestError` in its place. */
+export class Failure implements FailureFields {
+  declare readonly kind: FailureKind;
+  declare readonly code: Code;
+  declare readonly error_type: ErrorType;
+  declare readonly reason: Reason;
+  declare readonly recoverable: boolean;
+  declare readonly message: string;
+  declare readonly retry_after_ms?: number | undefined;
+  declare readonly requestId?: string | null | undefined;
+
+  constructor(kind: FailureKind, fields: FailureFields) {
+    Object.assign(this, fields, { kind });
+  }
+}
+
+/** The failure of a kind, with the protocol's row of `code`. */
+export const failure = (kind: FailureKind, code: ErrorCode, changes: Partial<FailureFields> = {}): Failure =>
+  new Failure(kind, { ...failureFields(code), ...changes });
+
+/** `value` if it has the type of `otherwise`, else `otherwise`. */
+export const typedOr = <T>(value: unknown, otherwise: T): T =>
+  typeof value === typeof otherwise ? (value as T) : otherwise;
+
+const STATUS_CODES: Readonly<Record<number, ErrorCode>> = {
+  401: "AUTH_FAILED",
+  403: "AUTH_FAILED",
+  404: "NOT_FOUND",
+  408: "UPSTREAM_TIMEOUT",
+  429: "RATE_LIMITED",
+  504: "UPSTREAM_TIMEOUT",
+};
+
+/** The code of an HTTP status whose body names no better one. */
 export function codeOfStatus(status: number): ErrorCode {
-  if (status === 401 || status === 403) return "AUTH_FAILED";
-  if (status === 404) return "NOT_FOUND";
-  if (status === 408 || status === 504) return "UPSTREAM_TIMEOUT";
-  if (status === 429) return "RATE_LIMITED";
-  if (status >= 400 && status <= 499) return "UPSTREAM_REJECTED";
-  if (status >= 500 && status <= 599) return "UPSTREAM_ERROR";
-  return "UPSTREAM_INVALID_RESPONSE";
+  if (status < 400 || status > 599) return "UPSTREAM_INVALID_RESPONSE";
+  return STATUS_CODES[status] ?? (status < 500 ? "UPSTREAM_REJECTED" : "UPSTREAM_ERROR");
 }

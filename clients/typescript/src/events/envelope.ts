@@ -1,7 +1,8 @@
-import { codeOfStatus, type Failure, failureOf, rowOf } from "./codes.js";
+import { codeOfStatus, type FailureFields, failureFields, isCode, typedOr } from "./codes.js";
 import { isObject } from "./read-event.js";
+import { parseRetryAfter } from "./retry-after.js";
 
-/** The body of a request that was refused. */
+/** The body of a refused request. */
 export interface Envelope {
   status: "error";
   error: { code: string; message: string; [key: string]: unknown };
@@ -11,52 +12,38 @@ export interface Envelope {
 /** Whether a JSON value is such a body, and no event. */
 export function isEnvelope(value: unknown): value is Envelope & Record<string, unknown> {
   if (!isObject(value) || "type" in value || value.status !== "error" || !isObject(value.error)) return false;
-  return typeof value.error.code === "string" && value.error.code !== "" && typeof value.error.message === "string";
+  const { code, message } = value.error;
+  return typeof code === "string" && code !== "" && typeof message === "string";
 }
 
-/** What a refusal says; the status decides where its code is none of the protocol's. */
-export function failureOfEnvelope({ error }: Envelope, status: number, retry_after_ms?: number): Failure {
+/** The failure that a refusal describes; `status` decides where the protocol does not know its code. */
+export function fieldsOfEnvelope(
+  { error, request_id }: Envelope,
+  status: number,
+  retry_after_ms?: number | undefined,
+): FailureFields {
   const { code, message, retry = error.recoverable, retry_after_ms: given } = error;
   const byStatus = status >= 400 ? codeOfStatus(status) : "UPSTREAM_ERROR";
-  const row = rowOf(code) ?? failureOf(byStatus);
+  const row = failureFields(code, byStatus);
   return {
     ...row,
-    code: /^[A-Z][A-Z0-9_]{2,63}$/.test(code) ? code : byStatus,
+    code: isCode(code) ? code : byStatus,
     message: message || row.message,
-    recoverable: typeof retry === "boolean" ? retry : row.recoverable,
+    recoverable: typedOr(retry, row.recoverable),
     retry_after_ms: typeof given === "number" && given >= 0 ? given : retry_after_ms,
+    requestId: typeof request_id === "string" ? request_id : undefined,
   };
 }
 
-const A_DAY = 86_400_000;
-
-/** What `Retry-After` says in milliseconds: seconds, or a date; undefined for neither. */
-function parseRetryAfter(value: string | null): number | undefined {
-  const text = value?.trim() ?? "";
-  const wait = /^\d+(\.\d+)?$/.test(text)
-    ? Math.round(+text * 1000)
-    : /[A-Za-z]/.test(text)
-      ? Date.parse(text) - Date.now()
-      : NaN;
-  return wait >= 0 || wait < 0 ? Math.min(Math.max(0, wait), A_DAY) : undefined;
-}
-
-/** What an answer means that is no stream: its envelope, else its status. `requestId` is the envelope's. */
-export function failureOfAnswer(
-  status: number,
-  retryAfter: string | null,
-  body: string,
-): { failure: Failure; requestId: string | null } {
-  const wait = status === 429 || status === 503 ? parseRetryAfter(retryAfter) : undefined;
+/** The failure of an answer that is no stream: by its envelope, else by its status. */
+export function fieldsOfAnswer(status: number, retryAfter: string | null, body: string): FailureFields {
+  const retry_after_ms = status === 429 || status === 503 ? parseRetryAfter(retryAfter) : undefined;
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
-    // the status says enough
+    // the status decides
   }
-  const requestId = isObject(value) && typeof value.request_id === "string" ? value.request_id : null;
-  const failure = isEnvelope(value)
-    ? failureOfEnvelope(value, status, wait)
-    : failureOf(codeOfStatus(status), { retry_after_ms: wait });
-  return { failure, requestId };
+  if (isEnvelope(value)) return fieldsOfEnvelope(value, status, retry_after_ms);
+  return { ...failureFields(codeOfStatus(status)), retry_after_ms };
 }

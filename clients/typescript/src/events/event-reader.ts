@@ -1,21 +1,21 @@
-import { createFrameParser, type Frame, type FrameParser, TOO_LARGE } from "../framing/frame-parser.js";
+import { createFrameParser, type Frame, type FrameParser } from "../framing/frame-parser.js";
 import type { EventMetadata, StreamEvent } from "../protocol.js";
-import { type Failure, failureOf, rowOf } from "./codes.js";
-import { type Envelope, failureOfEnvelope, isEnvelope } from "./envelope.js";
+import { Failure, type FailureFields, failure, failureFields } from "./codes.js";
+import { fieldsOfEnvelope, isEnvelope } from "./envelope.js";
 import type { DataOf, EventOf } from "./event-types.js";
 import { readEvent } from "./read-event.js";
 
-/** Reads one message of an old vocabulary: see `streamweir/legacy`. `close` says what the end of the body means. */
+/** Reads one message of an old vocabulary: see `streamweir/legacy`. `close` gives the events that the end of the body means. */
 export interface Normalizer {
   (message: unknown, eventName?: string | undefined): StreamEvent[];
   close?(): StreamEvent[];
 }
 
-/** How a body is to be read. */
+/** Options of reading a body. */
 export interface EventReaderOptions {
-  /** For events that the reader makes itself, until an event of the stream names another. */
+  /** The id of events that the reader makes itself, until an event of the stream names another. */
   requestId?: string | null | undefined;
-  /** What was asked for. The first bytes decide. */
+  /** The framing that was asked for. The first bytes decide which one is read. */
   framing?: "sse" | "ndjson" | undefined;
   /** Reads messages that are no standard events. */
   normalize?: Normalizer | undefined;
@@ -23,25 +23,19 @@ export interface EventReaderOptions {
   maxEventSize?: number | undefined;
 }
 
-/** How a stream failed that did not fail by itself: it was refused, is none, or broke off. */
-export interface OwnFailure {
-  kind: "request_rejected" | "stream_failed" | "stream_truncated";
-  failure: Failure;
-}
-
 const MAX_EVENT_SIZE = 8 * 1024 * 1024;
 const MAX_REPORTED = 10;
 const MAX_MALFORMED = 100;
 
 /**
- * Bytes in, events out: no I/O, no clock that runs, and no exception whatever comes in.
+ * Turns the bytes of a body into events. It does no I/O, sets no timer, and never throws.
  *
- * | state    | set by                                         | what follows                            |
+ * | state    | set by                                         | events that may follow                  |
  * |----------|------------------------------------------------|-----------------------------------------|
- * | waiting  | construction                                   | a refusal may come in place of a stream |
- * | started  | the first event                                | events                                  |
- * | failed   | a terminal `error`                             | nothing but `session_end`               |
- * | ended    | `session_end`, `fail`, a limit, `close`        | nothing                                 |
+ * | waiting  | construction                                   | the first event, or a refusal           |
+ * | started  | the first event                                | any                                     |
+ * | failed   | a terminal `error`                             | only `session_end`                      |
+ * | ended    | `session_end`, `fail`, a limit, `close`        | no event                                |
  *
  * A body that breaks off may be followed by another one of the same stream (`continueWith`): then the state stays,
  * and events whose sequence has come are left out.
@@ -59,14 +53,15 @@ export class EventReader {
   started = false;
   /** @internal A terminal error has come. */
   failed = false;
-  /** @internal Why the reader itself has ended the stream. */
-  ownFailure: OwnFailure | null = null;
+  /** @internal The failure that ended the stream, unless the stream itself has reported it. */
+  failure: Failure | null = null;
 
   readonly #limit: number;
   readonly #normalize: Normalizer | undefined;
   #parser!: FrameParser;
   #malformed = 0;
-  #hasData = false;
+  /** How many of them have a warning of their own. */
+  #warned = 0;
   #isContinued = false;
   #lastError: EventOf<"error"> | null = null;
   #out: StreamEvent[] = [];
@@ -75,111 +70,100 @@ export class EventReader {
     this.requestId = requestId ?? null;
     this.#limit = maxEventSize ?? MAX_EVENT_SIZE;
     this.#normalize = normalize;
-    this.continueWith();
-    this.#isContinued = false;
+    this.continueWith(false);
   }
 
   /** The events that `chunk` completes. */
   feed(chunk: Uint8Array | string): StreamEvent[] {
-    return this.#read(() => {
-      this.#hasData ||= typeof chunk === "string" ? /\S/.test(chunk) : chunk.some((byte) => byte > 32);
-      this.#parser.feed(chunk);
-      if (this.#parser.isMarkup()) this.#fail(failureOf("UPSTREAM_INVALID_RESPONSE"), "stream_failed");
-    });
+    return this.#collect(() => this.#parser.feed(chunk));
   }
 
-  /** The body has ended: what is left, with an `error` and a `session_end` where the stream's own end is missing. */
+  /** The body has ended: the last events, with an `error` and a `session_end` if the stream's own end is missing. */
   close(): StreamEvent[] {
-    const events = this.flush();
-    const { failure, kind } = this.missing;
-    return [...events, ...this.#read(() => this.#fail(failure, kind))];
+    return [...this.flush(), ...this.fail(this.missing)];
   }
 
-  /** @internal The body has ended, and perhaps another one follows: what its last, unterminated event is. */
+  /** @internal The body has ended, and another one may follow: the event that lacks its line end. */
   flush(): StreamEvent[] {
-    return this.#read(() => {
+    return this.#collect(() => {
       this.#parser.finish();
-      if (!this.ended) this.#normalized(() => this.#normalize?.close?.() ?? []);
+      this.#add(() => this.#normalize?.close?.());
     });
   }
 
-  /** @internal Ends the stream with a failure that the connection tells of. */
+  /** @internal Ends the stream with a failure. */
   fail(failure: Failure): StreamEvent[] {
-    return this.#read(() => this.#fail(failure, null));
+    return this.#collect(() => this.#fail(failure));
   }
 
   /** @internal The failure of a body that has ended without the stream's end. */
-  get missing(): OwnFailure {
-    const isForeign = this.#hasData && !this.started && (this.#malformed > 0 || !this.#parser.isRecognised());
-    return isForeign
-      ? { failure: failureOf("UPSTREAM_INVALID_RESPONSE"), kind: "stream_failed" }
-      : { failure: failureOf("UPSTREAM_TRUNCATED"), kind: "stream_truncated" };
+  get missing(): Failure {
+    return !this.started && (this.#malformed > 0 || this.#parser.isForeign())
+      ? failure("stream_failed", "UPSTREAM_INVALID_RESPONSE")
+      : failure("stream_truncated", "UPSTREAM_TRUNCATED");
   }
 
   /** @internal Another body of the same stream begins. */
-  continueWith(): void {
-    this.#parser = createFrameParser(this.#limit, (frame) => this.#frame(frame));
-    this.#isContinued = true;
+  continueWith(isContinued = true): void {
+    this.#isContinued = isContinued;
+    this.#parser = createFrameParser(
+      this.#limit,
+      (frame) => {
+        this.#read(frame);
+        return !this.ended;
+      },
+      (code) => {
+        throw failure("stream_failed", code);
+      },
+    );
   }
 
-  /** What `work` gives, unless the stream is over already. */
-  #read(work: () => void): StreamEvent[] {
+  /** The events that `work` adds; none if the stream is over already. */
+  #collect(work: () => void): StreamEvent[] {
     try {
       if (!this.ended) work();
     } catch (error) {
-      if (error !== TOO_LARGE) throw error;
-      this.#fail(failureOf("STREAM_LIMIT_EXCEEDED"), "stream_failed");
+      if (!(error instanceof Failure)) throw error;
+      this.#fail(error);
     }
     const events = this.#out;
     this.#out = [];
     return events;
   }
 
-  /** Takes a frame in; returns whether more is to be read. */
-  #frame({ data, event, id, unterminated }: Frame): boolean {
-    const hasMessage = data !== "[DONE]" && (data || (this.#normalize && event));
-    if (!hasMessage) return true;
+  #read({ data, event, id, unterminated }: Frame): void {
+    if (data === "[DONE]" || !(data || (this.#normalize && event))) return;
     let message: unknown = {};
     try {
       if (data) message = JSON.parse(data);
     } catch {
-      if (unterminated && /^[[{]/.test(data)) return true; // half an event: the body broke off
+      if (unterminated && /^[[{]/.test(data)) return; // half an event: the body broke off
       if (!this.#normalize || !event || /^\s*[[{"]/.test(data)) return this.#noteMalformed();
       message = data;
     }
     this.lastEventId = id ?? this.lastEventId;
-    if (!this.started && isEnvelope(message)) this.#reject(message);
-    else if (this.#normalize) this.#normalized(() => this.#normalize?.(message, event ?? undefined) ?? []);
-    else {
-      const read = readEvent(message);
-      if (!read) return this.#noteMalformed();
-      this.#begin(read);
-    }
-    return !this.ended;
+    if (!this.started && isEnvelope(message)) {
+      this.#fail(new Failure("request_rejected", fieldsOfEnvelope(message, 200)));
+    } else this.#add(() => (this.#normalize ? this.#normalize(message, event ?? undefined) : [readEvent(message)]));
   }
 
-  #normalized(normalize: () => StreamEvent[]): void {
-    let events: StreamEvent[] = [];
+  /** Adds the events that `read` gives, with ids of this reader if a normalizer made them. Null is a malformed event. */
+  #add(read: () => (StreamEvent | null)[] | undefined): void {
+    let events: (StreamEvent | null)[] = [null];
     try {
-      events = normalize();
+      events = read() ?? [];
     } catch {
-      this.#noteMalformed();
+      // the normalizer does not understand the message
     }
     for (const event of events) {
-      const sequence = this.sequence + 1;
-      const metadata = { ...this.#stamp(), ...event.metadata, sequence };
-      if (!this.ended) this.#begin({ ...event, metadata } as StreamEvent);
+      if (this.ended) return;
+      if (!event) this.#noteMalformed();
+      else if (!this.#normalize) this.#take(event);
+      else {
+        const metadata = { ...this.#stamp(), ...event.metadata, sequence: this.sequence + 1 };
+        this.#take({ ...event, metadata } as StreamEvent);
+      }
     }
-  }
-
-  /** Takes an event in, with the warnings of what could not be read before the first one. */
-  #begin(event: StreamEvent): void {
-    const waiting = this.started ? 0 : Math.min(this.#malformed, MAX_REPORTED);
-    this.started = true;
-    const isEnd = event.type === "session_end";
-    if (!isEnd) this.#take(event);
-    for (let count = waiting; count > 0; count--) this.#warn("A part");
-    if (isEnd) this.#take(event);
   }
 
   #take(event: StreamEvent): void {
@@ -189,9 +173,10 @@ export class EventReader {
     if (this.#isContinued && hasCome) return;
     this.requestId = request_id ?? this.requestId;
     this.sequence = sequence ?? this.sequence + 1;
+    this.started = true;
     if (event.type === "session_end") {
-      this.#warnOfTheRest();
-      if (event.data.status === "error" && !this.failed) this.#out.push(this.#failureBefore(event.data.reason));
+      this.#warn(true);
+      if (event.data.status === "error" && !this.failed) this.#addMissingError(event.data.reason);
       this.ended = true;
     } else if (this.failed) return;
     else if (event.type === "error") {
@@ -199,68 +184,74 @@ export class EventReader {
       this.failed = event.data.terminal;
     }
     this.#out.push(event);
+    this.#warn(false);
   }
 
-  /** The terminal error of an end that says `error` without one (1.0): the last one that was reported, else one made up. */
-  #failureBefore(reason: Failure["reason"]): StreamEvent {
+  /** An end may say `error` without a terminal error before it (1.0): the last error that came counts, else a new one. */
+  #addMissingError(reason: FailureFields["reason"]): void {
     this.failed = true;
     const known = this.#lastError;
-    if (known) return { ...known, data: { ...known.data, terminal: true } };
-    return this.#made("error", errorData(failureOf("UPSTREAM_ERROR", { reason })));
+    if (known) this.#out.push({ ...known, data: { ...known.data, terminal: true } });
+    else this.#make("error", errorData({ ...failureFields("UPSTREAM_ERROR"), reason }));
   }
 
-  #reject(envelope: Envelope): void {
-    if (typeof envelope.request_id === "string") this.requestId = envelope.request_id;
-    this.#fail(failureOfEnvelope(envelope, 200), "request_rejected");
-  }
-
-  /** Ends the stream. Behind the stream's own terminal error only the end is missing, and that error says why. */
-  #fail(failure: Failure, kind: OwnFailure["kind"] | null): void {
-    const known = this.failed && this.#lastError;
-    if (kind && !this.failed) this.ownFailure = { failure, kind };
-    this.#warnOfTheRest();
-    if (!this.failed) this.#out.push(this.#made("error", errorData(failure), ++this.sequence));
+  /** Ends the stream. After the stream's own terminal error only the end is missing, and its reason is that error's. */
+  #fail(failure: Failure): void {
+    let { reason } = failure;
+    this.requestId = failure.requestId ?? this.requestId;
+    this.#warn(true);
+    if (this.failed && this.#lastError) reason = fieldsOfError(this.#lastError.data).reason;
+    else if (!this.failed) {
+      this.failure = failure;
+      this.#make("error", errorData(failure), ++this.sequence);
+    }
     this.failed = this.ended = true;
-    const reason = known ? failureOfError(known.data).reason : failure.reason;
-    this.#out.push(this.#made("session_end", { status: "error", reason }, ++this.sequence));
+    this.#make("session_end", { status: "error", reason }, ++this.sequence);
   }
 
-  #noteMalformed(): boolean {
+  #noteMalformed(): void {
     this.#malformed += 1;
     if (this.#malformed > MAX_MALFORMED) {
-      this.#fail(failureOf("STREAM_LIMIT_EXCEEDED", { reason: "malformed" }), "stream_failed");
-    } else if (this.started && this.#malformed <= MAX_REPORTED) this.#warn("A part");
-    return !this.ended;
+      this.#fail(failure("stream_failed", "STREAM_LIMIT_EXCEEDED", { reason: "malformed" }));
+    } else this.#warn(false);
   }
 
-  #warnOfTheRest(): void {
-    const more = this.#malformed - MAX_REPORTED;
-    this.#malformed = 0;
-    if (more > 0) this.#warn(`${more} more parts`);
+  /** Adds the warnings of malformed events that are due: one by one up to ten, and one of all others at the end. */
+  #warn(isEnd: boolean): void {
+    if (!this.started || this.failed || this.ended) return;
+    const warn = (parts: string) =>
+      this.#make("warning", { message: `${parts} left out.`, message_code: "UPSTREAM_MALFORMED_EVENT" });
+    for (; this.#warned < Math.min(this.#malformed, MAX_REPORTED); this.#warned++)
+      warn("A part of the answer could not be read and was");
+    const more = this.#malformed - this.#warned;
+    if (isEnd && more > 0) warn(`${more} more parts of the answer could not be read and were`);
   }
 
-  #warn(what: string): void {
-    const message = `${what} of the answer could not be read and ${what === "A part" ? "was" : "were"} left out.`;
-    if (!this.failed) this.#out.push(this.#made("warning", { message, message_code: "UPSTREAM_MALFORMED_EVENT" }));
-  }
-
-  #made<T extends "error" | "session_end" | "warning">(type: T, data: DataOf<T>, sequence?: number): StreamEvent {
-    const metadata = { ...this.#stamp(), ...(sequence === undefined ? {} : { sequence }) };
-    return { type, data, metadata } as StreamEvent;
+  #make<T extends "error" | "session_end" | "warning">(type: T, data: DataOf<T>, sequence?: number): void {
+    const metadata = { ...this.#stamp(), ...(sequence !== undefined && { sequence }) };
+    this.#out.push({ type, data, metadata } as StreamEvent);
   }
 
   #stamp(): EventMetadata {
-    const timestamp = Date.now();
-    return this.requestId === null ? { timestamp } : { timestamp, request_id: this.requestId };
+    return { timestamp: Date.now(), ...(this.requestId !== null && { request_id: this.requestId }) };
   }
 }
 
-/** The data of the terminal error event that says of a failure. */
-export const errorData = ({ reason: _, ...failure }: Failure): DataOf<"error"> =>
-  JSON.parse(JSON.stringify({ ...failure, terminal: true }));
+/** The data of the terminal error event of a failure. */
+export function errorData(failure: FailureFields & { kind?: unknown }): DataOf<"error"> {
+  const { kind: _, reason: __, requestId: ___, cause: ____, ...shown } = failure;
+  return JSON.parse(JSON.stringify({ ...shown, terminal: true }));
+}
 
-/** The failure that a terminal error event says, with the reason of its `session_end` where that has come. */
-export const failureOfError = (data: DataOf<"error">, reason?: Failure["reason"]): Failure => ({
-  ...data,
-  reason: reason ?? rowOf(data.code)?.reason ?? "upstream_error",
-});
+/** The failure of a terminal error event. */
+export function fieldsOfError({
+  code,
+  error_type,
+  message,
+  recoverable,
+  retry_after_ms,
+  details,
+}: DataOf<"error">): FailureFields {
+  const { reason } = failureFields(code);
+  return { code, error_type, message, recoverable, retry_after_ms, reason, ...(details !== undefined && { details }) };
+}

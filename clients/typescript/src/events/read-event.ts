@@ -1,6 +1,6 @@
 import type { EventMetadata, StreamEvent } from "../protocol.js";
-import { failureOf, rowOf } from "./codes.js";
-import { SHAPES } from "./shapes.js";
+import { failureFields, typedOr } from "./codes.js";
+import { DATA_SHAPES, SHAPES, type Shape } from "./shapes.js";
 
 type JsonObject = Record<string, unknown>;
 
@@ -9,19 +9,17 @@ export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The event that one message of the standard protocol is; null if it is none: no object, or without a type.
+ * Reads one message of the standard protocol; null if it is no object, or has no type.
  *
- * What protocol 1.0 leaves out is filled in, and a null is an absent field. Where a field that has to be there does not
- * fit, or the type is not known, the event is `unknown` and keeps its data.
+ * Fields that protocol 1.0 leaves out are filled in, and a null is an absent field. If a required field does not fit, or
+ * the type is not known, the event is `unknown` and keeps its data.
  */
 export function readEvent(message: unknown): StreamEvent | null {
   if (!isObject(message) || typeof message.type !== "string") return null;
   const { type } = message;
   const metadata: EventMetadata = isObject(message.metadata) ? withoutNull(message.metadata) : {};
-  const fields = type.includes(".") ? undefined : shapes().get(type);
-  const data = fields && filledIn(type, message.data, metadata);
-  const isFitting = data && fits(data, fields) && (type !== "data" || fitsDataType(data));
-  const event = isFitting
+  const data = filledIn(type, message.data, metadata);
+  const event = fitsType(type, data)
     ? { type, data, metadata }
     : { type: "unknown", data: { type, data: message.data }, metadata };
   return event as unknown as StreamEvent;
@@ -36,49 +34,38 @@ function withoutNull(object: JsonObject): JsonObject {
   return present.length < entries.length ? Object.fromEntries(present) : object;
 }
 
-let known: Map<string, [name: string, kind: string][]> | null = null;
-
-/** The lines of `SHAPES` by name, read once. */
-function shapes(): NonNullable<typeof known> {
-  known ??= new Map(
-    SHAPES.trim()
-      .split("\n")
-      .map((line) => {
-        const [type, ...fields] = line.split(" ");
-        return [type as string, fields.map((field) => field.split(":") as [string, string])];
-      }),
-  );
-  return known;
-}
-
-const fits = (value: unknown, fields: [string, string][] | undefined): boolean =>
-  isObject(value) && (fields ?? []).every(([name, kind]) => Object.hasOwn(value, name) && isOf(kind, value[name]));
-
-function isOf(kind: string, value: unknown): boolean {
-  if (kind[0] === "=") return typeof value === "string" && kind.slice(1).split("|").includes(value);
-  if (kind[0] === "a" && kind[1]) return Array.isArray(value) && value.every((item) => isOf(kind.slice(1), item));
-  const letter = value === null ? "0" : Array.isArray(value) ? "a" : (typeof value)[0];
-  return kind === "x" || kind.includes(letter as string);
-}
+const fitsType = (type: string, data: unknown): boolean =>
+  Object.hasOwn(SHAPES, type) &&
+  fits(data, SHAPES[type] as Shape) &&
+  (type !== "data" || fitsDataType(data as JsonObject));
 
 function fitsDataType({ data_type, data }: JsonObject): boolean {
-  const items = shapes().get(`data.${data_type}*`);
-  return items
-    ? Array.isArray(data) && data.every((item) => fits(item, items))
-    : fits(data, shapes().get(`data.${data_type}`));
+  const shape = Object.hasOwn(DATA_SHAPES, data_type as string) && DATA_SHAPES[data_type as string];
+  return shape ? (typeof shape === "string" ? isOf(shape, data) : fits(data, shape)) : false;
 }
 
-/** The data of an event with what protocol 1.0, or a careless server, leaves out. */
-function filledIn(type: string, value: unknown, metadata: EventMetadata): JsonObject | null {
+const fits = (value: unknown, shape: Shape): boolean =>
+  isObject(value) && Object.entries(shape).every(([name, kind]) => isOf(kind, value[name]));
+
+function isOf(kind: string, value: unknown): boolean {
+  if (kind.includes("|")) return typeof value === "string" && kind.split("|").includes(value);
+  const isList = Array.isArray(value);
+  if (kind[0] === "[") return isList && value.every((item) => isOf(kind.slice(1), item));
+  const letter = value === null ? "0" : isList ? "a" : (typeof value)[0];
+  return kind ? kind.includes(letter as string) : value !== undefined;
+}
+
+/** The data of an event, with the fields that protocol 1.0 or a careless server leaves out. */
+function filledIn(type: string, given: unknown, metadata: EventMetadata): unknown {
   const isBare = type === "session_start" || type === "session_end";
-  const given = value ?? (isBare ? {} : null);
-  if (!isObject(given)) return null;
-  const data = withoutNull(given);
+  const value = given ?? (isBare ? {} : null);
+  if (!isObject(value)) return value;
+  const data = withoutNull(value);
   switch (type) {
     case "session_start":
       return { session_id: metadata.session_id ?? "", request_id: metadata.request_id ?? "", protocol: "1.0", ...data };
     case "tool_call_start":
-      return "arguments" in data ? data : { ...data, arguments: {} };
+      return { arguments: {}, ...data };
     case "tool_call_delta":
       return { arguments_delta: "", ...data };
     case "tool_call_progress":
@@ -94,7 +81,8 @@ function filledIn(type: string, value: unknown, metadata: EventMetadata): JsonOb
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+/** Why a stream with this status has ended, unless its end names another reason. */
+export const REASONS: Readonly<Record<string, string>> = {
   completed: "done",
   suspended: "interaction",
   cancelled: "cancelled",
@@ -102,25 +90,27 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 const OTHER_ENDS: Readonly<Record<string, string>> = { failed: "error", failure: "error", canceled: "cancelled" };
 
-/** A stream is over whatever word its end has: not to know the word must not make it endless. */
+/** A `session_end` ends the stream whatever its status is: a status that is not known must not make it endless. */
 function filledInEnd(data: JsonObject): JsonObject {
   const word = String(data.status);
   const status = Object.hasOwn(REASONS, word) ? word : Object.hasOwn(OTHER_ENDS, word) ? OTHER_ENDS[word] : "completed";
   return { reason: REASONS[status as string], ...data, status };
 }
 
+const ERROR_TYPES = "validation|execution|timeout|system";
+
 function filledInError(data: JsonObject): JsonObject {
   const { error_type, code: given, message, recoverable: again, terminal } = data;
-  const code =
-    typeof given === "string" && given ? given : error_type === "timeout" ? "UPSTREAM_TIMEOUT" : "UPSTREAM_ERROR";
-  const row = rowOf(code) ?? failureOf("UPSTREAM_ERROR");
-  const recoverable = typeof again === "boolean" ? again : row.recoverable;
+  const isNamed = typeof given === "string" && given;
+  const code = isNamed ? given : error_type === "timeout" ? "UPSTREAM_TIMEOUT" : "UPSTREAM_ERROR";
+  const row = failureFields(code);
+  const recoverable = typedOr(again, row.recoverable);
   return {
     ...data,
-    error_type: /^(validation|execution|timeout|system)$/.test(String(error_type)) ? error_type : row.error_type,
+    error_type: isOf(ERROR_TYPES, error_type) ? error_type : row.error_type,
     code,
-    message: typeof message === "string" ? message : row.message,
+    message: typedOr(message, row.message),
     recoverable,
-    terminal: typeof terminal === "boolean" ? terminal : !recoverable,
+    terminal: typedOr(terminal, !recoverable),
   };
 }

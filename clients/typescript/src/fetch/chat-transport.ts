@@ -1,6 +1,5 @@
-import type { Source } from "../conversation/conversation-types.js";
 import { parseStreamLine } from "../events/parse-stream-line.js";
-import { type HeadersLike, mergedHeaders } from "../request/http.js";
+import { givenBy, type HeadersLike, mergedHeaders, type Source } from "../request/http.js";
 import { BlockCutter, isTerminal } from "./block-cutter.js";
 import { createRunFetch, type RunFetch } from "./run-fetch.js";
 
@@ -39,9 +38,6 @@ export interface ChatTransport {
 const BROKE_OFF = "The answer broke off before it was complete. Please try again.";
 const UNREACHABLE = "The service could not be reached. Please try again.";
 const NOT_A_STREAM = "The service sent an answer that could not be understood.";
-
-const givenBy = async <T>(source: Source<T>): Promise<T> =>
-  typeof source === "function" ? await (source as () => T | Promise<T>)() : source;
 
 /** `useChat({ transport: createChatTransport({ url }) })`: a chat whose runs are followed, stopped and read again. */
 export function createChatTransport(options: ChatTransportOptions): ChatTransport {

@@ -1,5 +1,6 @@
-import { LEFT, Patience } from "../request/patience.js";
-import { pause, type ResumeOptions, resumePlan, waitBefore } from "../request/pause.js";
+import { parseRetryAfter } from "../events/retry-after.js";
+import { createPatience, LEFT } from "../request/patience.js";
+import { delayBefore, pause, type ResumeOptions } from "../request/pause.js";
 import { type Block, BlockCutter, isTerminal } from "./block-cutter.js";
 
 /** What following a run takes. */
@@ -31,14 +32,14 @@ const REST = 1000;
  */
 export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
   const { signal } = options;
-  const patience = new Patience();
+  const patience = createPatience();
   let reader = readerOf(options.response);
   let cutter = new BlockCutter();
   let lastEventId: string | null = null;
   let hasGiven = false;
   let isEnding = false;
   let isClosed = false;
-  let attempts = 0;
+  let attempt = 0;
 
   const onAbort = () => {
     if (isClosed) return;
@@ -62,7 +63,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
   const read = async (): Promise<Block[] | null> => {
     const next: Promise<{ done: boolean; value?: Uint8Array | undefined }> =
       reader?.read() ?? Promise.resolve({ done: true });
-    const { done, value } = await patience.wait(next, isEnding ? [{ left: REST, reason: "idle_timeout" }] : []);
+    const { done, value } = await patience.wait(next, isEnding ? [{ left: REST, thrown: REST }] : []);
     if (!done) return cutter.feed(value as Uint8Array);
     const last = cutter.finish();
     return last && isWholeData(last.data) ? [{ ...last, bytes: withBlankLine(last.bytes) }] : null;
@@ -70,21 +71,14 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
 
   /** Goes on behind a break. False where the run has no more to say; throws `failure` where it is given up. */
   const recover = async (failure: unknown): Promise<boolean> => {
-    const plan = resumePlan(options.resume);
-    if (options.resume === false || (hasGiven && lastEventId === null)) throw failure;
+    if (hasGiven && lastEventId === null) throw failure;
     let named = 0;
-    while (attempts < plan.attempts) {
-      attempts += 1;
-      const rest = pause(Math.max(named, waitBefore(attempts, plan)), named > 0);
-      try {
-        await patience.wait(rest.over, []);
-      } finally {
-        rest.drop();
-      }
-      const answer = await patience.wait(
-        options.reopen(lastEventId).catch(() => null),
-        [],
-      );
+    for (;;) {
+      const delay = delayBefore(++attempt, named, options.resume);
+      if (delay === null) throw failure;
+      const rest = pause(delay, named > 0);
+      await patience.wait(rest.over).finally(rest.drop);
+      const answer = await patience.wait(options.reopen(lastEventId).catch(() => null));
       if (answer?.ok && answer.status !== 204) {
         reader = readerOf(answer);
         cutter = new BlockCutter();
@@ -96,7 +90,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
         options.onOver();
         break;
       }
-      named = 1000 * (Number(answer?.headers.get("retry-after")) || 0);
+      named = parseRetryAfter(answer?.headers.get("retry-after") ?? null) ?? 0;
     }
     throw failure;
   };
@@ -124,7 +118,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
   };
 
   const give = (controller: ReadableStreamDefaultController<Uint8Array>, blocks: Block[]) => {
-    attempts = 0;
+    attempt = 0;
     for (const { bytes, id, data } of blocks) {
       lastEventId = id ?? lastEventId;
       hasGiven ||= data !== "";

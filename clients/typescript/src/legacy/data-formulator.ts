@@ -1,4 +1,4 @@
-import { failureOf, rowOf } from "../events/codes.js";
+import { failureFields, isCode } from "../events/codes.js";
 import { isObject } from "../events/read-event.js";
 import type { StreamEvent } from "../protocol.js";
 import {
@@ -128,8 +128,8 @@ const warning = (fields: Fields): StreamEvent =>
 function structured(error: Fields): StreamEvent {
   const { code, retry } = error;
   if (code === "CANCELLED") return sessionEnd("cancelled", {});
-  if (typeof code !== "string" || !/^[A-Z][A-Z0-9_]{2,63}$/.test(code)) return hiddenError(code, true, {}, retry);
-  const known = rowOf(code) ?? failureOf("UPSTREAM_ERROR");
+  if (!isCode(code)) return hiddenError(code, true, {}, retry);
+  const known = failureFields(code);
   const own = Object.hasOwn(ERROR_TYPES, code) ? ERROR_TYPES[code] : SYSTEM.test(code) ? "system" : known.error_type;
   return event(
     "error",

@@ -1,4 +1,4 @@
-import { type Failure, failureOf, rowOf } from "../events/codes.js";
+import { failureFields, isCode, isKnownCode } from "../events/codes.js";
 import { isObject } from "../events/read-event.js";
 import type { EventMetadata, StreamEvent } from "../protocol.js";
 
@@ -69,14 +69,12 @@ export function sessionEnd(status: string, metadata: EventMetadata, summary: Fie
 
 /** An error whose text may be an exception's: its code decides what is shown. */
 export function hiddenError(code: unknown, terminal: boolean, metadata: EventMetadata, retry?: unknown): StreamEvent {
-  const isKnown = typeof code === "string" && rowOf(code) !== undefined;
-  const isOwn = typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code);
-  const failure: Failure = failureOf(isKnown ? (code as "UPSTREAM_ERROR") : "UPSTREAM_ERROR");
+  const failure = failureFields(isKnownCode(code) ? (code as string) : "UPSTREAM_ERROR");
   return event(
     "error",
     {
       error_type: failure.error_type,
-      code: isOwn ? code : failure.code,
+      code: isCode(code) ? code : failure.code,
       message: failure.message,
       recoverable: typeof retry === "boolean" ? retry : failure.recoverable,
       terminal,

@@ -1,4 +1,4 @@
-import { rowOf } from "../events/codes.js";
+import { failureFields } from "../events/codes.js";
 import type { Normalizer } from "../events/event-reader.js";
 import type { EventOf } from "../events/event-types.js";
 import { parseStreamLine } from "../events/parse-stream-line.js";
@@ -146,7 +146,7 @@ export function createNormalizer(options: NormalizerOptions = {}): Normalizer {
 
 const failedEnd = (end: EventOf<"session_end">, { data }: EventOf<"error">): StreamEvent => ({
   ...end,
-  data: { ...end.data, status: "error", reason: rowOf(data.code)?.reason ?? "upstream_error" },
+  data: { ...end.data, status: "error", reason: failureFields(data.code).reason },
 });
 
 const nameIn = (message: Fields): string => {

@@ -1,4 +1,3 @@
-import { errorData } from "../events/event-reader.js";
 import type { EventOf } from "../events/event-types.js";
 import { isObject } from "../events/read-event.js";
 import type { StreamEvent, WarningEvent } from "../protocol.js";
@@ -104,14 +103,8 @@ export class MessageStreamHandler {
       ...(failure.requestId === null ? {} : { request_id: failure.requestId }),
     };
     const { code, errorType: error_type, message, recoverable, retryAfterMs, reason } = failure;
-    const data = errorData({
-      code,
-      error_type,
-      message,
-      recoverable,
-      reason,
-      retry_after_ms: retryAfterMs ?? undefined,
-    });
+    const again = retryAfterMs === null ? {} : { retry_after_ms: retryAfterMs };
+    const data = { code, error_type, message, recoverable, ...again, terminal: true };
     this.handleEvent({ type: "error", data, metadata });
     this.handleEvent({ type: "session_end", data: { status: "error", reason }, metadata });
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { failureOfAnswer } from "../../src/events/envelope.js";
+import { fieldsOfAnswer } from "../../src/events/envelope.js";
 import { readEvent } from "../../src/events/read-event.js";
 import type { StreamEvent } from "../../src/index.js";
 import { type MessageState, MessageStreamHandler, parseStreamLine, StreamRequestError } from "../../src/index.js";
@@ -58,8 +58,8 @@ test("an old message means what it means in Python", () => {
 
 test("a refusal means what it means in Python", () => {
   for (const { status, headers, body, error } of vectors("rejections")) {
-    const { failure, requestId } = failureOfAnswer(status, headers["retry-after"] ?? null, body);
-    const found = new StreamRequestError({ kind: "request_rejected", ...failure, requestId, status });
+    const { requestId = null, ...read } = fieldsOfAnswer(status, headers["retry-after"] ?? null, body);
+    const found = new StreamRequestError({ kind: "request_rejected", ...read, requestId, status });
     const { code, errorType, message, recoverable, retryAfterMs, reason } = found;
     const fields = { kind: found.kind, code, errorType, message, recoverable, retryAfterMs, reason, status, requestId };
     expect({ body, ...fields }).toEqual({ body, ...error });
