@@ -13,13 +13,21 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from streamweir_gateway.config import GatewayConfig
     from streamweir_gateway.observability.metrics import BreakerState
 
-__all__ = ["BreakerLines", "StoreLines", "drain_began", "drain_ended", "remark_on", "worker_replaced"]
+__all__ = [
+    "Absence",
+    "BreakerLines",
+    "StoreLines",
+    "drain_began",
+    "drain_ended",
+    "remark_on",
+    "worker_replaced",
+]
 
 logger = logging.getLogger("streamweir.server")
 
@@ -40,27 +48,47 @@ class BreakerLines:
             logger.info("breaker closed", extra={"upstream": upstream})
 
 
+class Absence(Protocol):
+    """Since when the store does not answer; workers share one, so that each change is noted once."""
+
+    since: float
+    """Seconds of a clock that all workers have in common; 0 while the store answers."""
+
+
+class OwnAbsence:
+    """The absence of a process without workers beside it."""
+
+    since = 0.0
+
+
 class StoreLines:
     """Writes a line when the store stops answering and when it answers again.
 
+    The first worker that notices an absence writes its line and sets `Absence.since`; the first one that has
+    an answer again writes the other line and clears it. A worker that notices the same later writes nothing.
+
     Args:
         store: its URL, without credentials.
-        clock: seconds that only grow.
+        absence: shared with the other workers; None: there are none.
+        clock: seconds that only grow, the same in all workers.
     """
 
-    def __init__(self, store: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, store: str, absence: Absence | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store: Final = store
         self._clock: Final = clock
-        self._away_since: float | None = None
+        self._absence: Final = OwnAbsence() if absence is None else absence
 
     def changed(self, is_up: bool) -> None:
         """Note whether the store answers."""
-        if not is_up and self._away_since is None:
-            self._away_since = self._clock()
+        since = self._absence.since
+        if not is_up and not since:
+            self._absence.since = self._clock()
             logger.warning("store away", extra={"store": self._store})
-        elif is_up and self._away_since is not None:
-            seconds, self._away_since = self._clock() - self._away_since, None
-            logger.info("store back", extra={"seconds": round(seconds, 3)})
+        elif is_up and since:
+            self._absence.since = 0.0
+            logger.info("store back", extra={"seconds": round(self._clock() - since, 3)})
 
 
 def drain_began(open_streams: int) -> None:

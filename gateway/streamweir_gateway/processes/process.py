@@ -11,7 +11,7 @@ from typing import Final
 
 from streamweir_gateway.app import GatewayApp, build_app
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.event_lines import remark_on
+from streamweir_gateway.observability.event_lines import Absence, remark_on
 from streamweir_gateway.observability.logs import LogSettings, configure_logging, request_log
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
@@ -43,6 +43,7 @@ class ServingProcess:
 
     Args:
         board: shows the open streams to the parent process; None if there is none.
+        absence: of the store, shared with the other workers; None if there are none.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ServingProcess:
         *,
         is_worker: bool = False,
         board: WorkerBoard | None = None,
+        absence: Absence | None = None,
         on_ready: OnReady | None = None,
     ) -> None:
         log = LogSettings.of(config.server)
@@ -64,7 +66,7 @@ class ServingProcess:
         self._conversations = ConversationsOfWorker()
         self._via = Via(mark_of_start())
         self.metrics = make_metrics()
-        self._runs = open_runs(config, self.metrics)
+        self._runs = open_runs(config, self.metrics, absence)
         self.metrics.config_served(config.fingerprint)
         self._generations = Generations(self._app(config), self._runs.aclose)
         self._turn = asyncio.Lock()

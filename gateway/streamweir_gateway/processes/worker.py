@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from streamweir_gateway.processes.command_channel import REFUSED, STOP, Command, CommandReceiver
 from streamweir_gateway.processes.sockets import Listeners
-from streamweir_gateway.processes.worker_board import WorkerBoard
+from streamweir_gateway.processes.worker_board import SharedAbsence, WorkerBoard
 
 if TYPE_CHECKING:
     from streamweir_gateway.processes.process import ServingProcess
@@ -36,6 +36,7 @@ def run_worker(
     listeners: Listeners,
     parent: socket.socket,
     board: WorkerBoard,
+    absence: SharedAbsence,
     replaces: ReplacementReason | None,
 ) -> None:
     """Serve on `listeners` until the parent commands STOP, or is gone; end the process.
@@ -47,6 +48,7 @@ def run_worker(
         listeners: the sockets to listen on.
         parent: the worker's end of the command channel.
         board: shared with the parent, which reads it.
+        absence: of the store, shared with the other workers.
         replaces: why the previous worker is gone; None if there was none.
     """
     from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
@@ -66,7 +68,7 @@ def run_worker(
         with suppress(OSError):
             receiver.report_ready()
 
-    process = ServingProcess(config, is_worker=True, board=board, on_ready=ready)
+    process = ServingProcess(config, is_worker=True, board=board, absence=absence, on_ready=ready)
     if replaces is not None:
         process.metrics.worker_replaced(replaces)
     sys.exit(process.run(listeners))

@@ -15,13 +15,33 @@ if TYPE_CHECKING:
     from streamweir_gateway.observability.record import RequestRecord
     from streamweir_gateway.runs.live_streams import LiveStream
 
-__all__ = ["WorkerBoard"]
+__all__ = ["SharedAbsence", "WorkerBoard"]
 
 MAX_NAMES: Final = 128
 """The most streams that are named. All streams are counted."""
 
 _NAME: Final = struct.Struct("256s")
 """A name of fixed length: longer names are cut, shorter ones are padded with zeros."""
+
+
+class SharedAbsence:
+    """Since when the store does not answer, in memory that all workers share; see `StoreLines`.
+
+    Args:
+        context: the context with which the workers are started.
+    """
+
+    def __init__(self, context: SpawnContext) -> None:
+        self._since = context.RawValue(ctypes.c_double, 0.0)
+
+    @property
+    def since(self) -> float:
+        """Seconds of `time.monotonic`; 0 while the store answers."""
+        return float(self._since.value)
+
+    @since.setter
+    def since(self, seconds: float) -> None:
+        self._since.value = seconds
 
 
 class WorkerBoard:

@@ -14,7 +14,7 @@ from streamweir_gateway.processes.command_channel import Command, CommandSender,
 from streamweir_gateway.processes.signals import PARENT_SIGNALS
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker import ReplacementReason, run_worker
-from streamweir_gateway.processes.worker_board import WorkerBoard
+from streamweir_gateway.processes.worker_board import SharedAbsence, WorkerBoard
 
 __all__ = ["LOOK_SECONDS", "START_SECONDS", "WorkerPlace"]
 
@@ -40,8 +40,9 @@ class WorkerPlace:
         hangs: the worker has been killed because it hung.
     """
 
-    def __init__(self, listeners: Listeners) -> None:
+    def __init__(self, listeners: Listeners, absence: SharedAbsence | None = None) -> None:
         self.listeners = listeners
+        self._absence = absence or SharedAbsence(multiprocessing.get_context("spawn"))
         self.process: BaseProcess | None = None
         self.commands: CommandSender | None = None
         self.board: WorkerBoard | None = None
@@ -60,7 +61,7 @@ class WorkerPlace:
         self.board = WorkerBoard(context)
         self.process = context.Process(
             target=run_worker,
-            args=(self.listeners, theirs, self.board, self.replaces),
+            args=(self.listeners, theirs, self.board, self._absence, self.replaces),
             name="streamweir worker",
         )
         # A worker that is not ready yet is stopped by a command; the signal would kill it.

@@ -8,6 +8,7 @@ takes none for `server.hang_time` counts as one that hangs.
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import selectors
 import signal
 import socket
@@ -25,6 +26,7 @@ from streamweir_gateway.processes.command_channel import REFUSED, STOP, Command
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
 from streamweir_gateway.processes.sockets import Listeners
+from streamweir_gateway.processes.worker_board import SharedAbsence
 from streamweir_gateway.processes.worker_place import LOOK_SECONDS, WorkerPlace
 
 __all__ = ["serve_with_workers"]
@@ -74,7 +76,8 @@ class _Workers:
         load: Load | None,
     ) -> None:
         self._config = config
-        self._places = [WorkerPlace(each) for each in listeners]
+        absence = SharedAbsence(multiprocessing.get_context("spawn"))
+        self._places = [WorkerPlace(each, absence) for each in listeners]
         self._on_ready = on_ready
         self._load = load
         self._exit_code = 0

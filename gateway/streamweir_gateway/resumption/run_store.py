@@ -7,7 +7,7 @@ from streamweir.runs.memory_store import MemoryStore
 from streamweir.runs.service import RunService
 from streamweir.runs.store import RunStore
 from streamweir_gateway.config import GatewayConfig
-from streamweir_gateway.observability.event_lines import StoreLines
+from streamweir_gateway.observability.event_lines import Absence, StoreLines
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 
@@ -16,25 +16,26 @@ __all__ = ["UpstreamRuns", "open_runs"]
 UpstreamRuns = RunService[UpstreamRun]
 
 
-def open_runs(config: GatewayConfig, metrics: Metrics) -> UpstreamRuns:
+def open_runs(config: GatewayConfig, metrics: Metrics, absence: Absence | None = None) -> UpstreamRuns:
     """Return the runs of a process; they outlive a reload.
 
     Args:
         config: of the gateway.
         metrics: show whether the store answers, and how fast.
+        absence: of the store, shared by all workers; None: there are none.
     """
     metrics.store_changed(True)
-    return RunService(_open_store(config, metrics))
+    return RunService(_open_store(config, metrics, absence))
 
 
-def _open_store(config: GatewayConfig, metrics: Metrics) -> RunStore:
+def _open_store(config: GatewayConfig, metrics: Metrics, absence: Absence | None) -> RunStore:
     store = config.store
     if store.is_memory:
         return MemoryStore(max_bytes=store.max_bytes, max_runs=store.max_runs)
     from streamweir.runs.redis_store import RedisStore  # noqa: PLC0415 (it loads redis)
 
     redis = RedisStore(store.url, prefix=store.prefix, timeout=store.timeout, lease=store.lease)
-    lines = StoreLines(hide_credentials(store.url))
+    lines = StoreLines(hide_credentials(store.url), absence)
 
     def changed(is_up: bool) -> None:
         metrics.store_changed(is_up)

@@ -12,6 +12,7 @@ import pytest
 from loopback import ask, client
 from redis_servers import redis_binaries, redis_server
 from running_gateway import Running, running_gateway
+from scraped_metrics import samples
 from scripted_upstream import HELLO, SSE, WHOLE, Call, answer, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals")]
@@ -147,3 +148,32 @@ async def test_store_that_goes_away_and_comes_back_gives_one_line_each(tmp_path:
     assert (back["event"], back["level"]) == ("store back", "info")
     assert back["seconds"] > 0
     assert "geheim" not in str(running.told)
+
+
+async def test_store_that_goes_away_from_several_workers_gives_one_line_each(tmp_path: Path) -> None:
+    with redis_server(redis_binaries()[0]) as redis:
+        async with upstream(WHOLE) as server:
+            endpoints = {"/chat": {"upstream": server.url, "speaks": "legacy", "resume": "on"}}
+            store = {"url": redis.url, "timeout": "300ms"}
+            async with running_gateway(
+                tmp_path, endpoints=endpoints, store=store, server={"workers": 2}
+            ) as running:
+                await running.ready()
+                await asyncio.gather(*(ask(running.at) for _ in range(16)))
+                os.kill(redis.process.pid, signal.SIGSTOP)
+                try:
+                    await asyncio.gather(*(ask(running.at) for _ in range(16)))
+                    await until_said(running, "store away")
+                finally:
+                    os.kill(redis.process.pid, signal.SIGCONT)
+                await until_said(running, "store back")
+                async with asyncio.timeout(20):
+                    while await workers_without_store(running):  # noqa: ASYNC110 - the page only
+                        await asyncio.sleep(0.1)
+                found = lines(running, "store away", "store back")
+    assert [line["event"] for line in found] == ["store away", "store back"]
+
+
+async def workers_without_store(running: Running) -> bool:
+    """Whether a worker has not noticed yet that the store answers again."""
+    return (await samples(running.at)).get("store_up") != 1
