@@ -57,7 +57,13 @@ async def service(handler: Handler, *, subprotocols: tuple[str, ...] = ()) -> As
         (lambda _, names: next((name for name in names if name in subprotocols), None)) if offered else None
     )
     async with serve(
-        handle, "127.0.0.1", 0, subprotocols=offered, select_subprotocol=choose, ping_interval=None
+        handle,
+        "127.0.0.1",
+        0,
+        subprotocols=offered,
+        select_subprotocol=choose,
+        ping_interval=None,
+        max_size=None,
     ) as server:
         found.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/chat"
         yield found

@@ -18,6 +18,7 @@ from streamweir.http.headers import HeaderList, header_values
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.client_address import is_sent_by
 from streamweir_gateway.config import ANY_ORIGIN, GatewayConfig, ip_of, is_loopback_host
+from streamweir_gateway.handshakes import is_handshake
 
 __all__ = ["ForeignPages"]
 
@@ -52,6 +53,9 @@ class ForeignPages:
         Raises:
             Refusal: a foreign page sends it; the message names the setting that would allow it.
         """
+        if is_handshake(scope):
+            self._check_handshake(scope)
+            return
         origins = header_values(scope["headers"], b"origin")
         if (origins and is_judged_there) or (not origins and not _is_from_browser(scope["headers"])):
             return
@@ -61,6 +65,30 @@ class ForeignPages:
             raise Refusal("FORBIDDEN", _about_origin(origins[0]))
         if not origins and not self.has_own_host(scope["headers"], may_be_address=is_judged_there):
             raise Refusal("FORBIDDEN", _about_host(scope["headers"]))
+
+    def _check_handshake(self, scope: Scope) -> None:
+        """Check the page that opens a WebSocket: no browser asks before, and services rarely judge `Origin`.
+
+        The page may also come from the `Host` of the handshake, if that is a name of this gateway.
+        """
+        origins = header_values(scope["headers"], b"origin")
+        if not origins or ANY_ORIGIN in self._origins or is_sent_by(scope, self._trusted):
+            return
+        is_known = len(origins) == 1 and (
+            self._is_known(origins[0], scope) or self._is_own(origins[0], scope["headers"])
+        )
+        if not is_known:
+            raise Refusal("FORBIDDEN", _about_origin(origins[0]))
+
+    def _is_own(self, origin: str, headers: HeaderList) -> bool:
+        """Return whether an origin is the `Host` of the request, which is a name of this gateway."""
+        match = _ORIGIN.fullmatch(origin)
+        hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]
+        if match is None or len(hosts) != 1 or hosts[0] is None:
+            return False
+        default = str(_PORTS[match[1]])
+        same = (_plain(match[2]), match[3] or default) == (_plain(hosts[0][1]), hosts[0][2] or default)
+        return same and self.has_own_host(headers, may_be_address=True)
 
     def has_own_host(self, headers: HeaderList, *, may_be_address: bool) -> bool:
         """Return whether the `Host` of a request is a name of this gateway.

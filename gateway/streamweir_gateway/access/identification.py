@@ -42,19 +42,22 @@ class Identification:
         except Refusal:
             return None
 
-    def credential(self, headers: HeaderList, *, address: str, foreign: Set[bytes]) -> Credential:
+    def credential(
+        self, headers: HeaderList, *, address: str, foreign: Set[bytes], offered: bytes | None = None
+    ) -> Credential:
         """Return the caller of a request.
 
         Args:
             headers: the headers of the request.
             address: the address under which wrong keys are counted.
             foreign: headers that may contain a key for the upstream instead.
+            offered: the key among the subprotocols of a handshake.
 
         Raises:
             Refusal: there is no key, a wrong key, or there were too many wrong keys.
         """
         try:
-            return self._keys.credential(headers, foreign=foreign)
+            return self._keys.credential(headers, foreign=foreign, offered=offered)
         except WrongKey:
             seconds = self._wrong_keys.wait(address)
             if seconds > 0:

@@ -52,26 +52,37 @@ class Keys:
             self._keyed(key_digest(key)): name for name, caller in callers.items() for key in caller.key
         }
 
-    def credential(self, headers: HeaderList, *, foreign: Set[bytes] = frozenset()) -> Credential:
+    def credential(
+        self, headers: HeaderList, *, foreign: Set[bytes] = frozenset(), offered: bytes | None = None
+    ) -> Credential:
         """Return the caller of a request.
 
         Args:
             headers: the headers of the request, names in lower case.
             foreign: those of `KEY_HEADERS` that may be meant for the upstream.
+            offered: the key among the subprotocols of a handshake; a key in a header counts before it.
 
         Raises:
             WrongKey: the key is wrong, or there are two different keys.
             Refusal: there is no key.
         """
         given = _given(headers)
-        if not given:
+        if not given and offered is None:
             raise Refusal("UNAUTHENTICATED", headers=_CHALLENGE)
         names = {header: self._name_of(key) for header, key in given.items()}
         known = {header: name for header, name in names.items() if name is not None}
+        if not known and offered is not None and not (names.keys() - foreign):
+            return self._offered(offered, headers)
         wrong = names.keys() - known.keys() - foreign
         if wrong or len(set(known.values())) != 1 or self._holds_key(headers, KEY_HEADERS - known.keys()):
             raise WrongKey
         return Credential(next(iter(known.values())), frozenset(known))
+
+    def _offered(self, key: bytes, headers: HeaderList) -> Credential:
+        name = self._name_of(key)
+        if name is None or self._holds_key(headers, KEY_HEADERS):
+            raise WrongKey
+        return Credential(name, frozenset())
 
     def headers_with_keys(self, headers: HeaderList) -> frozenset[bytes]:
         """Return the names of the headers that contain a key of the gateway, in any form."""

@@ -32,6 +32,7 @@ from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.relayed_preflight import serve_preflight
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.handshakes import OFFERED, is_handshake, offered_key
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
@@ -94,8 +95,12 @@ class RequestGuard:
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         scope["state"]["client"] = client_address(scope, self._trusted)
         scope["state"][PRIVATE] = self._is_private(path)
+        offer = None
         try:
             self._via.check(scope["headers"])
+            if is_handshake(scope):
+                offer = offered_key(scope["headers"])
+                scope["headers"], scope["state"][OFFERED] = [*offer.headers], offer.has_offer
             is_judged_there = found is not None and found.route.relays_all
             is_open = self._is_open(routes)
             if is_open:
@@ -110,7 +115,7 @@ class RequestGuard:
                     scope["path_params"] = found.path_params
                     await serve_preflight(found.route.app, scope, receive, send, preflight)
                 return
-            admitted = self._admitted(scope, found, routes)
+            admitted = self._admitted(scope, found, routes, None if offer is None else offer.key)
             if found is not None and self._rates.is_shared:
                 rate = _rate(admitted.caller)
                 await self._rates.count_shared(_client(admitted.scope), found.route, rate, scope["method"])
@@ -136,7 +141,9 @@ class RequestGuard:
         runs = self._runs
         return runs is not None and (path == runs or path.startswith(f"{runs}/"))
 
-    def _admitted(self, scope: Scope, found: Found | None, routes: Sequence[Route]) -> _Admitted:
+    def _admitted(
+        self, scope: Scope, found: Found | None, routes: Sequence[Route], offered: bytes | None
+    ) -> _Admitted:
         """Run all checks for a request.
 
         Raises:
@@ -144,7 +151,9 @@ class RequestGuard:
         """
         caller = None
         if self._identification is not None:
-            scope, caller = self._identified(self._identification, scope, found, routes)
+            scope, caller = self._identified(self._identification, scope, found, routes, offered)
+        if is_handshake(scope) and any(route.endpoint and not route.relays_all for route in routes):
+            raise Refusal("WEBSOCKET_UNSUPPORTED", headers={"Connection": "close"})
         if found is None:
             raise _nothing_here(routes)
         if caller is not None:
@@ -155,7 +164,12 @@ class RequestGuard:
         return _Admitted(found.route.app, scope, caller)
 
     def _identified(
-        self, identification: Identification, scope: Scope, found: Found | None, routes: Sequence[Route]
+        self,
+        identification: Identification,
+        scope: Scope,
+        found: Found | None,
+        routes: Sequence[Route],
+        offered: bytes | None,
     ) -> tuple[Scope, CallerLimits | None]:
         """Return the scope without the key, and the limits of the key; None if no key is required.
 
@@ -172,7 +186,9 @@ class RequestGuard:
             scope["state"]["endpoints"] = [endpoint for endpoint in endpoints if endpoint.needs_no_key]
             return scope, None
         foreign = self._foreign[found.route] if found is not None else frozenset()
-        credential = identification.credential(scope["headers"], address=_network(scope), foreign=foreign)
+        credential = identification.credential(
+            scope["headers"], address=_network(scope), foreign=foreign, offered=offered
+        )
         caller = self._callers[credential.name]
         scope["state"].update(
             key=credential.name,

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from starlette.types import Scope
 
-__all__ = ["CONNECTION_EXTENSION", "ClientConnection"]
+__all__ = ["CONNECTION_EXTENSION", "ClientConnection", "SwitchedProtocol"]
 
 CONNECTION_EXTENSION: Final = "streamweir.connection"
 """The key of `scope["extensions"]` under which a server puts its `ClientConnection`."""
+
+
+class SwitchedProtocol(asyncio.Protocol):
+    """The protocol of a client's connection behind a 101.
+
+    Attributes:
+        on_lost: to be called once the connection is lost.
+    """
+
+    on_lost: Callable[[], None]
+
+    def shutdown(self) -> None:
+        """The server stops; the streams of the gateway are ended elsewhere."""
 
 
 class ClientConnection:
@@ -64,6 +78,20 @@ class ClientConnection:
             status: from 102 to 199.
             headers: valid headers.
         """
+
+    def switch(self, head: bytes, protocol: SwitchedProtocol) -> tuple[asyncio.Transport, bytes] | None:
+        """Answer a handshake, and let another protocol have the connection.
+
+        Args:
+            head: of the 101.
+            protocol: of the connection from now on; reading is paused.
+
+        Returns:
+            The connection, and the bytes that the client has sent behind its handshake. None if the server
+            cannot do it.
+        """
+        del head, protocol
+        return None
 
     def cork(self, is_corked: bool) -> None:
         """Collect sent bytes while True; send them in one piece once it is False."""

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from starlette.types import ASGIApp, Message, Scope
 
-from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.connection.client_connection import ClientConnection, SwitchedProtocol
 from streamweir_gateway.connection.flow_control import FlowControl
 from streamweir_gateway.connection.request_parser import RequestHead
 from streamweir_gateway.connection.response_encoder import (
@@ -45,6 +45,9 @@ class ServerConnection(Protocol):
     def on_failure(self, exchange: HttpExchange) -> None:
         """The application has ended without completing the response."""
 
+    def hand_over(self, protocol: SwitchedProtocol) -> bytes:
+        """Let another protocol have the connection; return the bytes behind the handshake."""
+
 
 class HttpExchange(ClientConnection):
     """One request that is being answered, or waits for its turn.
@@ -62,6 +65,7 @@ class HttpExchange(ClientConnection):
         "_has_news",
         "_is_broken_off",
         "_is_streaming",
+        "_is_switched",
         "_is_whole",
         "_listener",
         "_news",
@@ -81,6 +85,7 @@ class HttpExchange(ClientConnection):
         self._body = bytearray()
         self._is_whole = False
         self._is_broken_off = False
+        self._is_switched = False
         self._is_streaming = False  # a piece of the body is a chunk, and may come at any time
         self._has_news = False
         self._news: asyncio.Event | None = None  # made when something waits: it takes 700 bytes
@@ -96,12 +101,14 @@ class HttpExchange(ClientConnection):
         """Run `app`."""
         try:
             await app(scope, self.receive, self.send)
-            if self.state is not ResponseState.COMPLETE and not self.is_lost and not self._is_broken_off:
+            is_over = self.is_lost or self._is_broken_off or self._is_switched
+            if self.state is not ResponseState.COMPLETE and not is_over:
                 logger.error("the application ended before its response")
         except Exception:
             logger.exception("the application failed")
         finally:
-            if self.state is not ResponseState.COMPLETE and not self.is_lost:
+            is_over = self.is_lost or self._is_switched
+            if self.state is not ResponseState.COMPLETE and not is_over:
                 self._server.on_failure(self)
 
     # --- what the connection reports ----------------------------------------------------------------------
@@ -122,6 +129,8 @@ class HttpExchange(ClientConnection):
         """The rest of the body will not come; the reader of the body answers that."""
         self.refused = code
         self._notify()
+        if self._listener is not None and self._is_refused_handshake:
+            self._listener()
 
     def lose(self) -> None:
         """The client has left."""
@@ -181,6 +190,13 @@ class HttpExchange(ClientConnection):
         """Close at once, so that the system no longer offers bytes to a client that does not read."""
         reset(self._server.transport)
 
+    def switch(self, head: bytes, protocol: SwitchedProtocol) -> tuple[asyncio.Transport, bytes]:
+        """Answer a handshake, and let another protocol have the connection."""
+        transport = self._server.transport
+        transport.write(head)
+        self._is_switched = True
+        return transport, self._server.hand_over(protocol)
+
     def break_off(self) -> bool:
         """Close once the application ends, or at once if only a reset shows an incomplete response."""
         self._is_broken_off = True
@@ -210,13 +226,18 @@ class HttpExchange(ClientConnection):
         """Call `listener` once the client has left. That is noticed only while the connection is read."""
         self._listener = listener
         if listener is not None:
-            if self.is_lost:
+            if self.is_lost or self._is_refused_handshake:
                 listener()
             else:
                 self._server.flow.resume_reading()
         return True
 
     # ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_refused_handshake(self) -> bool:
+        """Too much came behind a request that was whole, which only a handshake allows."""
+        return self._is_whole and self.refused is not None
 
     @property
     def _is_over(self) -> bool:

@@ -12,10 +12,12 @@ Source: RFC 9112, sections 9.3.2 (pipelining) and 9.6 (closing); the standard pr
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from starlette.types import Scope
 
+from streamweir_gateway.connection.client_connection import SwitchedProtocol
 from streamweir_gateway.connection.closing import ClosePhase, ClosingConnection
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.error_responses import refusal
@@ -32,6 +34,9 @@ __all__ = ["HttpProtocol"]
 
 REQUESTS_AHEAD: Final = 8
 """The most requests that wait behind the current one; further ones are not read."""
+
+MAX_EARLY_BYTES: Final = 64 << 10
+"""The most bytes that a client may send behind its handshake before that is answered."""
 
 MAX_WAITING_BODY: Final = 1 << 16
 """The most bytes of a body that wait for the application; beyond it reading is paused."""
@@ -51,6 +56,7 @@ class HttpProtocol(asyncio.Protocol):
         "_clock",
         "_closing",
         "_context",
+        "_early",
         "_keeps_alive",
         "_local",
         "_parser",
@@ -76,6 +82,8 @@ class HttpProtocol(asyncio.Protocol):
         self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()
         """The exchanges that wait for their turn."""
         self._keeps_alive = True
+        self._early = bytearray()
+        """The bytes behind a handshake that is not answered yet."""
         self._closing: ClosingConnection | None = None
 
     # --- the connection -------------------------------------------------------------------------------------
@@ -183,7 +191,8 @@ class HttpProtocol(asyncio.Protocol):
         """
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._clock.restart()
-        if self._running is None and self._context.shortcut is not None and not head.expects_continue:
+        is_unusual = head.expects_continue or head.is_handshake
+        if self._running is None and self._context.shortcut is not None and not is_unusual:
             self._context.idle.discard(self)
             self._running = self._receiving = DirectExchange(
                 self, head, client=self._client, local=self._local
@@ -217,6 +226,32 @@ class HttpProtocol(asyncio.Protocol):
         exchange.end_request(keep_alive=self._keeps_alive)
         if isinstance(exchange, DirectExchange) and (shortcut is None or not shortcut(exchange)):
             exchange.go_on()
+
+    def on_early_bytes(self, data: bytes) -> None:
+        """Keep bytes behind a handshake for the WebSocket; too many are a fault of the request."""
+        self._early += data
+        if len(self._early) > MAX_EARLY_BYTES and self._receiving is not None:
+            self._early.clear()
+            self._parser.stop()
+            self._receiving.refuse("BAD_REQUEST")
+
+    def hand_over(self, protocol: SwitchedProtocol) -> bytes:
+        """Let another protocol have the connection; return the bytes that came behind the handshake.
+
+        Reading is paused.
+        """
+        context, early = self._context, bytes(self._early)
+        context.connections.discard(self)
+        context.connections.add(protocol)
+        protocol.on_lost = partial(context.connections.discard, protocol)
+        self._clock.stop()
+        self._parser.close()
+        self.flow.close()
+        self.transport.pause_reading()
+        self.transport.set_protocol(protocol)
+        self._running = self._receiving = None
+        self._early.clear()
+        return early
 
     def _drop_last(self) -> None:
         """Drop the last waiting request, and read no more requests."""

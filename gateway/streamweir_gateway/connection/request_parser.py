@@ -36,6 +36,8 @@ class RequestHead(NamedTuple):
     """The headers, names in lower case."""
     keep_alive: bool
     """Another request may follow."""
+    is_handshake: bool = False
+    """It offers a WebSocket: a GET of HTTP/1.1 with `Upgrade: websocket`. No other request may follow."""
     repeated: RepeatedHeaders | None = None
     """The same headers for reuse, if the client may repeat them; None otherwise."""
 
@@ -77,6 +79,9 @@ class RequestReceiver(Protocol):
     def on_request_end(self) -> None:
         """The request is complete."""
 
+    def on_early_bytes(self, data: bytes) -> None:
+        """Bytes behind a handshake have come; they belong to the WebSocket."""
+
 
 class RequestParser:
     """Parses the requests of one connection.
@@ -84,6 +89,7 @@ class RequestParser:
     Attributes:
         state: the state of the request; see `request_state`.
         body_bytes: how many bytes of the body have come.
+        has_handshake: a handshake has come; the bytes behind it are not parsed.
     """
 
     __slots__ = (
@@ -98,12 +104,14 @@ class RequestParser:
         "_repeated",
         "_target",
         "body_bytes",
+        "has_handshake",
         "state",
     )
 
     def __init__(self, receiver: RequestReceiver, limits: RequestLimits) -> None:
         self.state = RequestState.IDLE
         self.body_bytes = 0
+        self.has_handshake = False
         self._receiver = receiver
         self._limits = limits
         self._overhead = 0  # bytes other than the body
@@ -121,14 +129,23 @@ class RequestParser:
         Raises:
             RequestRefused: it is not HTTP, or exceeds a limit.
         """
+        if self.has_handshake:
+            self._receiver.on_early_bytes(data)
+            return
         if self.state is RequestState.IDLE:
             if self._takes_repeated(data):
                 return
             self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
             self._begun = b""
             self._first = data
-        rest: bytes | memoryview = data if self._begun is None else self._beginning(self._begun + data)
+        self._parse_pieces(data if self._begun is None else self._beginning(self._begun + data))
+
+    def _parse_pieces(self, data: bytes) -> None:
+        rest: bytes | memoryview = data
         while rest and self.state is not RequestState.STOPPED:
+            if self.has_handshake:
+                self._receiver.on_early_bytes(bytes(rest))
+                return
             size = self._next_size()
             if len(rest) <= size:
                 self._parse(rest)
@@ -149,7 +166,7 @@ class RequestParser:
         self.body_bytes = 0
         headers = [*repeated.headers]
         self._receiver.on_request(
-            RequestHead(line.method, line.target, "1.1", headers, repeated.keep_alive, repeated)
+            RequestHead(line.method, line.target, "1.1", headers, repeated.keep_alive, repeated=repeated)
         )
         self.on_message_complete()
         return True
@@ -194,7 +211,11 @@ class RequestParser:
         self._overhead += len(piece)  # bytes of the body are subtracted later
         upgrade_at = self._run(piece)
         if upgrade_at is not None:
-            self._decline(bytes(piece[upgrade_at:]))
+            rest = bytes(piece[upgrade_at:])
+            if self._is_handshake():
+                self._take_handshake(rest)
+            else:
+                self._decline(rest)
             return
         self._overhead = max(0, self._overhead)
         if self._overhead > self._limits.header_bytes:
@@ -215,6 +236,25 @@ class RequestParser:
                 case _:  # a fault of the gateway
                     raise
         return None
+
+    def _is_handshake(self) -> bool:
+        parser = self._parser
+        offered = [value.lower() for name, value in self._headers if name == b"upgrade"]
+        is_get = self._method is None and parser.get_method() == b"GET"
+        return is_get and parser.get_http_version() == "1.1" and offered == [b"websocket"]
+
+    def _take_handshake(self, rest: bytes) -> None:
+        """Begin and end a request that is a handshake; `rest` and all later bytes are not parsed."""
+        self.has_handshake = True
+        self.state = TRANSITIONS[self.state][RequestEvent.HEAD_END]
+        self.body_bytes = 0
+        self._receiver.on_request(
+            RequestHead("GET", self._target, "1.1", self._headers, keep_alive=False, is_handshake=True)
+        )
+        self._headers = []
+        self.on_message_complete()
+        if rest:
+            self._receiver.on_early_bytes(rest)
 
     def _decline(self, rest: bytes) -> None:
         """Parse a request with an upgrade as if it had none.
@@ -263,7 +303,9 @@ class RequestParser:
         self.body_bytes = 0
         keeps = version != "1.0" and parser.should_keep_alive()
         repeated = repeated_headers(first, self._headers, keep_alive=keeps)
-        head = RequestHead(method.decode("ascii"), self._target, version, self._headers, keeps, repeated)
+        head = RequestHead(
+            method.decode("ascii"), self._target, version, self._headers, keeps, repeated=repeated
+        )
         self._method = None
         self._repeated = repeated or self._repeated
         self._headers = []  # trailers are not headers

@@ -22,7 +22,7 @@ logger = logging.getLogger("streamweir.gateway")
 
 _FIELDS: Final = (
     *("request_id", "trace_id", "span_id", "method", "endpoint", "path", "key", "model", "client"),
-    *("upstream", "speaks", "answers", "framing"),
+    *("upstream", "speaks", "answers", "framing", "websocket"),
     *("status", "upstream_status", "attempts", "reason", "code", "close_code"),
     *("events", "bytes_in", "bytes_out", "prompt_tokens", "completion_tokens", "total_tokens"),
     *("malformed", "unknown", "repairs", "lost", "request_lost"),

@@ -83,6 +83,8 @@ class RequestRecord:
     """From the request's arrival to the first upstream event."""
     duration_ms: float | None = None
     """From the request's arrival to the end of its response; `Observer.ended` sets it."""
+    websocket: bool | None = None
+    """True: the request was a handshake."""
     close_code: int | None = None
     """Of the upstream's Close frame, over a WebSocket."""
     hint: str | None = None

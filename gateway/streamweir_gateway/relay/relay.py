@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir.http.headers import settled_request_id
 from streamweir.http.refusals import Refusal, send_failure, send_refusal
+from streamweir_gateway.handshakes import is_handshake
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
@@ -23,6 +24,7 @@ from streamweir_gateway.relay.relay_exchange import BrokenOff, NoAnswer, RelayEx
 from streamweir_gateway.relay.request_start import RequestStart
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.taskless_relay import request_start
+from streamweir_gateway.relay.tunnel import Tunnel
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.live_streams import LiveStreams
 
@@ -87,8 +89,7 @@ class Relay:
     ) -> None:
         if self._streams.draining and not start.is_sent:
             raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
-        if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
-            raise Refusal("WEBSOCKET_UNSUPPORTED")
+        record.websocket = is_handshake(scope) or None
         if not may_go_on(scope):
             await self._answer_options(send, record)
             return
@@ -103,6 +104,16 @@ class Relay:
             exchange.close()
         if opened is not None:
             await opened.deliver(self._streams, receive)
+        elif exchange.tunnel is not None:
+            await self._wait(exchange.tunnel)
+
+    async def _wait(self, tunnel: Tunnel) -> None:
+        """Wait for the end of a tunnel, which a drain may bring about."""
+        self._streams.add(tunnel)
+        try:
+            await tunnel.wait_closed()
+        finally:
+            self._streams.discard(tunnel)
 
     @staticmethod
     async def _answer_options(send: Send, record: RequestRecord) -> None:

@@ -17,6 +17,7 @@ from streamweir.errors import ErrorInfo, error_info
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.edge_middleware import RELAYED
 from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.handshakes import check_handshake, is_handshake
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_delivery import AgentDelivery
@@ -27,6 +28,8 @@ from streamweir_gateway.relay.request_start import NEW_REQUEST, RequestStart
 from streamweir_gateway.relay.request_stream import ClientBody
 from streamweir_gateway.relay.response_head import interim_headers, relayed_headers
 from streamweir_gateway.relay.service import Service
+from streamweir_gateway.relay.switching import open_tunnel
+from streamweir_gateway.relay.tunnel import Tunnel
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
@@ -49,6 +52,7 @@ _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that may be sent again if it is unknown whether they ran. Source: RFC 9110, section 9.2.1."""
 
 _PROTOCOL: Final = b"x-streamweir-protocol"
+_SWITCHING: Final = 101
 
 
 class NoAnswer(Exception):
@@ -72,6 +76,7 @@ class RelayExchange:
 
     Attributes:
         watch: ends it from outside.
+        tunnel: set once a handshake has been answered with a 101, and the connections have been handed over.
 
     Args:
         services: the upstreams, in the order in which they are asked.
@@ -83,7 +88,7 @@ class RelayExchange:
         start: how the first attempt begins.
 
     Raises:
-        Refusal: the request announces too large a body.
+        Refusal: the request announces too large a body, or is an invalid handshake.
     """
 
     __slots__ = (
@@ -91,6 +96,7 @@ class RelayExchange:
         "_connection",
         "_first",
         "_is_started",
+        "_key",
         "_observer",
         "_receive",
         "_record",
@@ -98,6 +104,7 @@ class RelayExchange:
         "_send",
         "_services",
         "_start",
+        "tunnel",
         "watch",
     )
 
@@ -113,6 +120,8 @@ class RelayExchange:
         start: RequestStart = NEW_REQUEST,
     ) -> None:
         record.attempts = 0
+        self._key = check_handshake(scope) if is_handshake(scope) else None
+        self.tunnel: Tunnel | None = None
         self._start = start
         self._services = services
         self._first = first = next(iter(services.values()))
@@ -200,6 +209,8 @@ class RelayExchange:
 
     def _request(self, service: Service, body: RelayBody) -> UpstreamRequest:
         try:
+            if self._key is not None:
+                return service.requests.handshake(self._scope, self._record.request_id, self._key)
             request = service.requests.request(self._scope, self._record.request_id, body)
         except NoSuchPath as error:
             raise Refusal("ENDPOINT_NOT_FOUND") from error
@@ -245,6 +256,9 @@ class RelayExchange:
     ) -> AgentDelivery | None:
         is_kept = False
         try:
+            if self._key is not None and response.status == _SWITCHING:
+                self.tunnel = open_tunnel(service, response, self._scope, self._connection, self._record)
+                return None
             if service.may_be_agent_stream(request.method, response):
                 judgement = await judge(
                     response,
@@ -267,6 +281,8 @@ class RelayExchange:
     async def _relay(self, response: TransportResponse) -> None:
         """Send the response on, as it comes."""
         headers = relayed_headers(response)
+        if self._key is not None:
+            headers = [*headers, (b"connection", b"close")]
         self._scope["state"][RELAYED] = self._is_started = True
         try:
             is_over = await self._send_beginning(response, headers)
@@ -313,7 +329,9 @@ class RelayExchange:
 
     def _end_interrupted(self) -> None:
         """End an exchange that the watch has interrupted."""
-        watch = self.watch
+        watch, refused = self.watch, self._connection.refused
+        if self._key is not None and refused is not None:  # too much came behind the handshake
+            raise Refusal(refused, headers={"Connection": "close"})
         if watch.reason == "client_gone":
             raise ClientGone
         if not self._is_started:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
-from streamweir_gateway.config import EndpointConfig, UpstreamConfig
+from streamweir_gateway.config import EndpointConfig, UpstreamConfig, ip_of, is_loopback_host
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.observability.trace_context import TraceContext, settled_trace_context
 from streamweir_gateway.relay.forwarded import Forwarding, is_about_forwarding
@@ -19,6 +19,7 @@ from streamweir_gateway.upstream.hop_by_hop import HOP_BY_HOP, connection_option
 from streamweir_gateway.upstream.http1 import request_head
 from streamweir_gateway.upstream.request import (
     WITHOUT_BODY,
+    HandshakeOffer,
     Headers,
     Origin,
     RequestStream,
@@ -63,6 +64,7 @@ class RelayRequestBuilder:
         self._target = UpstreamTarget(endpoint, base_url)
         self.origin = Origin.of(base_url)
         self._forwarding = forwarding
+        self._keeps_host = is_plain_host(self.origin.host)
         configured = dict(upstream.headers)
         self._left_out = _OURS | {name.lower().encode("ascii") for name in configured}
         self._configured = list(configured.items())
@@ -89,6 +91,22 @@ class RelayRequestBuilder:
             body.stream,
             self._headers(scope, request_id),
         )
+
+    def handshake(self, scope: Scope, request_id: str, key: bytes) -> UpstreamRequest:
+        """Return the upstream's handshake, which is the client's.
+
+        Args:
+            scope: of the client's handshake.
+            request_id: of the request.
+            key: its `Sec-WebSocket-Key`.
+
+        Raises:
+            NoSuchPath: the values of the path would lead to another place.
+        """
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        host = hosts[0] if hosts and self._keeps_host else None
+        request = self.request(scope, request_id, RelayBody(b""))
+        return request._replace(handshake=HandshakeOffer(key, host))
 
     def target(self, path_params: Mapping[str, str], query: bytes | None) -> str:
         """Return path and query of a request.
@@ -171,6 +189,14 @@ class RelayRequestBuilder:
         for key, text in settled_trace_context(scope).headers():
             headers.append((key.encode("ascii"), text.encode("latin-1")))
         return headers
+
+
+def is_plain_host(host: str) -> bool:
+    """Return whether a host is an address, `localhost` or a name without a dot.
+
+    A service under such a name compares the `Host` of a handshake with its `Origin`, so it gets the client's.
+    """
+    return ip_of(host) is not None or "." not in host or is_loopback_host(host)
 
 
 def _is_ours(name: bytes) -> bool:

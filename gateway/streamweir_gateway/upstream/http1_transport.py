@@ -15,6 +15,7 @@ from .http1 import ResponseParser, request_head
 from .request import Origin, UpstreamRequest
 from .tls import tls_context
 from .transport import SentRequest, TransportResponse
+from .websocket.relayed import send_handshake
 
 __all__ = ["Http1Transport"]
 
@@ -43,6 +44,11 @@ class Http1Transport:
             ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
             ValueError: the request cannot be written as HTTP.
         """
+        if request.handshake is not None:
+            context = self._tls() if request.origin.scheme == "https" else None
+            return await send_handshake(
+                request, context, connect_timeout=connect_timeout, on_connected=on_connected
+            )
         exchange = _Exchange.of(request, self._pool(request.origin))
         is_repeatable = request.stream is None
         if is_repeatable and (kept := exchange.pool.take_kept()) is not None:

@@ -27,6 +27,7 @@ from .http1 import HEADER_BYTES
 from .request import Headers, Origin, UpstreamRequest
 from .tls import tls_context
 from .transport import TransportResponse
+from .websocket.relayed import send_handshake
 
 __all__ = ["HttpcoreTransport"]
 
@@ -70,6 +71,11 @@ class HttpcoreTransport:
         Raises:
             ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
         """
+        if request.handshake is not None:  # neither HTTP/2 nor a proxy carries one
+            context = self._context if request.origin.scheme == "https" else None
+            return await send_handshake(
+                request, context, connect_timeout=connect_timeout, on_connected=on_connected
+            )
         proxy = self._proxy(request.origin)
         exchange = _Exchange(self._transport(proxy), self._open)
         try:

@@ -11,6 +11,7 @@ from .websocket.request import WebSocketExchange
 
 __all__ = [
     "WITHOUT_BODY",
+    "HandshakeOffer",
     "Headers",
     "OnInterim",
     "Origin",
@@ -87,6 +88,18 @@ class RequestStream(Protocol):
         """
 
 
+class HandshakeOffer(NamedTuple):
+    """A client's handshake that is relayed.
+
+    Attributes:
+        key: its `Sec-WebSocket-Key`.
+        host: the `Host` that the upstream gets; None: that of its URL.
+    """
+
+    key: bytes
+    host: bytes | None
+
+
 class UpstreamRequest(NamedTuple):
     """A request to an upstream."""
 
@@ -102,6 +115,8 @@ class UpstreamRequest(NamedTuple):
     """Further headers, as they go on the wire; none that frames."""
     on_interim: OnInterim | None = None
     """Called with each interim response (`103 Early Hints`), where the transport reports them."""
+    handshake: HandshakeOffer | None = None
+    """The request is the handshake of a client's WebSocket."""
     exchange: WebSocketExchange | None = None
     """The messages of the request, where the transport is a WebSocket."""
 

@@ -35,15 +35,22 @@ class Refusal(Exception):
         message: replaces the message of the row. It is written for developers of clients and never contains
             the text of an exception.
         headers: of the response.
+        status: replaces the status of the row.
     """
 
     def __init__(
-        self, code: str, message: str | None = None, *, headers: Mapping[str, str] | None = None
+        self,
+        code: str,
+        message: str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(code)
         self.code = code
         self.message = message
         self.headers = headers
+        self.status = REFUSALS[code].status if status is None else status
 
 
 def refusal_parts(
@@ -58,9 +65,9 @@ def refusal_parts(
     """
     row = REFUSALS[refusal.code]
     message = refusal.message or row.message
-    failure = FailedRequest(row.status, refusal.code, message, row.retry, request_id)
+    failure = FailedRequest(refusal.status, refusal.code, message, row.retry, request_id)
     body, headers = _body(failure, protocol)
-    return row.status, body, {**headers, **(refusal.headers or {})}
+    return refusal.status, body, {**headers, **(refusal.headers or {})}
 
 
 async def send_refusal(

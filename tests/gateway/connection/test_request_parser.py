@@ -40,6 +40,7 @@ class Received:
     def __init__(self) -> None:
         self.heads: list[RequestHead] = []
         self.bodies: list[bytes] = []
+        self.early = b""
         self.ended = 0
 
     def takes_another(self) -> bool:
@@ -51,6 +52,9 @@ class Received:
 
     def on_body(self, piece: bytes) -> None:
         self.bodies[-1] += piece
+
+    def on_early_bytes(self, data: bytes) -> None:
+        self.early += data
 
     def on_request_end(self) -> None:
         self.ended += 1

@@ -511,18 +511,6 @@ async def test_an_answer_within_the_upload() -> None:
     assert (response.status_code, response.content) == (403, b"no")
 
 
-async def test_a_websocket_is_refused(tmp_path: Path) -> None:
-    headers = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }
-    async with site(tmp_path) as old:
-        response = await old.client.get("/echo", headers=headers)
-    assert response.status_code == 501
-    assert response.json()["error"]["code"] == "WEBSOCKET_UNSUPPORTED"
-
-
 async def test_our_own_key_stays_here_and_theirs_goes_on(tmp_path: Path) -> None:
     web = WebApp(tmp_path)
     async with serving(web.app) as url:

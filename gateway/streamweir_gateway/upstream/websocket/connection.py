@@ -27,12 +27,11 @@ from streamweir.framing.websocket import (
     TEXT,
     WebSocketFrame,
     WebSocketReader,
-    client_frame,
-    close_frame,
 )
 from streamweir_gateway.upstream.failures import InvalidResponse, Unreachable, UpstreamFailure
 from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.websocket.failures import MessageTooBig, ProtocolBreach, SocketClosed
+from streamweir_gateway.upstream.websocket.frame_sender import FrameSender
 from streamweir_gateway.upstream.websocket.handshake import Handshake
 from streamweir_gateway.upstream.websocket.message_body import MessageBody
 
@@ -65,7 +64,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     Args:
         handshake: is sent once there is a connection.
-        limit: the most bytes of a message.
+        limit: the most bytes of a message; None: frames are not read, and the connection is to be detached.
         ping: seconds between pings of the gateway; None: it sends none.
         on_end: called once when no stream can be read from the connection any longer.
     """
@@ -74,7 +73,7 @@ class WebSocketConnection(asyncio.Protocol):
         self,
         handshake: Handshake,
         *,
-        limit: int,
+        limit: int | None,
         ping: float | None,
         on_end: Callable[[WebSocketConnection], None],
     ) -> None:
@@ -83,8 +82,12 @@ class WebSocketConnection(asyncio.Protocol):
         self.is_usable = False
         self.conversation: Hashable = None
         self._handshake: Handshake | None = handshake
-        self._reader = WebSocketReader(limit)
+        self._limit = limit
+        self._rest = b""
+        self._reader = WebSocketReader(limit or 0)
         self._ping = ping
+        self._sender: FrameSender | None = None
+        """Set with the 101."""
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -95,14 +98,9 @@ class WebSocketConnection(asyncio.Protocol):
         self._failure: UpstreamFailure | None = None
         self._is_over = False
         """No message comes any more."""
-        self._is_full = False
-        """Written bytes wait to be sent."""
-        self._pong: bytes | None = None
-        """The last ping that could not be answered yet."""
         self._awaited_pong: bytes | None = None
         self._take: Callable[[bytes], bool] | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._ping_timer: asyncio.TimerHandle | None = None
         self._close_timer: asyncio.TimerHandle | None = None
 
     # The opening
@@ -120,6 +118,17 @@ class WebSocketConnection(asyncio.Protocol):
                 raise Unreachable("the connection ended before the handshake was answered")
             await self._news()
 
+    def detach(self) -> tuple[asyncio.Transport, bytes]:
+        """Give the connection away, in the state `open`; return it with the bytes that came behind the 101.
+
+        The caller sets another protocol.
+        """
+        assert self._transport is not None
+        self._cancel_timers()
+        self.is_usable = False
+        transport, self._transport = self._transport, None
+        return transport, self._rest
+
     def begin(self, body: MessageBody, on_close: Callable[[int], None] | None) -> None:
         """Let a stream read the messages that come from now on.
 
@@ -133,15 +142,9 @@ class WebSocketConnection(asyncio.Protocol):
     # Sending
 
     def send_message(self, data: bytes) -> None:
-        """Send a message: text, or binary if `data` is no UTF-8; nothing once the connection closes."""
-        if not self.is_usable:
-            return
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            self._write(client_frame(BINARY, data))
-        else:
-            self._write(client_frame(TEXT, data))
+        """Send a message; nothing once the connection closes."""
+        if self.is_usable and self._sender is not None:
+            self._sender.message(data)
 
     # Reading
 
@@ -207,10 +210,10 @@ class WebSocketConnection(asyncio.Protocol):
 
     async def answers_ping(self) -> bool:
         """Send a ping on a parked connection; return whether the upstream answers it in time."""
-        if not self.is_usable or self._is_full:
+        if not self.is_usable or self._sender is None or self._sender.is_full:
             return False
         self._awaited_pong = os.urandom(8)
-        self._write(client_frame(PING, self._awaited_pong))
+        self._sender.ping(self._awaited_pong)
         try:
             async with asyncio.timeout(PONG_SECONDS):
                 while self._awaited_pong is not None and not self._is_over:
@@ -252,14 +255,13 @@ class WebSocketConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Written bytes wait to be sent."""
-        self._is_full = True
+        if self._sender is not None:
+            self._sender.pause()
 
     def resume_writing(self) -> None:
-        """All of it has been sent."""
-        self._is_full = False
-        pong, self._pong = self._pong, None
-        if pong is not None:
-            self._write(client_frame(PONG, pong))
+        """All of them have been sent."""
+        if self._sender is not None:
+            self._sender.resume()
 
     def eof_received(self) -> None:
         """The upstream sends no more; the transport closes itself."""
@@ -269,9 +271,13 @@ class WebSocketConnection(asyncio.Protocol):
         """The connection is gone."""
         self._end(error)
         self._transport = None
-        for timer in (self._ping_timer, self._close_timer):
-            if timer is not None:
-                timer.cancel()
+        self._cancel_timers()
+
+    def _cancel_timers(self) -> None:
+        if self._sender is not None:
+            self._sender.stop()
+        if self._close_timer is not None:
+            self._close_timer.cancel()
 
     # Arrivals
 
@@ -286,14 +292,20 @@ class WebSocketConnection(asyncio.Protocol):
         if (refusal := handshake.refusal) is not None:
             self.refusal = refusal.status, refusal.headers
             self._keep(body)
+            self._failure = refusal.failure
             self._is_over = refusal.is_complete or refusal.failure is not None
             self._wake()
         elif (switched := handshake.switched) is not None:
             self._handshake = None
             self.headers = switched.headers
             self.is_usable = True
-            self._schedule_ping()
-            self._read_frames(switched.rest)
+            assert self._transport is not None
+            self._sender = FrameSender(self._transport, self._ping)
+            if self._limit is None:
+                self._rest = switched.rest
+                self._pause()
+            else:
+                self._read_frames(switched.rest)
             self._wake()
 
     def _read_frames(self, data: bytes) -> None:
@@ -318,11 +330,8 @@ class WebSocketConnection(asyncio.Protocol):
                 self._failure = SocketClosed(frame.close_code)
             self._send_close(frame.close_code if frame.data else _NORMAL)
             self._end()
-        elif frame.opcode == PING:
-            if self._is_full:
-                self._pong = frame.data
-            else:
-                self._write(client_frame(PONG, frame.data))
+        elif frame.opcode == PING and self.is_usable and self._sender is not None:
+            self._sender.answer(frame.data)
         elif frame.opcode == PONG and frame.data == self._awaited_pong:
             self._awaited_pong = None
             self._wake()
@@ -346,16 +355,20 @@ class WebSocketConnection(asyncio.Protocol):
             return
         self._pieces.append(body)
         self._buffered += len(body)
-        if self._buffered >= READ_BUFFER and self._transport is not None:
+        if self._buffered >= READ_BUFFER:
+            self._pause()
+
+    def _pause(self) -> None:
+        if self._transport is not None:
             self._transport.pause_reading()
 
     # The end
 
     def _send_close(self, code: int) -> None:
-        if not self.is_usable:
+        if not self.is_usable or self._sender is None:
             return
         self.is_usable = False
-        self._write(close_frame(code))
+        self._sender.close(code)
         self._close_timer = self._loop.call_later(CLOSE_SECONDS, self.abort)
         self._on_end(self)
 
@@ -364,6 +377,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self._handshake is not None:
             if self._handshake.refusal is not None:
                 self._handshake.refusal.end(error)
+                self._failure = self._handshake.refusal.failure
         elif not (self._is_over or self._reader.is_closed):
             self._failure = SocketClosed(None)
             self._failure.__cause__ = error
@@ -377,20 +391,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self._failure is not None:
             raise self._failure
 
-    # Writing and waiting
-
-    def _write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def _schedule_ping(self) -> None:
-        if self._ping is not None and self.is_usable:
-            self._ping_timer = self._loop.call_later(self._ping, self._send_ping)
-
-    def _send_ping(self) -> None:
-        if self.is_usable and not self._is_full:
-            self._write(client_frame(PING, b""))
-        self._schedule_ping()
+    # Waiting
 
     async def _news(self) -> None:
         self._waiter = self._loop.create_future()

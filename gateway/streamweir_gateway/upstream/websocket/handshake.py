@@ -15,7 +15,7 @@ from streamweir_gateway.upstream.failures import InvalidResponse
 from streamweir_gateway.upstream.http1 import HEADER_BYTES, ResponseParser, coding_list, request_head
 from streamweir_gateway.upstream.request import Headers, UpstreamRequest
 
-__all__ = ["Handshake", "accept_value", "new_key"]
+__all__ = ["Handshake", "handshake_for", "relayed_handshake"]
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
@@ -23,16 +23,6 @@ _SWITCHING: Final = 101
 _ERRORS: Final = 400
 _OF_A_BODY: Final = frozenset({b"content-type", b"content-length", b"accept"})
 _OF_A_HANDSHAKE: Final = re.compile(rb"(?i)sec-websocket-.*")
-
-
-def new_key() -> bytes:
-    """Return a `Sec-WebSocket-Key`."""
-    return base64.b64encode(os.urandom(16))
-
-
-def accept_value(key: bytes) -> bytes:
-    """Return the `Sec-WebSocket-Accept` that answers a key."""
-    return base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
 
 
 class Switched(NamedTuple):
@@ -56,20 +46,17 @@ class Handshake:
         refusal: set once the head of another answer has come; it parses the rest of that answer.
 
     Args:
-        request: to the upstream; its body is none of the handshake.
-        subprotocols: offered.
-
-    Raises:
-        ValueError: the request cannot be written as HTTP.
+        head: of the request.
+        key: its `Sec-WebSocket-Key`.
+        subprotocols: the answer may choose one of these, and no extension; None: it may choose anything.
     """
 
-    def __init__(self, request: UpstreamRequest, subprotocols: tuple[str, ...]) -> None:
-        key = new_key()
-        self.head = request_head("GET", request.target.encode("ascii"), _headers(request, key, subprotocols))
+    def __init__(self, head: bytes, key: bytes, subprotocols: tuple[str, ...] | None) -> None:
+        self.head = head
         self.switched: Switched | None = None
         self.refusal: ResponseParser | None = None
-        self._accept = accept_value(key)
-        self._subprotocols = frozenset(subprotocols)
+        self._accept = _accept_value(key)
+        self._subprotocols = subprotocols
         self._data = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -100,17 +87,60 @@ class Handshake:
 
     def _check(self, headers: Headers) -> None:
         """Raise `InvalidResponse` if a 101 is no answer to this handshake."""
-        chosen = _values(headers, b"sec-websocket-protocol")
         is_valid = (
             coding_list(headers, b"upgrade") == ["websocket"]
             and "upgrade" in coding_list(headers, b"connection")
             and _values(headers, b"sec-websocket-accept") == [self._accept]
-            and len(chosen) <= 1
-            and all(value.decode("latin-1") in self._subprotocols for value in chosen)
-            and not any(_values(headers, b"sec-websocket-extensions"))
+            and self._may_choose(headers)
         )
         if not is_valid:
             raise InvalidResponse("the 101 does not answer the handshake")
+
+    def _may_choose(self, headers: Headers) -> bool:
+        if self._subprotocols is None:
+            return True
+        chosen = [value.decode("latin-1") for value in _values(headers, b"sec-websocket-protocol")]
+        is_offered = len(chosen) <= 1 and {*chosen} <= {*self._subprotocols}
+        return is_offered and not any(_values(headers, b"sec-websocket-extensions"))
+
+
+def handshake_for(request: UpstreamRequest, subprotocols: tuple[str, ...]) -> Handshake:
+    """Return the handshake of a request.
+
+    Args:
+        request: to the upstream; its body is not part of the handshake.
+        subprotocols: offered.
+
+    Raises:
+        ValueError: the request cannot be written as HTTP.
+    """
+    key = base64.b64encode(os.urandom(16))
+    head = request_head("GET", request.target.encode("ascii"), _headers(request, key, subprotocols))
+    return Handshake(head, key, subprotocols)
+
+
+def relayed_handshake(request: UpstreamRequest) -> Handshake:
+    """Return the handshake of a client's own request, unchanged.
+
+    Args:
+        request: to the upstream, with `handshake`.
+
+    Raises:
+        ValueError: the request cannot be written as HTTP.
+    """
+    assert request.handshake is not None
+    key, host = request.handshake
+    headers = [
+        (name, host if name == b"Host" and host is not None else value)
+        for name, value in request.wire_headers()
+    ]
+    headers += [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")]
+    return Handshake(request_head("GET", request.target.encode("ascii"), headers), key, None)
+
+
+def _accept_value(key: bytes) -> bytes:
+    """Return the `Sec-WebSocket-Accept` that answers a key."""
+    return base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
 
 
 def _headers(request: UpstreamRequest, key: bytes, subprotocols: tuple[str, ...]) -> Headers:

@@ -14,7 +14,7 @@ from streamweir_gateway.upstream.request import Headers, Origin, UpstreamRequest
 from streamweir_gateway.upstream.tls import tls_context
 from streamweir_gateway.upstream.transport import SentRequest, TransportResponse
 from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
-from streamweir_gateway.upstream.websocket.handshake import Handshake
+from streamweir_gateway.upstream.websocket.handshake import Handshake, handshake_for
 from streamweir_gateway.upstream.websocket.kept_connections import KeptConnections
 from streamweir_gateway.upstream.websocket.message_body import MessageBody
 from streamweir_gateway.upstream.websocket.request import WebSocketExchange, WebSocketSettings
@@ -59,7 +59,7 @@ class WebSocketTransport:
             ValueError: the request cannot be written as HTTP.
         """
         exchange = request.exchange or WebSocketExchange()
-        handshake = Handshake(request, self._settings.subprotocols)
+        handshake = handshake_for(request, self._settings.subprotocols)
         identity = self._identity(request, exchange)
         connection = None if identity is None else await self._kept.take(identity)
         hello: tuple[bytes, ...] = ()
