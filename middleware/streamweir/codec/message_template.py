@@ -75,6 +75,8 @@ class TextFields:
             write it, aside from blanks: a short answer is over before its template could be learned.
         learned_after: so many texts in a row that are like one before them. To learn a template takes as
             long as decoding one to five messages, the more the plainer they are.
+        counts: the numbers at `ignored` are counts so far, such as those of tokens: the latest message is
+            kept, to be decoded if the stream breaks off.
     """
 
     def __init__(
@@ -83,10 +85,12 @@ class TextFields:
         ignored: tuple[Path, ...] = (),
         usual: Mapping[str, str] | None = None,
         learned_after: int = 1,
+        counts: bool = False,
     ) -> None:
         self.texts = texts
         self.ignored = ignored
         self.learned_after = learned_after
+        self.template = CountingTemplate if counts else MessageTemplate
         self._usual = usual
 
     @cached_property
@@ -193,6 +197,27 @@ class MessageTemplate:
         return None if self._ignored_before or self._ignored_after else (self._before, self._after)
 
 
+class CountingTemplate(MessageTemplate):
+    """A template whose messages also count; see `TextFields.counts`.
+
+    Attributes:
+        latest: the data of the message that was read last; empty before the first.
+    """
+
+    __slots__ = ("latest",)
+
+    def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
+        super().__init__(event, name, data, holes)
+        self.latest = b""
+
+    def text_of(self, frame: Frame) -> str | None:
+        """Return the text of a message that has this template, and keep the message."""
+        text = MessageTemplate.text_of(self, frame)
+        if text is not None:
+            self.latest = frame.data
+        return text
+
+
 class MessageTemplates:
     """The template of the texts of one stream.
 
@@ -217,6 +242,11 @@ class MessageTemplates:
         self._known: tuple[MessageTemplate, ...] = ()
         self.current: MessageTemplate | None = None
 
+    @property
+    def latest(self) -> bytes:
+        """The data of the latest message that counts; empty if it has been decoded, or counts nothing."""
+        return self.current.latest if type(self.current) is CountingTemplate else b""
+
     def note(self, frame: Frame, event: Event | None) -> None:
         """`frame` was decoded: to `event`, or to none or several (None)."""
         if self._fields is None:
@@ -230,6 +260,8 @@ class MessageTemplates:
             self.current = _usual_template_of(frame, piece, self._fields) if self._fields.known else None
             if self.current is None and (self._known or self._row >= self._fields.learned_after):
                 self.current = self._template_of(frame, piece, self._fields)
+        if type(self.current) is CountingTemplate:
+            self.current.latest = frame.data  # comparing has set it to a message before this one
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
@@ -244,7 +276,7 @@ class MessageTemplates:
         for template in self._known:
             if template.matches(piece, frame) and template.matches(last, self._frame):
                 return template
-        learned = MessageTemplate.learn(frame, piece, fields) if self._row >= fields.learned_after else None
+        learned = fields.template.learn(frame, piece, fields) if self._row >= fields.learned_after else None
         if learned is None or not learned.matches(last, self._frame):
             return None
         self._known = (learned, *self._known[: _KEPT - 1])

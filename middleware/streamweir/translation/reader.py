@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from streamweir.codec.base import NO_EXTRA, NO_OPTIONS, Decoder, Options
@@ -11,7 +12,14 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.error_only_body import error_event_of, error_only_body
 from streamweir.codec.registry import process_dialects
-from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, error_info
+from streamweir.errors import (
+    ConfigurationError,
+    ErrorInfo,
+    LimitExceeded,
+    MalformedEvent,
+    NotTheDialect,
+    error_info,
+)
 from streamweir.events import Event, SessionEnd, Warning
 from streamweir.framing import Frame, SniffingParser
 from streamweir.options.limits import Limits
@@ -121,9 +129,15 @@ class StreamReader:
 
     @property
     def tokens(self) -> Mapping[str, Any]:
-        """The decoder's `reported_tokens`: the counts of tokens that the upstream has reported so far."""
+        """The decoder's `reported_tokens`: the counts of the upstream so far. To be asked behind the end."""
         decoder = self.frames.decoder
-        return NO_EXTRA if decoder is None else decoder.reported_tokens
+        if decoder is None:
+            return NO_EXTRA
+        if latest := self.frames.templates.latest:
+            with suppress(MalformedEvent):
+                for _ in decoder.decode(Frame(latest)):
+                    pass  # only its counts are new
+        return decoder.reported_tokens
 
     @property
     def shown_form(self) -> Options:

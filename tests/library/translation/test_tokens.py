@@ -1,12 +1,13 @@
 """Tokens are counted as far as the upstream has reported them, whatever end a stream has."""
 
+import json
 import re
 from typing import Final
 
 import pytest
 
 from cases import case, for_each
-from streams import Recorded, dialect_of, recorded_streams
+from streams import Recorded, dialect_of, one_byte_each, recorded_streams
 from streamweir import Translator
 from streamweir.errors import error_info
 from streamweir.stages.endings import token_counts
@@ -62,6 +63,22 @@ def test_tokens_of_stream_without_its_end_are_those_reported(recorded: Recorded)
             cut.fail(error_info("GATEWAY_DRAINING"))
         with case(how):
             assert cut.tokens == expected
+
+
+@pytest.mark.parametrize("cut", ["at once", "message by message", "byte by byte"])
+def test_counts_beside_texts_are_those_of_the_latest_message(cut: str) -> None:
+    def message(number: int) -> bytes:
+        part = {"content": {"parts": [{"text": f"word{number} "}], "role": "model"}, "index": 0}
+        usage = {"promptTokenCount": 5, "candidatesTokenCount": number, "totalTokenCount": 5 + number}
+        return b"data: %b\n\n" % json.dumps({"candidates": [part], "usageMetadata": usage}).encode()
+
+    messages = [message(number) for number in range(1, 41)]
+    pieces = {"at once": [b"".join(messages)], "message by message": messages}
+    stream = Translator(speaks="gemini").stream
+    for piece in pieces.get(cut) or one_byte_each(b"".join(messages)):
+        stream.feed(piece)
+    stream.cancel("client_gone")
+    assert stream.tokens == {"prompt_tokens": 5, "completion_tokens": 40, "total_tokens": 45}
 
 
 @for_each("recorded", REPORTED, group=dialect_of)

@@ -41,6 +41,7 @@ class GeminiDecoder(Decoder):
     text_fields: ClassVar = TextFields(
         texts=(("candidates", 0, "content", "parts", 0, "text"),),
         ignored=tuple(("usageMetadata", name) for name in (*TOKENS, "thoughtsTokenCount")),
+        counts=True,
     )
 
     def __init__(self) -> None:
