@@ -26,6 +26,7 @@ SLOW = (
     "gateway/recording/test_recording.py",
     "gateway/relay/test_relay_all.py",
     "gateway/runs/test_any_bytes.py",
+    "gateway/runs/test_commit_point.py",
     "gateway/runs/test_fault_combinations.py",
     "gateway/runs/test_faults.py",
     "gateway/runs/test_upstream_faults.py",

@@ -257,11 +257,12 @@ class Error(Payload):
 
     `message` may hold an upstream's own text on the way through the stages: the safety stage lets it out
     only if it was written for users. `reason` is what `session_end` will say. An error that `precedes_end`
-    leaves at once, and the stream ends when the upstream's own end has come.
+    leaves at once, and the stream ends when the upstream's own end has come. `is_overload`: the upstream
+    reports that it is overloaded, so another attempt may help.
     """
 
     type = "error"
-    hints = frozenset({"for_users", "reason", "precedes_end"})
+    hints = frozenset({"for_users", "reason", "precedes_end", "is_overload"})
 
     error_type: ErrorType
     code: str
@@ -275,6 +276,7 @@ class Error(Payload):
     for_users: bool | None = None
     reason: Reason | None = None
     precedes_end: bool | None = None
+    is_overload: bool | None = None
 
 
 FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -113,6 +114,19 @@ class RequestRecord:
     def note_close(self, code: int) -> None:
         """Note the code of the upstream's Close frame."""
         self.close_code = code
+
+    def attempt_began(self, upstream: str, request_lost: Sequence[str]) -> int:
+        """Note that an upstream is asked, and forget the attempt before it; return the attempt's number.
+
+        Args:
+            upstream: its name in logs and metrics.
+            request_lost: the names of fields of the client's request that it cannot take.
+        """
+        self.upstream = upstream
+        self.upstream_status = self.close_code = None
+        self.request_lost = [*request_lost] or None
+        self.attempts = number = (self.attempts or 0) + 1
+        return number
 
     def note_read(self, now: float) -> None:
         """One read from the upstream gave at least one event. Call it once per such read; it costs 0.2 us.

@@ -184,9 +184,10 @@ class Recording(EventTap):
         self._lines.line("read", now, n=read.n, attempt=1, **shown, redacted=read.redacted or None)
         if not self._is_stream:
             return
-        was_started, malformed = self._translator.started, self._translator.counts["malformed"]
+        reader, malformed = self._translator.stream.reader, self._translator.counts["malformed"]
+        had_output = reader.first_output is not None
         self._translator.feed(read.data)
-        if self._translator.started and not was_started:
+        if reader.first_output is not None and not had_output:
             self._lines.line("mark", now, what="commit", attempt=1, read=read.n)
         if self._translator.counts["malformed"] > malformed:
             self._lines.line("mark", now, what="malformed", attempt=1, read=read.n)

@@ -81,12 +81,12 @@ class Permit:
         self._is_trial = is_trial
 
     def succeeded(self) -> None:
-        """Report to the breaker that the first event came."""
+        """Report to the breaker that the first output came."""
         self._admission.breaker.succeeded()
         self._end_trial()
 
     def failed(self) -> None:
-        """Report to the breaker that the upstream failed before its first event."""
+        """Report to the breaker that the upstream failed before its first output."""
         self._admission.breaker.failed(is_trial=self._is_trial)
         self._end_trial()
 

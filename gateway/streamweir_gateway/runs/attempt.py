@@ -1,19 +1,23 @@
 """One attempt: a request to one upstream, and the relaying of its answer.
 
-    state       entered by                       the client gets          next state
-    ─────────   ──────────────────────────────   ──────────────────────   ────────────────────────────────
-    new         construction                     nothing                  asking; ended, if not admitted
-    asking      `run`, a permit of the upstream  nothing, or, on the      committed, ended
-                                                 last attempt, warnings
-    committed   the first decoded event          each read as it comes    ended
-    ended       the end of the stream, a         the end, by `finish`     —
-                failure, or the supervisor       of the delivery
+    state       entered by                        the client gets             next state
+    ─────────   ───────────────────────────────   ─────────────────────────   ─────────────────────────────
+    new         construction                      nothing                     asking; ended, if not admitted
+    asking      `run`, a permit of the upstream   nothing; on the last        opening, streaming, ended
+                                                  attempt, warnings
+    opening     an answer that may be a stream,   nothing                     streaming, ended
+                if another attempt may follow
+    streaming   no other attempt may follow       each read as it arrives     committed, ended
+    committed   the first output                  each read as it arrives     ended
+    ended       the end of the stream, a          the end, by `finish` of     —
+                failure, or the supervisor        the delivery
 
-The first event is the commit point. Before it an attempt may fail without effect for the client, and another
-one may follow; the bytes that the writer has until then are held back unless this is the last attempt.
+The first output is the commit point: no other attempt follows it, and for the breaker it is a success. Until
+then the answer is held back (`HeldOpening`) if another attempt may follow; the stream of the attempt gets
+nothing of it. If none may follow, it streams from its first byte.
 
-Source: the configuration contract (`retries`, `breaker`, `max_streams`); the standard protocol 1.1,
-section 5.
+Source: the configuration contract (the commit point, `retries`, `breaker`, `max_streams`); the standard
+protocol 1.1, section 5.
 """
 
 from __future__ import annotations
@@ -21,23 +25,24 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir.translation.operator_hint import stream_hint
 from streamweir.translation.taps import TapSink
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.client_gone import ClientGone
-from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.first_requests import last_request
+from streamweir_gateway.runs.first_requests import last_request, with_messages
+from streamweir_gateway.runs.held_opening import HeldOpening
 from streamweir_gateway.runs.interruptible_wait import Interrupted
-from streamweir_gateway.runs.operator_hints import about_breaker, about_failure, about_refusal
+from streamweir_gateway.runs.operator_hints import about_breaker, about_failure
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_classification import classify_response
-from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.runs.response_failure import failure_of
+from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
+from streamweir_gateway.runs.run_supervisor import Stop
 from streamweir_gateway.runs.stream_reading import StreamReading
 from streamweir_gateway.runs.taken_answers import take_answer
 from streamweir_gateway.upstream.client import Opening
@@ -49,7 +54,6 @@ __all__ = ["Attempt"]
 
 logger = logging.getLogger("streamweir.gateway")
 
-_ERRORS: Final = 400
 _OUR_END: Final = frozenset({"GATEWAY_DRAINING", "INTERNAL"})
 
 
@@ -61,17 +65,22 @@ class Attempt:
         stream: reads and normalises the answer.
         sink: gets the events.
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
-        failure: set if the attempt ended before its first event for a reason that another attempt may avoid.
+        failure: set if the attempt ended before its first output and before it streamed.
         reported: the failure that ended the attempt, unless it was an error event of the upstream.
         why: `reported` as a hint for the operator.
     """
 
     __slots__ = (
         "_context",
+        "_given",
+        "_is_chosen",
         "_is_committed",
         "_is_last",
         "_offer",
+        "_opening",
+        "_options",
         "_permit",
+        "_plan",
         "_reading",
         "_request",
         "destination",
@@ -83,15 +92,13 @@ class Attempt:
         "why",
     )
 
-    def __init__(
-        self, destination: Destination, request: UpstreamRequest, context: RequestContext, *, is_last: bool
-    ) -> None:
-        self.destination = destination
+    def __init__(self, plan: RetryPlan, request: UpstreamRequest, context: RequestContext) -> None:
+        self.destination = destination = plan.destination
         self.failure: Failure | None = None
         self.reported: ErrorInfo | None = None
         self.why: str | None = None
         timeouts = destination.config.timeouts
-        options = destination.protocol_options(request.target)
+        self._options = options = destination.protocol_options(request.target)
         reader = destination.reader(options)
         self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
         offer = context.offers[destination]
@@ -103,14 +110,22 @@ class Attempt:
         self._request: UpstreamRequest | None = request
         self._offer = offer
         self._context = context
-        self._is_last = is_last
+        self._plan = plan
+        self._is_last = plan.is_last
+        """No other attempt may follow: there is none, or the answer streams."""
+        self._opening: HeldOpening | None = None
+        """Set in the state opening, and of an attempt that was given up in it."""
+        self._given: Mapping[str, str] = {}
+        """Facts from the request that the decoder of the answer needs."""
         self.tap_sink: TapSink | None = None
+        self._is_chosen = False
+        """The first event of a stream has come that no other attempt follows; the request is released."""
         self._is_committed = False
         self._permit: Permit | None = None
 
     @property
     def refused(self) -> bool:
-        """Whether the upstream had too many streams. There is nothing to report about such an attempt."""
+        """Whether the upstream had too many streams: there is nothing to report."""
         return self.failure is not None and self.failure.info is None
 
     async def run(self) -> None:
@@ -121,31 +136,30 @@ class Attempt:
         """
         if not self._admit():
             return
-        number = self._note_begin()
+        label, live = self.destination.label, self._context.live
+        number = self._context.record.attempt_began(label, self._offer.lost)
+        live.attempt_began(number, label)
         try:
             await self._ask()
         finally:
             if self._permit is not None:
                 self._permit.release()
             error = self.stream.pipeline.error
-            self._context.live.attempt_ended(number, None if error is None else error.code)
+            live.attempt_ended(number, None if error is None else error.code)
         if error is not None and error.code not in _OUR_END:
-            self._context.observer.upstream_failed(self.destination.label, error.code)
+            self._context.observer.upstream_failed(label, error.code)
 
     def hint(self) -> str | None:
         """Return advice for the operator, after the end; None if there is none."""
         if self.why is not None:
             return self.why
-        return stream_hint(
-            self.stream,
-            speaks=self.destination.config.speaks,
-            dialects=self.destination.dialects,
-            is_clean=self._reading.is_clean,
-        )
+        if self._opening is not None:
+            return self.destination.hint(self._opening.scout, is_clean=self._opening.is_over)
+        return self.destination.hint(self.stream, is_clean=self._reading.is_clean)
 
     def stop(self) -> None:
         """End the attempt, which has not run."""
-        self._end_stopped()
+        self._end_for(self._context.supervisor.stop)
 
     def _admit(self) -> bool:
         """Get a permit of the upstream; return False if it gives none."""
@@ -159,37 +173,34 @@ class Attempt:
             )
             self.failure = Failure(self.reported, was_asked=False)
             self.why = about_breaker(self.destination.admission.breaker)
+        context = self._context
         if not self.refused:
-            self._begin_stream()
+            if not context.record.is_open:
+                context.observer.stream_opened(context.record)
+            self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
         if self.reported is not None:
             self.stream.fail(self.reported)
         return self.failure is None
-
-    def _begin_stream(self) -> None:
-        context = self._context
-        if not context.record.is_open:
-            context.observer.stream_opened(context.record)
-        self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
 
     async def _ask(self) -> None:
         context, supervisor = self._context, self._context.supervisor
         own, self._request = self._request, None
         assert own is not None, "an attempt runs once"
+        self._is_last = self._is_last or context.opened is not None  # its request cannot be sent again
         try:
             with supervisor.waiting:
-                request = await self._last_request(own)
-                if request is None:
+                if (request := await self._last_request(own)) is None:
                     return
-                request = self._with_messages(request)
+                request = with_messages(request, self._offer, self.destination, context)
                 async with self._open(request) as supervisor.response:
                     await self._relay(supervisor.response)
         except (Interrupted, UpstreamFailure) as failure:
             if supervisor.is_over:
                 raise ClientGone from None
             if supervisor.is_stopping() or isinstance(failure, Interrupted):
-                self._end_stopped()
+                await self._end_stopped()
             else:
-                self._end_broken(failure)
+                await self._end_broken(failure)
         except ClientGone:
             raise
         except Exception as error:
@@ -221,53 +232,81 @@ class Attempt:
         if isinstance(found, Failure):
             self._end_failed(found)
             return None
-        self.stream.reader.hand_over(sequence.given)
+        self._given = sequence.given
+        self.stream.reader.hand_over(self._given)
         return found
-
-    def _with_messages(self, request: UpstreamRequest) -> UpstreamRequest:
-        """Return the request with its messages, if the upstream speaks over a WebSocket."""
-        messages, context = self.destination.messages, self._context
-        if messages is None:
-            return request
-        return messages.added_to(
-            request, context.incoming, context.body.data, self._offer, context.record.note_close
-        )
-
-    def _note_begin(self) -> int:
-        """Note in the record that the upstream is asked; return the number of the attempt."""
-        record = self._context.record
-        record.upstream = self.destination.label
-        record.upstream_status = None
-        record.request_lost = [*self._offer.lost] or None
-        record.attempts = number = (record.attempts or 0) + 1
-        self._context.live.attempt_began(number, record.upstream)
-        return number
 
     async def _relay(self, response: UpstreamResponse) -> None:
         """Deliver the stream, read by read, to its end."""
         self.stream.reader.note_headers(response.headers)
         if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
             self._context.record.upstream_status = response.status
-            self._commit(response)
+            self._begin_to_stream(response)
+            self._commit()
             self._end_complete(response)
             return
-        if (failure := await self._classify(response)) is not None:
+        failure = await self._classify(response) or await self._read_opening(response)
+        if failure is not None:
             self._end_failed(failure)
             return
         supervisor, position = self._context.supervisor, self.stream.pipeline.position
         while not supervisor.is_stopping():
             supervisor.clock.last_read = time.monotonic()
-            await self._reading.read(response, is_committed=self._is_committed)
+            await self._reading.read(response, is_chosen=self._is_chosen, is_committed=self._is_committed)
             if supervisor.is_stopping():
                 break
-            if not self._is_committed and self.stream.reader.started:
-                self._commit(response)
+            if not self._is_committed:
+                self._note_progress()
             if position.ended:
                 self._end_complete(response)
                 return
-            if self._is_committed or self._is_last:
-                await self._deliver()
-        self._end_stopped()
+            await self._deliver()
+        await self._end_stopped()
+
+    def _note_progress(self) -> None:
+        if not self._is_chosen and self.stream.reader.started:
+            self._choose()
+        if self.stream.reader.first_output is not None:
+            self._commit()
+
+    # The opening
+
+    async def _read_opening(self, response: UpstreamResponse) -> Failure | None:
+        """Read the opening, if another attempt may follow; return the failure for which one does."""
+        if not self._is_last and self._plan.may_follow_stream:
+            scout = self.destination.scout(self._options, self._context.incoming.request_id)
+            scout.reader.hand_over(self._given)
+            scout.reader.note_headers(response.headers)
+            self._opening = HeldOpening(scout, self._plan, self._context.supervisor)
+            await self._opening.read(response)
+            if self._context.supervisor.is_stopping():
+                return None
+            if (failure := self._opening.avoidable()) is not None:
+                return failure
+            self._take_opening(self._opening)
+        self._begin_to_stream(response)
+        return None
+
+    def _take_opening(self, opening: HeldOpening) -> None:
+        """Let the stream begin with the opening: the client gets it."""
+        self._opening = None
+        self._reading.begin_with(opening.take(), is_over=opening.is_over)
+        if opening.began is not None:
+            self._context.record.note_read(opening.began)
+
+    async def _end_opening(self, info: ErrorInfo | None) -> None:
+        """End the opening, if the attempt is in it; let the stream have it, if no other attempt follows.
+
+        Args:
+            info: why the answer is read no further; None: no failure is known.
+        """
+        if self._opening is None:
+            return
+        self._opening.end(info)
+        if self._opening.avoidable() is None:
+            self._take_opening(self._opening)
+            self._begin_to_stream(self._context.supervisor.response)
+            await self._reading.read_rest()
 
     async def _deliver(self) -> None:
         supervisor = self._context.supervisor
@@ -279,44 +318,34 @@ class Attempt:
 
     async def _classify(self, response: UpstreamResponse) -> Failure | None:
         """Return the failure that the response is; None if it can be a stream."""
-        context = self._context
-        context.record.upstream_status = response.status
-        if response.status >= _ERRORS:
-            context.supervisor.refused()
-        info = await classify_response(
-            response,
-            reader=self.destination.error_reader,
-            client_credentials=self.destination.was_refused_with_credentials(
-                response.status, context.incoming
-            ),
-            debug=context.endpoint.debug,
-        )
-        if info is not None:
-            self.why = about_refusal(
-                response,
-                context.incoming.headers,
-                forwards_cookies=self.destination.forwards_cookies,
-                allows_cookies=context.endpoint.allows_cookies,
-                is_handshake=self.destination.messages is not None,
-            )
-            return Failure(info, status=response.status)
-        if self._is_last:
-            context.audience.forward_headers(response)
-        return None
+        failure, why = await failure_of(response, self.destination, self._context)
+        self.why = why or self.why
+        return failure
 
-    def _commit(self, response: UpstreamResponse | None = None) -> None:
-        """Pass the commit point: the first event has come."""
-        context = self._context
-        if response is not None and not self._is_last:
-            context.audience.forward_headers(response)
-        self._is_committed = True
-        if self._permit is not None:
-            self._permit.succeeded()
+    def _begin_to_stream(self, response: UpstreamResponse | None) -> None:
+        """No other attempt may follow the answer: the client gets it."""
+        self._is_last = True
+        if response is not None:
+            self._context.audience.forward_headers(response)
+
+    def _choose(self) -> None:
+        """Note the first event of a stream that no other attempt follows."""
+        self._is_chosen, context = True, self._context
+        context.supervisor.clock.source = self.stream
         context.live.choose(self.tap_sink)
         context.release_request()
         self._offer = NO_OFFER
-        context.record.cause = []
-        context.record.note_read(time.monotonic())
+        if context.record.first_event_ms is None:
+            context.record.note_read(time.monotonic())
+
+    def _commit(self) -> None:
+        """Pass the commit point: the first output has come."""
+        if not self._is_chosen:
+            self._choose()
+        self._is_committed = True
+        if self._permit is not None:
+            self._permit.succeeded()
+        self._context.record.cause = []
 
     # The ends
 
@@ -325,10 +354,10 @@ class Attempt:
         error = self.stream.pipeline.error
         if error is None:
             response.let_end()
-        if not self._is_committed:
-            self._note_end(Failure(error, status=response.status))
+        self._note_end(Failure(error))
 
-    def _end_broken(self, failure: UpstreamFailure) -> None:
+    async def _end_broken(self, failure: UpstreamFailure) -> None:
+        await self._end_opening(failure.info)
         self._context.record.add_cause(failure)
         self.why = about_failure(failure)
         connected = not isinstance(failure, NotConnected | ConnectTimedOut)
@@ -341,9 +370,13 @@ class Attempt:
         self.stream.fail(failure.info)
         self._note_end(failure)
 
-    def _end_stopped(self) -> None:
+    async def _end_stopped(self) -> None:
         """End the stream because the supervisor stopped it."""
         stop = self._context.supervisor.stop
+        await self._end_opening(stop if isinstance(stop, ErrorInfo) else None)
+        self._end_for(stop)
+
+    def _end_for(self, stop: Stop | None) -> None:
         if isinstance(stop, ErrorInfo):
             self._end_failed(Failure(stop))
             return
@@ -356,11 +389,14 @@ class Attempt:
         self._note_end(Failure(self.stream.pipeline.error))
 
     def _note_end(self, failure: Failure) -> None:
-        """Note the failure if the stream ended before its first event, and report it to the breaker."""
-        if self.stream.reader.started:
-            if not self._is_committed:  # events that came whole before the break
-                self._commit()
-        elif failure.info is not None:
+        """Note the failure if the stream ended before its first output, and report it to the breaker."""
+        if not self._is_committed:
+            self._note_progress()  # events that came whole before the break
+        if failure.info is None and not self._is_committed:
+            self._commit()
+        if self._is_committed:
+            return
+        if self._permit is not None and failure.is_upstreams_fault:
+            self._permit.failed()
+        if not self._is_chosen:
             self.failure = failure
-            if self._permit is not None and failure.is_upstreams_fault:
-                self._permit.failed()

@@ -2,15 +2,15 @@
 
     state       requests                entered by                          next state
     ─────────   ─────────────────────   ─────────────────────────────────   ─────────────────────────────────
-    closed      all                     construction, the first event of    open
+    closed      all                     construction, the first output of   open
                                         any stream
     open        none                    as many failures in a row as the    half_open, when `open_for` is
                                         configuration allows; a failed      over
                                         trial
     half_open   one at a time (trial)   time                                closed, open
 
-Only the first event of a stream closes the breaker, not a status: an upstream that answers 200 and sends no
-event has failed like one that answers 500.
+Only the first output of a stream closes the breaker, neither a status nor an event that opens a stream: an
+upstream that answers 200 and then sends no output has failed like one that answers 500.
 
 Source: the configuration contract (`breaker`).
 """
@@ -92,14 +92,14 @@ class CircuitBreaker:
         self._has_trial = False
 
     def succeeded(self) -> None:
-        """Close the breaker: the first event of a stream came."""
+        """Close the breaker: the first output of a stream came."""
         self.failures = 0
         if self._until is not None:
             self._until = None
             self.on_change("closed")
 
     def failed(self, *, is_trial: bool) -> None:
-        """Count a failure: the upstream failed before its first event."""
+        """Count a failure: the upstream failed before its first output."""
         if self._config is None:
             return
         self.failures += 1

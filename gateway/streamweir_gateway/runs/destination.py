@@ -11,6 +11,8 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
 from streamweir.own_warnings import own_warning
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.operator_hint import stream_hint
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
@@ -135,6 +137,25 @@ class Destination:
             limits=self._limits,
             **self._reading,
         )
+
+    def scout(self, options: Mapping[str, Options], request_id: str) -> StreamNormalizer:
+        """Return a reader of one answer whose events go nowhere.
+
+        Args:
+            options: the options of each dialect, by its name.
+            request_id: of the request.
+        """
+        pipeline = Pipeline((), request_id=request_id, room=self._limits.event_bytes)
+        return StreamNormalizer(self.reader(options), pipeline)
+
+    def hint(self, stream: StreamNormalizer, *, is_clean: bool) -> str | None:
+        """Return advice for the operator about an answer of this upstream; None if there is none.
+
+        Args:
+            stream: of the answer, ended.
+            is_clean: the body has ended properly.
+        """
+        return stream_hint(stream, speaks=self.config.speaks, dialects=self.dialects, is_clean=is_clean)
 
     def error_reader(self) -> StreamReader:
         """Return the reader of the body of an error status, which may be an error event of the dialect."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_context import RequestContext
@@ -16,7 +17,7 @@ from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["last_request"]
+__all__ = ["last_request", "with_messages"]
 
 
 async def last_request(
@@ -58,3 +59,13 @@ async def _failure_in(
         debug=context.endpoint.debug,
     )
     return None if info is None else Failure(info, status=response.status)
+
+
+def with_messages(
+    request: UpstreamRequest, offer: Offer, destination: Destination, context: RequestContext
+) -> UpstreamRequest:
+    """Return the request with its messages, if the upstream speaks over a WebSocket; else the same one."""
+    messages = destination.messages
+    if messages is None:
+        return request
+    return messages.added_to(request, context.incoming, context.body.data, offer, context.record.note_close)

@@ -95,7 +95,7 @@ class LiveStreams:
 class LiveStream:
     """One stream of one request, through all attempts at it. Its states open this file.
 
-    The taps get the same events as the client: those of an attempt are held until its first event has come,
+    The taps get the same events as the client: those of an attempt are held until no other one may follow it,
     and are dropped if another attempt follows.
 
     Attributes:
@@ -152,7 +152,7 @@ class LiveStream:
         self._streams.add(supervisor)
 
     def begin(self, reader: StreamReader, pipeline: Pipeline) -> TapSink | None:
-        """Begin another attempt, before its first event; return the sink of the taps, if there are any."""
+        """Begin another attempt, before any event; return the sink of the taps, if there are any."""
         is_first = self._taps is None
         self.reader, self.pipeline, self._sink = reader, pipeline, None
         if self._taps is None:

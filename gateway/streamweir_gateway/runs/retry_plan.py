@@ -1,4 +1,4 @@
-"""The order in which upstreams are asked, and the waits between attempts, until the first event.
+"""The order in which upstreams are asked, and the waits between attempts, until the first output.
 
 Source: the configuration contract (`retries`, an endpoint's list of upstreams).
 """
@@ -31,22 +31,30 @@ JITTER: Final = 0.25
 _ERRORS: Final = 400
 _SERVER_ERRORS: Final = 500
 _UPSTREAMS_FAULT: Final = frozenset(
-    {"UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT", "UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE"}
+    {
+        *("UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT", "UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE"),
+        "STREAM_LIMIT_EXCEEDED",
+    }
 )
 """Codes that count for the breaker where the upstream gave no error status."""
 
+_RETRIED_IN_BAND: Final = frozenset({429, 503})
+"""The statuses of error events behind which another attempt may follow."""
+
 
 class Failure(NamedTuple):
-    """The failure of an attempt that ended before its first event."""
+    """The failure of an attempt that ended before its first output."""
 
     info: ErrorInfo | None
     """The failure as clients see it; None: the upstream had too many streams."""
     status: int | None = None
-    """The status of the upstream's response; None if there was none."""
+    """The error status of the upstream; None if there was none."""
     was_asked: bool = True
     """False: the breaker or `max_streams` kept the request here."""
     was_connected: bool = True
     """False: there was no connection, so the upstream has certainly done nothing."""
+    is_in_band: bool = False
+    """The upstream reported `status` in an error event of its stream."""
 
     @property
     def weight(self) -> int:
@@ -85,28 +93,47 @@ class RetryPlan:
     @property
     def is_last(self) -> bool:
         """Whether no attempt can follow the present one."""
-        return (
-            self._index + 1 == len(self._destinations)
-            and self._tries >= self.destination.config.retries.attempts
-        )
+        return not self._has_next and self._tries >= self.destination.config.retries.attempts
 
-    def advance(self, failure: Failure) -> float | None:
-        """Move on to the next attempt; return the seconds to wait before it, or None if there is none.
+    @property
+    def may_follow_stream(self) -> bool:
+        """Whether another attempt may follow a stream that fails before its first output."""
+        retries = self.destination.config.retries
+        is_asked_again = self._tries < retries.attempts and not _RETRIED_IN_BAND.isdisjoint(retries.on)
+        return self._has_next or is_asked_again
 
-        After status 508 (loop detected) no other attempt follows.
+    def can_follow(self, failure: Failure) -> bool:
+        """Return whether another attempt follows `failure`.
+
+        None follows status 508 (loop detected), nor an error event whose status is not in `retries.on`.
         """
         if failure.status == LOOP_STATUS:
+            return False
+        if failure.is_in_band and failure.status not in self.destination.config.retries.on:
+            return False
+        return self._has_next or self._seconds_before_retry(failure) is not None
+
+    def advance(self, failure: Failure) -> float | None:
+        """Move on to the next attempt; return the seconds to wait before it, or None if there is none."""
+        if not self.can_follow(failure):
             return None
-        retries = self.destination.config.retries
-        if self._tries < retries.attempts and failure.is_in(retries.on):
-            seconds = seconds_before(self._tries, retries, failure.info)
-            if seconds is not None:
-                self._tries += 1
-                return seconds
-        if self._index + 1 == len(self._destinations):
-            return None
+        seconds = self._seconds_before_retry(failure)
+        if seconds is not None:
+            self._tries += 1
+            return seconds
         self._index, self._tries = self._index + 1, 1
         return 0.0
+
+    @property
+    def _has_next(self) -> bool:
+        return self._index + 1 < len(self._destinations)
+
+    def _seconds_before_retry(self, failure: Failure) -> float | None:
+        """Return the seconds to wait before the same upstream is asked again; None if it is not."""
+        retries = self.destination.config.retries
+        if self._tries >= retries.attempts or not failure.is_in(retries.on):
+            return None
+        return seconds_before(self._tries, retries, failure.info)
 
 
 def seconds_before(tries: int, retries: Retries, info: ErrorInfo | None) -> float | None:

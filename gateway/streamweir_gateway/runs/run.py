@@ -1,4 +1,4 @@
-"""One run: asks upstreams until one begins a stream, and reads that stream to its end."""
+"""One run: asks upstreams until one gives its first output, and reads that stream to its end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STOPPED: Final = frozenset({"cancelled", "client_gone", "slow_client"})
 
 
 class Run:
-    """Asks one upstream after the other until one begins a stream, and reads it.
+    """Asks one upstream after the other until one gives its first output, and reads its stream.
 
     Attributes:
         attempt: the present attempt; at the end the one whose result the client gets.
@@ -86,7 +86,7 @@ class Run:
 
     def _next_attempt(self, request: UpstreamRequest) -> Attempt:
         plan = self._plan
-        return Attempt(plan.destination, request, self._context, is_last=plan.is_last)
+        return Attempt(plan, request, self._context)
 
     async def _waited(self, seconds: float) -> bool:
         """Wait before the next attempt; return False if the run was stopped meanwhile."""

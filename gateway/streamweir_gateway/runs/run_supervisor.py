@@ -109,9 +109,9 @@ class RunSupervisor:
 
     @property
     def can_retry(self) -> bool:
-        """Whether another attempt may follow: only the clock of this one's first event may have run out."""
+        """Whether another attempt may follow: at most a clock of this one alone has run out."""
         stop = self.stop
-        return stop is None or (isinstance(stop, ErrorInfo) and stop.reason == "first_event_timeout")
+        return stop is None or (isinstance(stop, ErrorInfo) and stop.reason in _OF_ONE_ATTEMPT)
 
     # Ending the run
 
@@ -194,5 +194,8 @@ def _stop_of(due: Due) -> Stop:
 def _nothing() -> None:
     pass
 
+
+_OF_ONE_ATTEMPT: Final[frozenset[Reason | None]] = frozenset({"first_event_timeout", "idle_timeout"})
+"""The reasons of clocks that start anew with each attempt."""
 
 _FROM_OUTSIDE: Final[frozenset[Reason | None]] = frozenset({"draining", "total_timeout"})

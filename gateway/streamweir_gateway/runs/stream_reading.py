@@ -33,6 +33,7 @@ class StreamReading:
         "_parts",
         "_position",
         "_record",
+        "_rest_is_over",
         "_stream",
         "_supervisor",
         "is_clean",
@@ -51,13 +52,31 @@ class StreamReading:
         self._ends_at_once = ends_at_once
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
+        self._rest_is_over = False
+        """`_parts` is the last of the body, which has ended properly."""
 
-    async def read(self, response: UpstreamResponse, *, is_committed: bool) -> None:
+    def begin_with(self, data: bytes, *, is_over: bool) -> None:
+        """Translate first what has been read of the response before.
+
+        Args:
+            data: the bytes.
+            is_over: they are the whole body.
+        """
+        self._parts, self._rest_is_over = ReadParts(data), is_over
+
+    async def read_rest(self) -> None:
+        """Translate the rest of what has been read, and read no more."""
+        while (parts := self._parts) is not None:
+            self._feed(parts)
+            await asyncio.sleep(0)
+
+    async def read(self, response: UpstreamResponse, *, is_chosen: bool, is_committed: bool) -> None:
         """Translate the next read, or the next part of it.
 
         Args:
             response: of the upstream.
-            is_committed: the first event has come. Reads that need no task are delivered too, before the
+            is_chosen: the first event has come, so that reads are noted in the record.
+            is_committed: the first output has come. Reads that need no task are delivered too, before the
                 one that is translated here.
         """
         parts = self._parts
@@ -68,10 +87,10 @@ class StreamReading:
         if self._supervisor.is_stopping():
             return
         written = self._position.written
-        if self._feed(parts) and (self.is_clean or response.is_over):
+        if self._feed(parts) and (self.is_clean or self._rest_is_over or response.is_over):
             self.is_clean = True
             self._stream.close()
-        if is_committed and self._position.written != written:
+        if is_chosen and self._position.written != written:
             self._record.note_read(time.monotonic())
 
     async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:

@@ -9,6 +9,7 @@ Source: the standard protocol 1.1, section 5.
 from streamweir.classification.bodies import FailureInBody, error_in_body, failure_in_body
 from streamweir.classification.exceptions import classify_break, classify_exception
 from streamweir.classification.failures import Classified, classify_failure
+from streamweir.classification.overload import is_overload
 from streamweir.classification.statuses import info_for_status, parse_retry_after
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "error_in_body",
     "failure_in_body",
     "info_for_status",
+    "is_overload",
     "parse_retry_after",
 ]

@@ -12,7 +12,14 @@ from streamweir.classification.words import code_of_words
 from streamweir.errors import CODES, MACHINE_CODE, ErrorType, Reason
 from streamweir.redaction import redact
 
-__all__ = ["Classified", "classify_failure", "code_of_name", "is_conclusive_code", "most_exact"]
+__all__ = [
+    "Classified",
+    "classify_failure",
+    "code_of_name",
+    "is_conclusive_code",
+    "most_exact",
+    "snake_case",
+]
 
 
 class Classified(msgspec.Struct, frozen=True):
@@ -159,5 +166,10 @@ def code_of_name(code: object) -> str | None:
         return None
     if code in CODES:
         return code
-    name = code.strip().rpartition(".")[2]
-    return _FOREIGN_CODES.get(_CAMEL_HUMP.sub("_", name).replace("-", "_").lower())
+    return _FOREIGN_CODES.get(snake_case(code))
+
+
+def snake_case(name: str) -> str:
+    """Return the last part of a dotted name in snake case."""
+    name = name.strip().rpartition(".")[2]
+    return _CAMEL_HUMP.sub("_", name).replace("-", "_").lower()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeGuard, cast
 
-from streamweir.classification import classify_failure
+from streamweir.classification import classify_failure, is_overload
 from streamweir.errors import MalformedEvent
 from streamweir.events import META_TIMES, Data, Error, Event, Meta, ToolError, Warning
 from streamweir.jsontext import parse_json_text, text_of, write_json
@@ -251,6 +251,7 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
         details=details if details is None or len(write_json(details)) <= _LARGEST_DETAILS else None,
         for_users=for_users,
         reason=found.reason,
+        is_overload=is_overload(code, status) or None,
         meta=meta,
     )
 

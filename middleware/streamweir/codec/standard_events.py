@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, get_args
 
+from streamweir.classification import is_overload
 from streamweir.codec.coerce import (
     and_extra,
     arguments,
@@ -298,6 +299,7 @@ def _error(data: dict[str, Any], meta: Meta | None) -> Event:
         retry_after_ms=milliseconds(data.get("retry_after_ms")),
         details=data.get("details"),
         reason=row.reason,
+        is_overload=is_overload(code) or None,
         meta=meta,
     )
 

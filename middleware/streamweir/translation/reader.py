@@ -10,7 +10,7 @@ from streamweir.codec.base import NO_EXTRA, NO_OPTIONS, Decoder, Options
 from streamweir.codec.detector import Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
-from streamweir.codec.error_only_body import error_event_of, error_only_body
+from streamweir.codec.error_only_body import error_only_body
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import (
     ConfigurationError,
@@ -26,6 +26,7 @@ from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent
 from streamweir.translation.reading.answer_headers import AnswerHeaders, found_in
 from streamweir.translation.reading.body_reader import BodyReader
+from streamweir.translation.reading.first_output import FirstOutput
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.marked_event import MARKED_STARTS, whole_event
 from streamweir.translation.report import silence_warning
@@ -99,6 +100,11 @@ class StreamReader:
     def started(self) -> bool:
         """An event has been read."""
         return self.frames.started
+
+    @property
+    def first_output(self) -> FirstOutput | None:
+        """The first output that has been read; None before. Text runs come behind it."""
+        return self.frames.first_output
 
     @property
     def complete(self) -> bool:
@@ -271,7 +277,7 @@ class StreamReader:
         if detector is not None and not detector.blank:
             name = detector.finish()
             if name is None and (failure := error_only_body(bytes(detector.head))):
-                yield [error_event_of(failure)], None
+                yield self.frames.failure_event(failure), None
                 return
             yield from self.feed(self._detected(detector, name))
         yield from self.body.finish()
@@ -284,7 +290,9 @@ class StreamReader:
             has_ended = has_ended or isinstance(event, SessionEnd)
             yield frames.attributed(event)
         if self._eof == "complete" and self.started and not has_ended:
-            yield SessionEnd()
+            end = SessionEnd()
+            frames.note_output((end,))
+            yield end
 
     def reject(self) -> Iterator[Event]:
         """Count a malformed message that did not arrive as bytes; yield the warning or the error about it."""

@@ -105,7 +105,7 @@ class UpstreamOptions(Section):
 
 
 class Retries(Section):
-    """When a request that has not given an event yet is sent again."""
+    """When a request that has not given an output yet is sent again."""
 
     attempts: AtLeastOne = 1
     """How often it is sent in all; the first one counts."""
@@ -114,7 +114,7 @@ class Retries(Section):
     on: Annotated[tuple[Annotated[int | Literal["connect"], RETRY_CAUSE], ...], LISTED, NOT_EMPTY] = written(
         ["connect", 429, 503]
     )
-    """`connect`, where no connection came about, and HTTP statuses."""
+    """`connect`, where no connection came about, and HTTP statuses; 429 and 503 also in an error event."""
 
 
 class Breaker(Section):
@@ -147,7 +147,7 @@ class UpstreamConfig(UpstreamOptions):
     url: Annotated[str, UPSTREAM_URL] = Field(repr=False)
     """Its base URL, or `demo:<dialect>`."""
     retries: Retries = made_by(Retries)
-    """When a request is sent again; only before the first event."""
+    """When a request is sent again; only before the first output."""
     max_streams: Annotated[int | None, or_off(whole_number(1))] = 1000
     """At the same time; `off` for any number."""
     breaker: Annotated[Breaker | None, SectionOrKeyword(Breaker, {"off": None})] = made_by(Breaker)

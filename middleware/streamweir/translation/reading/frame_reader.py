@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from streamweir.classification import FailureInBody
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
@@ -20,6 +21,7 @@ from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent, StreamItem
 from streamweir.translation.reading.decode_stats import DecodeStats
+from streamweir.translation.reading.first_output import FirstOutput, find_output
 from streamweir.translation.reading.marked_event import event_in
 from streamweir.translation.reading.provenance import Provenance
 from streamweir.translation.reading.unreadable import Unreadable
@@ -53,6 +55,7 @@ class FrameReader:
         decoder: of the stream; None before the dialect is known.
         templates: of its texts; set with the decoder.
         started: an event has been read.
+        first_output: the first output that has been read; None before. Never cleared.
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, unless an event says otherwise.
         unreadable: counts frames that could not be read.
@@ -68,6 +71,7 @@ class FrameReader:
         self._decode: Callable[[Frame], Iterable[Event]]
         self._is_ours = True
         self.started = False
+        self.first_output: FirstOutput | None = None
         self.takes_marked = False
         self.errors_for_users = False
         self.unreadable = Unreadable(limits.malformed_events)
@@ -135,6 +139,8 @@ class FrameReader:
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
             items.append(invalid_text_warning())
+        if events and self.first_output is None and self._error_only is None:
+            self.note_output(events, frame)
         frame.forget_value()
         if self.started or self._error_only is None or frame.is_unreadable:
             read.append((items, frame))
@@ -164,7 +170,19 @@ class FrameReader:
         if self.decoder is None or self._dialect is None:
             return ()
         words = self.decoder.close()
-        return words if self._dialect.is_ours else map(decoded_event, words)
+        return self._noted(words if self._dialect.is_ours else map(decoded_event, words))
+
+    def note_output(self, events: Iterable[Event], frame: Frame | None = None) -> None:
+        """Note the first output among the events of a frame, if there is any."""
+        if self.first_output is None:
+            is_standard = self._dialect is not None and self._dialect.name == "standard"
+            self.first_output = find_output(events, frame, is_standard=is_standard)
+
+    def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield events; note the first output among them."""
+        for event in events:
+            self.note_output((event,))
+            yield event
 
     def attributed(self, event: Event) -> Event:
         """Return an event with `for_users` set by the dialect, if it is a failure that leaves it open."""
@@ -248,6 +266,7 @@ class FrameReader:
             held.frame.raw += self._held
             self._held = b""
         self.started = self.started or bool(held.events)
+        self.note_output(held.events, held.frame)
         shown = self._provenance
         events = held.events if shown is None else [shown.with_source(e, held.frame) for e in held.events]
         return [(events, held.frame)]
@@ -255,7 +274,13 @@ class FrameReader:
     def error_only_events(self) -> Iterator[FrameItems]:
         """Yield the failure that was held back, at the end of the body."""
         if self._error_only is not None:
-            yield [error_event_of(self._error_only.failure)], None
+            yield self.failure_event(self._error_only.failure), None
+
+    def failure_event(self, failure: FailureInBody) -> list[StreamItem]:
+        """Return the error event of a body that is nothing but a failure."""
+        event = error_event_of(failure)
+        self.note_output((event,))
+        return [event]
 
 
 def _refuse_more_events() -> None:

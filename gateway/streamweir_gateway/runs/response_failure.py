@@ -1,0 +1,50 @@
+"""The failure that a response is before its body is decoded, with advice for the operator.
+
+Source: the standard protocol 1.1, section 5.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.operator_hints import about_refusal
+from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.response_classification import classify_response
+from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["failure_of"]
+
+_ERRORS: Final = 400
+
+
+async def failure_of(
+    response: UpstreamResponse, destination: Destination, context: RequestContext
+) -> tuple[Failure | None, str | None]:
+    """Return the failure that `response` is, and the hint about it; None and None if it can be a stream.
+
+    Args:
+        response: of the upstream; the status is noted in the record of the request.
+        destination: the upstream.
+        context: of the request.
+    """
+    context.record.upstream_status = response.status
+    if response.status >= _ERRORS:
+        context.supervisor.refused()
+    info = await classify_response(
+        response,
+        reader=destination.error_reader,
+        client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
+        debug=context.endpoint.debug,
+    )
+    if info is None:
+        return None, None
+    why = about_refusal(
+        response,
+        context.incoming.headers,
+        forwards_cookies=destination.forwards_cookies,
+        allows_cookies=context.endpoint.allows_cookies,
+        is_handshake=destination.messages is not None,
+    )
+    return Failure(info, status=response.status), why

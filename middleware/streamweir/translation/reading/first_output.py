@@ -1,0 +1,87 @@
+"""The first output of a stream: the commit point, behind which no other upstream is asked.
+
+    output       text, thinking, a piece of a tool call, data, references, interactions, the end, an error
+    no output    `session_start`, `status`, `warning`, an empty text, an end that says that the run broke off
+
+Source: the configuration contract (the commit point); the standard protocol 1.1, section 3 rule 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from streamweir.classification import FailureInBody, failure_in_body, is_overload
+from streamweir.classification.finish_words import code_of_finish
+from streamweir.errors import MalformedEvent
+from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Status, Thinking, Warning
+from streamweir.framing import Frame
+
+__all__ = ["FirstOutput", "find_output"]
+
+_TRUNCATED: Final = "UPSTREAM_TRUNCATED"
+_OPENING: Final = frozenset({SessionStart, Status, Warning})
+_TOO_OFTEN: Final = 429
+_OVERLOADED: Final = 503
+
+
+class FirstOutput(NamedTuple):
+    """The first output of a stream.
+
+    Attributes:
+        event: the output.
+        status: 429 if it is a terminal error of an upstream that is asked too often, 503 if it is one of an
+            upstream that is overloaded; None for any other output.
+        retry_after_ms: the time to wait that such an error gives; None if it gives none.
+    """
+
+    event: Event
+    status: int | None = None
+    retry_after_ms: int | None = None
+
+
+def find_output(events: Iterable[Event], frame: Frame | None, *, is_standard: bool) -> FirstOutput | None:
+    """Return the first output among the events of a frame; None if there is none.
+
+    Args:
+        events: as decoded.
+        frame: that holds them; None if they come from no frame.
+        is_standard: the upstream speaks the standard protocol, whose errors are events of their own.
+    """
+    for event in events:
+        if _is_output(event, is_standard=is_standard):
+            return _of_error(event, frame) if type(event) is Error and event.terminal else FirstOutput(event)
+    return None
+
+
+def _is_output(event: Event, *, is_standard: bool) -> bool:
+    match event:
+        case Content() | Thinking():
+            return bool(event.content)
+        case SessionEnd():
+            return code_of_finish((event.summary or {}).get("finish_reason")) != _TRUNCATED
+        case Error():
+            return is_standard or event.code != _TRUNCATED
+    return type(event) not in _OPENING
+
+
+def _of_error(error: Error, frame: Frame | None) -> FirstOutput:
+    failure = None if frame is None else _failure_in(frame)
+    status = None
+    if error.code == "RATE_LIMITED":
+        status = _TOO_OFTEN
+    elif error.is_overload or (failure is not None and is_overload(failure.code, failure.status)):
+        status = _OVERLOADED
+    retry_after_ms = error.retry_after_ms
+    if retry_after_ms is None and failure is not None:
+        retry_after_ms = failure.retry_after_ms
+    return FirstOutput(error, status, retry_after_ms)
+
+
+def _failure_in(frame: Frame) -> FailureInBody | None:
+    try:
+        return failure_in_body(frame.json())
+    except (MalformedEvent, msgspec.DecodeError):
+        return None
