@@ -12,7 +12,7 @@ from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES, CodeRow, ErrorInf
 from streamweir.redaction import DETAIL_LIMIT, redact, redact_value
 from streamweir.refusal_codes import REFUSALS
 
-__all__ = ["StreamError", "log_failure"]
+__all__ = ["StreamError", "log_failure", "log_passed_failure", "purpose_of"]
 
 logger = logging.getLogger("streamweir")
 
@@ -75,6 +75,20 @@ def log_failure(exc: BaseException, *, request_id: str | None) -> None:
         logger.warning("stream failed on purpose: %s", exc, extra=extra)
     else:
         logger.error("stream failed: %s", type(exc).__name__, exc_info=exc, extra=extra)
+
+
+def log_passed_failure(exc: BaseException, *, request_id: str | None) -> None:
+    """Log an exception within a stream that is raised to the server, which logs its traceback."""
+    logger.warning(
+        "stream failed: %s, raised to the server", type(exc).__name__, extra={"request_id": request_id}
+    )
+
+
+def purpose_of(exc: BaseException) -> StreamError | None:
+    """Return the `StreamError` that an exception is, or that an exception group holds alone."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc if isinstance(exc, StreamError) else None
 
 
 def _row_of(code: str) -> CodeRow:

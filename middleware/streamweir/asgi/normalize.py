@@ -68,6 +68,7 @@ class NormalizeMiddleware:
             heartbeat=given["heartbeat"],
             timeouts=given["timeouts"],
             speaks=speaks,
+            failures=given["failures"],
             options=stream_options,
         )
         self._mapping = request_mapping(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from streamweir.asgi.request_mapping import RequestOption
 from streamweir.asgi.stream_factory import StreamFraming, TimeoutOptions
+from streamweir.failures.ending import FailureMode
 from streamweir.http.paths import Paths
 from streamweir.options.durations import Duration
 from streamweir.options.heartbeats import AUTO
@@ -53,6 +54,9 @@ class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
     """The options of `NormalizeMiddleware` beside `speaks`.
 
     Attributes:
+        failures: for clients that get the application's own frames: `as_they_came` raises the application's
+            exceptions to the server, and leaves a body unended that the application does not end; `told` ends
+            each stream properly.
         reraise: raise the application's exception again once the response is complete, for error trackers.
         request: `mapped`: requests in another protocol than the application's are handed to it in the form of
             its dialect; needs `paths`. `passthrough`: they pass unread.
@@ -63,6 +67,7 @@ class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
             which follows the stream, or None.
     """
 
+    failures: FailureMode
     reraise: bool
     request: RequestOption
     otel: bool
@@ -78,7 +83,16 @@ NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
     "framing": None,
     "heartbeat": AUTO,
     "timeouts": None,
-    **STREAM_DEFAULTS,
+    "full_text": STREAM_DEFAULTS["full_text"],
+    "stream_tool_arguments": STREAM_DEFAULTS["stream_tool_arguments"],
+    "protocol_options": STREAM_DEFAULTS["protocol_options"],
+    "raw": STREAM_DEFAULTS["raw"],
+    "eof": STREAM_DEFAULTS["eof"],
+    "verbatim": STREAM_DEFAULTS["verbatim"],
+    "failures": "as_they_came",
+    "limits": STREAM_DEFAULTS["limits"],
+    "warnings": STREAM_DEFAULTS["warnings"],
+    "debug": STREAM_DEFAULTS["debug"],
     "reraise": False,
     "request": "passthrough",
     "otel": False,

@@ -15,14 +15,18 @@ import anyio.lowlevel
 from streamweir.asgi.hint_log import HintLog
 from streamweir.asgi.response_delivery import ResponseDelivery
 from streamweir.asgi.work_behind_end import WorkBehindEnd
+from streamweir.codec.registry import process_dialects
 from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
+from streamweir.failures.ending import Ending, FailureFacts, FailureMode, Sent, ending_of
+from streamweir.failures.whole_response import WholeResponse, envelope_response
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, unreadable_coding
 from streamweir.http.fair_lock import FairLock
 from streamweir.http.sending import Message, Send
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.parts import WHOLE_BYTES, ReadParts
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["FILES", "NormalizedStream"]
 
@@ -46,6 +50,8 @@ class NormalizedStream(ResponseDelivery):
         decoder: undoes the content coding of the application's body; None if it has none.
         unreadable: the failure if the content coding is not supported.
         coding: the content coding as the headers name it.
+        failures: how failures reach a client that gets the application's frames.
+        debug: add details to an envelope.
 
     Attributes:
         is_over: the stream has ended. Set once; later messages of the application are dropped.
@@ -54,10 +60,13 @@ class NormalizedStream(ResponseDelivery):
 
     __slots__ = (
         "_behind",
+        "_can_break",
         "_coding",
+        "_debug",
         "_decoder",
         "_events",
         "_failure",
+        "_failures",
         "_first_read",
         "_hints",
         "_is_plain",
@@ -84,6 +93,8 @@ class NormalizedStream(ResponseDelivery):
         decoder: BodyDecoder | None = None,
         unreadable: ErrorInfo | None = None,
         coding: str = "",
+        failures: FailureMode = "told",
+        debug: bool = False,
     ) -> None:
         super().__init__(client, clock, request_id=events.translator.request_id, headers=headers)
         self.translator = events.translator
@@ -101,6 +112,10 @@ class NormalizedStream(ResponseDelivery):
         self._behind = behind
         self._unreadable = unreadable
         self._coding = coding
+        self._failures = failures
+        self._debug = debug
+        self._can_break = False
+        """The application has returned or raised: the body may be left unended."""
         self._unread: str | None = None
         self._failure: ErrorInfo | None = None
         self._first_read: float | None = None
@@ -182,12 +197,17 @@ class NormalizedStream(ResponseDelivery):
             how(self._events)
             await self._flush()
 
-    async def fail(self, failure: ErrorInfo | str) -> None:
+    async def fail(self, failure: ErrorInfo | str, *, can_break: bool = False) -> None:
         """End the stream with an error, if it is not over.
+
+        Args:
+            failure: classified, or a code.
+            can_break: the application has returned or raised, so that the server closes an unended body.
 
         Raises:
             OSError: the client has left, if the server reports that.
         """
+        self._can_break = can_break
         await self.end(lambda _events: self._fail(failure))
 
     def _fail(self, failure: ErrorInfo | str) -> None:
@@ -212,8 +232,58 @@ class NormalizedStream(ResponseDelivery):
         self.is_over = True
         self._report_hint()
         self._behind.begin(self.translator.reason)
-        await self.finish(self.translator.error, self._failure)
+        await self._end_response()
         self._behind.note_end_sent()
+
+    # The end of the response
+
+    @property
+    def passes_failures(self) -> bool:
+        """An exception of the application is raised to the server, since its client gets its frames."""
+        sink = self.sink
+        return self._failures == "as_they_came" and isinstance(sink, VerbatimWriter) and sink.may_copy
+
+    @property
+    def holds_status(self) -> bool:
+        """A failure before the first byte is the server's, or has a status of its own."""
+        return self.passes_failures
+
+    async def _end_response(self) -> None:
+        error, ending = self.translator.error, self._ending()
+        if ending is Ending.ENVELOPE and error is not None:
+            await self.answer(self._envelope(self._failure or error))
+        elif ending is Ending.BREAK and self._can_break:
+            await self.send_rest()
+        else:
+            await self.finish(error, self._failure)
+
+    def _ending(self) -> Ending:
+        sink = self.sink
+        if not isinstance(sink, VerbatimWriter):
+            return Ending.END
+        if self._can_break and not self.source_ended and sink.has_copied and self.passes_failures:
+            return Ending.BREAK  # the application has not ended its body, even if the stream is complete
+        sent: Sent = "frames" if sink.has_copied else "heartbeats"
+        return ending_of(
+            FailureFacts(
+                self.translator.error,
+                sent if self.is_started or sink.has_copied else "nothing",
+                copies=sink.may_copy,
+                is_clean=self.source_ended,
+                is_upstreams=sink.has_copied and not sink.has_own_end,
+            ),
+            self._failures,
+        )
+
+    def _envelope(self, info: ErrorInfo) -> WholeResponse:
+        """Return the envelope with the application's other headers, those of CORS for example."""
+        request_id, protocol = (
+            self.translator.request_id,
+            process_dialects().to_write(self.translator.answers),
+        )
+        made = envelope_response(info, request_id=request_id, debug=self._debug, protocol=protocol)
+        known = {name for name, _ in made.headers}
+        return made._replace(headers=[*made.headers, *(pair for pair in self._kept if pair[0] not in known)])
 
     def _decoded(self, data: bytes) -> Iterable[bytes]:
         return (data,) if self._decoder is None else self._decoder.feed(data)

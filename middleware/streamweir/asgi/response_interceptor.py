@@ -29,19 +29,21 @@ from streamweir.asgi.stream_factory import AUTO, StreamFactory
 from streamweir.asgi.work_behind_end import WorkBehindEnd
 from streamweir.classification import classify_break
 from streamweir.classification.statuses import STREAM_STATUSES
+from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
 from streamweir.delivery.delivery import ClientGoneError
 from streamweir.delivery.scheduler import GroupScheduler, Scheduler
 from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.failures.whole_response import envelope_response
 from streamweir.framing.content_coding import BodyDecoder, CodedBodyError, body_decoder
 from streamweir.http.asked_answer import asked_framing
 from streamweir.http.headers import REQUEST_ID, HeaderList, header_value
 from streamweir.http.negotiation import choose_framing, chooses_protocol
 from streamweir.http.ownership import StreamOwnership
 from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with_header_list
-from streamweir.stream_error import log_failure
+from streamweir.stream_error import log_failure, log_passed_failure, purpose_of
 from streamweir.translation.clock import Due, StreamClock, timeout_error
 from streamweir.translation.taps import Taps, taps_for
 
@@ -238,7 +240,9 @@ class ResponseInterceptor:
             decoder = body_decoder(header_value(headers, b"content-encoding"))
         except CodedBodyError as error:
             failure = error.info
-        speaks = "standard" if self._options.speaks == AUTO else self._options.speaks
+        speaks = self._options.speaks
+        if speaks == AUTO:
+            speaks = self._answers if self._options.passes_failures(self._answers) else "standard"
         return self._open_as(speaks, start, decoder, failure)
 
     def _open_as(
@@ -273,6 +277,8 @@ class ResponseInterceptor:
             decoder=decoder,
             unreadable=failure,
             coding=header_value(headers, b"content-encoding"),
+            failures=self._options.failures,
+            debug=self._options.debug,
         )
         stream.status = start["status"] if start is not None else 200
         self._stream = self._supervisor.delivery = stream
@@ -326,33 +332,61 @@ class ResponseInterceptor:
         """End the stream after the application; return the exception that has to be raised."""
         if self._undecided is not None:
             self._undecided.give_up()
-            if self._undecided.is_blank and self._is_covered and failure is not None:
+            passes = self._options.passes_failures(self._answers)
+            if self._undecided.is_blank and (self._is_covered or passes) and failure is not None:
                 self._undecided = None
             else:
                 await self._decide(self._undecided)
         stream = self._stream
         if stream is not None:
             return await self._conclude_stream(stream, failure, reraise=reraise)
-        if failure is None or self._passes or not self._is_covered:
+        if failure is None or self._passes:
+            return failure
+        if self._options.passes_failures(self._answers) and self._framing(self._answers, ()) != "json":
+            return await self._pass_failure(failure)
+        if not self._is_covered:
             return failure
         return await self._conclude_stream(self._open(self._start), failure, reraise=reraise)
 
     async def _conclude_stream(
         self, stream: NormalizedStream, failure: Exception | None, *, reraise: bool
     ) -> Exception | None:
+        passes = stream.passes_failures
         try:
             if failure is None:
-                await stream.fail(error_info("UPSTREAM_TRUNCATED"))
+                await stream.fail(error_info("UPSTREAM_TRUNCATED"), can_break=True)
                 return None
             if stream.source_ended or stream.gone is not None:
                 return failure  # the response is complete, or has no client
-            if not _follows_from_the_end(failure):
-                log_failure(failure, request_id=self._request_id)
-                has_begun = stream.translator.started
-                await stream.fail(classify_break(failure, has_begun=has_begun, debug=self._options.debug))
+            if _follows_from_the_end(failure):
+                return failure if reraise else None
+            if passes and not stream.is_started:
+                return await self._pass_failure(failure)
+            (log_passed_failure if passes else log_failure)(failure, request_id=self._request_id)
+            has_begun = stream.translator.started
+            info = classify_break(failure, has_begun=has_begun, debug=self._options.debug)
+            await stream.fail(info, can_break=True)
         except OSError:
             pass  # the client has left
-        return failure if reraise else None
+        if passes:
+            self._ownership.let_failure_pass()
+        return failure if reraise or passes else None
+
+    async def _pass_failure(self, failure: Exception) -> Exception | None:
+        """Return a failure of which the client has seen nothing; answer one that was raised on purpose."""
+        purpose = purpose_of(failure)
+        if purpose is None or not self._is_covered:
+            self._ownership.let_failure_pass()
+            return failure
+        log_failure(purpose, request_id=self._request_id)
+        protocol = process_dialects().to_write(self._answers)
+        answer = envelope_response(
+            purpose.info, request_id=self._request_id, debug=self._options.debug, protocol=protocol
+        )
+        with suppress(OSError):
+            await self._client_port.send_start(answer.status, answer.headers)
+            await self._client_port.send_body(answer.body, False)
+        return None
 
 
 def _follows_from_the_end(failure: Exception) -> bool:

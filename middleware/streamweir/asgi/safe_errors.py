@@ -73,7 +73,7 @@ class SafeErrorMiddleware:
             try:
                 await self.app(inner, receive, response.send)
             except Exception as error:
-                if not response.can_be_ended:
+                if ownership.failure_passes or not response.can_be_ended:
                     raise
                 log_failure(error, request_id=request_id)
                 await response.end(error, debug=self._debug)

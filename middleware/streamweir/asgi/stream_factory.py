@@ -11,6 +11,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
+from streamweir.failures.ending import FailureMode
 from streamweir.http.headers import HeaderList, media_type_of
 from streamweir.options.durations import Duration
 from streamweir.options.heartbeats import parse_heartbeat
@@ -48,6 +49,7 @@ class StreamFactory:
         heartbeat: the longest silence; None or `off`: no heartbeats.
         timeouts: `first_event`, `idle`, `total`, `waiting`; a clock that is not named never runs out.
         speaks: the dialect of the application's streams.
+        failures: `as_they_came` or `told`.
         options: of every stream.
 
     Raises:
@@ -55,7 +57,7 @@ class StreamFactory:
         ConfigurationError: another option has a value that it cannot have.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the options of a middleware)
         self,
         *,
         answers: str | Sequence[str],
@@ -64,6 +66,7 @@ class StreamFactory:
         heartbeat: Duration | None,
         timeouts: TimeoutOptions,
         speaks: str,
+        failures: FailureMode,
         options: StreamOptions,
     ) -> None:
         self.answers = _names(answers, "answers")
@@ -73,6 +76,7 @@ class StreamFactory:
         self.heartbeat = parse_heartbeat(heartbeat)
         self.timeouts = _timeouts(timeouts)
         self.speaks = speaks
+        self.failures = _failures(failures)
         self.hints = HintLog(self.speaks)
         self.debug = bool(options["debug"])
         self.event_bytes = Limits.of(options["limits"]).event_bytes
@@ -126,6 +130,11 @@ class StreamFactory:
         """
         return protocol in self._copied and protocol == (speaks or self.speaks)
 
+    def passes_failures(self, protocol: str) -> bool:
+        """Return whether a failure before the response is the server's for clients of `protocol`."""
+        may_be_copied = protocol in self._copied and self.speaks in (protocol, AUTO)
+        return may_be_copied and self.failures == "as_they_came"
+
     def reads(self, headers: HeaderList) -> bool:
         """Return whether the headers of a response are those of a stream."""
         return media_type_of(headers) in self.media_types
@@ -152,6 +161,15 @@ def _media_type(name: str) -> str:
     if not _MEDIA_TYPE.fullmatch(essence):
         raise ConfigurationError(f"media_types: {name!r} is no media type")
     return essence
+
+
+def _failures(given: FailureMode) -> FailureMode:
+    modes = get_args(FailureMode)
+    if given not in modes:
+        raise ConfigurationError(
+            f"failures must be 'as_they_came' or 'told', not {given!r}{did_you_mean(str(given), modes)}"
+        )
+    return given
 
 
 def _timeouts(given: TimeoutOptions) -> Timeouts:

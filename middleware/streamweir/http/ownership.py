@@ -35,6 +35,8 @@ class StreamOwnership:
         taken: a layer below has begun a finished stream. Set by `take`, never cleared.
         collector: the collector of warnings of this layer; None if it has none.
         taps: makers of the taps of this layer.
+        failure_passes: the failure of the layers below is raised to the server, and not answered here. Set by
+            `let_failure_pass`, never cleared.
         asked: the answer that the client asks for, if this layer has read its request; else None.
         request_run: the run that the response of the request can be, if this layer keeps runs; else None.
     """
@@ -44,6 +46,7 @@ class StreamOwnership:
         self.collector: WarningCollector | None = None
         self.request_run: object = None
         self.taps: Sequence[TapMaker] = ()
+        self.failure_passes = False
         self.asked: AskedAnswer | None = None
         self._outer = outer
 
@@ -70,6 +73,12 @@ class StreamOwnership:
         """Note that a layer below has begun a finished stream, here and in all layers above."""
         self.taken = True
         self.take_above()
+
+    def let_failure_pass(self) -> None:
+        """Note in all layers above that the failure that this layer raises is to reach the server."""
+        if self._outer is not None:
+            self._outer.failure_passes = True
+            self._outer.let_failure_pass()
 
     def take_above(self) -> None:
         """Note in all layers above that this layer has begun a finished stream."""

@@ -20,14 +20,17 @@ def spells_out(
 
     Args:
         options: the `TypedDict`.
-        defaults: the default of each of its keys.
+        defaults: the default of each of its keys, in the order in which they are listed.
         before: the keyword-only parameter that the options are listed before; None lists them last.
     """
     parameters = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=_annotation(hint)
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=_annotation(options.__annotations__[name]),
         )
-        for name, hint in options.__annotations__.items()
+        for name, default in defaults.items()
     ]
 
     def decorate(function: _Function) -> _Function:

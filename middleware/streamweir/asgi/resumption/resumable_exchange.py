@@ -58,8 +58,9 @@ class ResumableExchange(ResponseInterceptor):
         try:
             await super().run(app, reraise=reraise)
             await self._run.until_delivered()
-        except BaseException:
-            await asyncio.shield(self._break_off())
+        except BaseException as error:
+            if not isinstance(error, Exception) or self._run.has_begun:
+                await asyncio.shield(self._break_off())
             raise
         finally:
             await self._run.let_go()

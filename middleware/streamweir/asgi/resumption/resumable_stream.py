@@ -11,6 +11,7 @@ from streamweir.asgi.resumption.run_writing import RunWriting
 from streamweir.delivery.client_port import ClientPort
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo
+from streamweir.failures.ending import Ending
 from streamweir.http.headers import HeaderList
 from streamweir.http.sending import Message
 
@@ -53,6 +54,14 @@ class ResumableStream(RunWriting, NormalizedStream):
     def content_type(self) -> str:
         """The application's content type, for clients that get its frames."""
         return self._content_type
+
+    @property
+    def passes_failures(self) -> bool:
+        """See `NormalizedStream`; a run that has begun ends properly, since its client may come back."""
+        return not self._begun and super().passes_failures
+
+    def _ending(self) -> Ending:
+        return Ending.END
 
     @property
     def failure(self) -> ErrorInfo | None:

@@ -1,0 +1,287 @@
+"""Old clients before an application with and without the middleware see the same failures."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from fastapi import FastAPI, HTTPException
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from hosts import body, get, served, start
+from streams import recorded_streams, translate
+from streamweir.asgi import StreamweirMiddleware
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
+
+SSE = "text/event-stream"
+OLD = (
+    "legacy",
+    "data-formulator",
+    "stream-envelope",
+    "easyflow",
+    "ragflow",
+    "vercel-ui",
+    "openai-chat",
+    "anthropic",
+)
+FAULTS = ("raise-before", "refuse", "raise-within", "unended", "cut", "good", "raise-behind")
+
+
+class Sample(NamedTuple):
+    """A recorded stream of a dialect, in frames."""
+
+    dialect: str
+    media_type: str
+    frames: list[bytes]
+
+    @property
+    def half(self) -> list[bytes]:
+        return self.frames[: len(self.frames) // 3]
+
+    @property
+    def is_of_use(self) -> bool:
+        """It ends well, its first third does not, and no text in it is withheld."""
+        whole, half = (ended(self.dialect, frames) for frames in (self.frames, self.half))
+        body = b"".join(self.frames)
+        framing = "sse" if self.media_type == SSE else "ndjson"
+        copied = translate([body], speaks=self.dialect, answers=self.dialect, framing=framing)
+        return len(self.frames) > 5 and (whole, half) == ("done", "truncated") and copied == body
+
+
+def ended(dialect: str, frames: list[bytes]) -> str:
+    last = translate([b"".join(frames)], speaks=dialect).splitlines()[-1]
+    return str(json.loads(last)["data"]["reason"])
+
+
+@cache
+def sample_of(dialect: str) -> Sample:
+    """The first recorded stream of a dialect that is of use here."""
+    for stream in recorded_streams():
+        gap = {".sse": b"\n\n", ".ndjson": b"\n"}.get(stream.path.suffix)
+        if stream.dialect == dialect and gap and b"\r" not in stream.body and not stream.options:
+            frames = [frame + gap for frame in stream.body.split(gap) if frame.strip()]
+            media_type = SSE if stream.path.suffix == ".sse" else "application/x-ndjson"
+            if (sample := Sample(dialect, media_type, frames)).is_of_use:
+                return sample
+    raise AssertionError(f"no stream of {dialect}")
+
+
+class Boom(Exception):
+    """A failure of the application's own."""
+
+
+def plain(sample: Sample, fault: str) -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if fault == "raise-before":
+            raise Boom
+        if fault == "refuse":
+            await send(start(b"application/json", status=403))
+            await send(body(b'{"detail": "Please log in."}'))
+            return
+        await send(start(sample.media_type.encode()))
+        for frame in sample.frames if fault in ("good", "raise-behind") else sample.half:
+            await send(body(frame, more=True))
+            await asyncio.sleep(0)
+        if fault.startswith("raise"):
+            raise Boom
+        if fault != "unended":
+            await send(body())
+
+    return app
+
+
+def framework(app: Any, sample: Sample, fault: str) -> Any:
+    async def answer() -> AsyncIterator[bytes]:
+        for frame in sample.frames if fault in ("good", "raise-behind") else sample.half:
+            yield frame
+            await asyncio.sleep(0)
+        if fault.startswith("raise"):
+            raise Boom
+
+    def responded() -> StreamingResponse:
+        if fault == "raise-before":
+            raise Boom
+        if fault == "refuse":
+            raise HTTPException(403, "Please log in.")
+        return StreamingResponse(answer(), media_type=sample.media_type)
+
+    if isinstance(app, FastAPI):
+        app.get("/chat")(responded)
+        return app
+
+    async def view(request: Request) -> StreamingResponse:
+        return responded()
+
+    app.router.routes.append(Route("/chat", view))
+    return app
+
+
+def host_of(kind: str, sample: Sample, fault: str, *, below: bool, **options: Any) -> Any:
+    """The application, alone or below the middleware."""
+    mounted: dict[str, Any] = {"speaks": sample.dialect, "answers": (sample.dialect, "standard"), **options}
+    if kind == "plain":
+        app = plain(sample, fault)
+        return StreamweirMiddleware(app, **mounted) if below else app
+    made = FastAPI() if kind == "fastapi" else Starlette()
+    framework(made, sample, fault)
+    if below:
+        made.add_middleware(StreamweirMiddleware, **mounted)
+    made.add_middleware(CORSMiddleware, allow_origins=["*"])
+    return made
+
+
+class Seen(NamedTuple):
+    """What a client has seen."""
+
+    status: int
+    media_type: str | None
+    is_whole: bool
+    body: bytes
+
+    @property
+    def word(self) -> tuple[int, str | None, bool]:
+        return self.status, self.media_type, self.is_whole
+
+
+@asynccontextmanager
+async def running(app: Any) -> AsyncIterator[Any]:
+    """The application under uvicorn, whose log of exceptions is not shown."""
+    async with served(app) as host:
+        yield host
+
+
+async def seen_by(app: Any, **headers: str) -> Seen:
+    async with running(app) as host:
+        answer = await get(host, headers=[("Accept", "*/*"), *headers.items()])
+    return Seen(answer.status, answer.header("content-type"), answer.is_whole, answer.body)
+
+
+@pytest.mark.parametrize("paths", [None, "/chat"])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("dialect", OLD)
+async def test_client_of_the_application_s_dialect_sees_the_same_with_and_without_the_middleware(
+    dialect: str, fault: str, paths: str | None
+) -> None:
+    sample = sample_of(dialect)
+    for kind in ("plain", "starlette", "fastapi"):
+        if fault == "unended" and kind != "plain":
+            continue
+        alone = await seen_by(host_of(kind, sample, fault, below=False))
+        below = await seen_by(host_of(kind, sample, fault, below=True, paths=paths))
+        assert below.word == alone.word, (kind, below, alone)
+        if fault == "raise-behind":  # a stream without final evidence gets the dialect's error
+            assert below.body.startswith(alone.body)
+        elif fault in ("good", "raise-before", "refuse"):
+            assert below.body == alone.body
+        else:  # the dialect's error is all that is added
+            assert below.body.startswith(alone.body)
+            assert len(below.body) > len(alone.body)
+
+
+@pytest.mark.parametrize("speaks", ["legacy", "auto"])
+async def test_failure_before_the_first_byte_is_a_status(speaks: str) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send(start())
+        raise Boom
+
+    mounted = StreamweirMiddleware(app, speaks=speaks, answers=("legacy", "standard"), paths="/chat")
+    seen = await seen_by(mounted)
+    assert (seen.status, seen.is_whole) == (500, True)
+
+
+@pytest.mark.parametrize("told", [{"failures": "told"}, {"protocol": "standard"}])
+async def test_other_clients_are_told_with_a_proper_end(told: dict[str, str]) -> None:
+    sample = sample_of("legacy")
+    options = {} if "protocol" in told else told
+    headers = {"X-Streamweir-Protocol": told["protocol"]} if "protocol" in told else {}
+    for fault in ("raise-before", "raise-within", "unended", "cut"):
+        app = host_of("plain", sample, fault, below=True, paths="/chat", **options)
+        seen = await seen_by(app, **headers)
+        assert (seen.status, seen.is_whole) == (200, True)
+        assert b"error" in seen.body
+
+
+# Clients of old pages and programs
+
+
+async def by_curl(url: str) -> str:
+    run = await asyncio.create_subprocess_exec(
+        *("curl", "-sS", "--no-buffer", "--max-time", "10", "--fail", url),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    return {0: "whole", 18: "partial", 22: "refused"}.get(await run.wait(), "other")
+
+
+async def by_httpx(url: str) -> str:
+    async with httpx.AsyncClient(trust_env=False) as asking, asking.stream("GET", url) as response:
+        if response.is_error:
+            return "refused"
+        try:
+            async for _ in response.aiter_bytes():
+                pass
+        except httpx.RemoteProtocolError:
+            return "partial"
+    return "whole"
+
+
+PAGE = """
+const response = await fetch(process.argv[1]);
+if (!response.ok) { console.log("refused"); process.exit(0); }
+const reader = response.body.getReader();
+try { while (!(await reader.read()).done); console.log("whole"); } catch { console.log("partial"); }
+"""
+
+
+async def by_fetch(url: str) -> str:
+    run = await asyncio.create_subprocess_exec(
+        *("node", "--input-type=module", "-e", PAGE, url), stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await run.communicate()
+    return printed.decode().strip()
+
+
+WORDS = {
+    "raise-before": "refused",
+    "refuse": "refused",
+    "raise-within": "partial",
+    "unended": "partial",
+    "cut": "whole",
+    "good": "whole",
+}
+
+
+@pytest.mark.parametrize("fault", WORDS)
+async def test_programs_and_pages_say_the_same_with_and_without_the_middleware(fault: str) -> None:
+    clients = [by_httpx]
+    clients += [by_curl] if shutil.which("curl") else []
+    clients += [by_fetch] if shutil.which("node") else []
+    sample = sample_of("legacy")
+    for below in (False, True):
+        async with running(host_of("plain", sample, fault, below=below)) as host:
+            url = f"http://127.0.0.1:{host.address[1]}/chat"
+            said = [await ask(url) for ask in clients]
+        assert said == [WORDS[fault]] * len(clients)
+
+
+async def test_whole_middleware_stack_keeps_cors_headers_of_a_failure() -> None:
+    app = Starlette(middleware=[Middleware(CORSMiddleware, allow_origins=["*"])])
+    framework(app, sample_of("legacy"), "cut")
+    app.add_middleware(StreamweirMiddleware, speaks="legacy", answers="legacy")
+    async with running(app) as host:
+        answer = await get(host, headers=[("Origin", "https://page.example")])
+    assert answer.header("access-control-allow-origin") == "*"
