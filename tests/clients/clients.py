@@ -107,9 +107,9 @@ CLIENTS = (
             requirements=CHAT_PACKAGES,
         )
         for name, protocol, driver, suffix in (
-            ("openai-pypi", "openai-chat", "openai_python.py", "/chat/completions"),
-            ("openai-pypi-responses", "openai-responses", "openai_python.py", "/responses"),
-            ("anthropic-pypi", "anthropic", "anthropic_python.py", "/v1/messages"),
+            ("openai-python", "openai-chat", "openai_python.py", "/chat/completions"),
+            ("openai-python-responses", "openai-responses", "openai_python.py", "/responses"),
+            ("anthropic-python", "anthropic", "anthropic_python.py", "/v1/messages"),
         )
     ),
 )

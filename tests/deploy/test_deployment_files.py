@@ -68,10 +68,39 @@ def test_image_is_built_from_the_sources_alone() -> None:
     assert not {"tests", "docs", ".git", "config.yaml"} & set(taken)
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "compose.yaml", UNIT])
-def test_deployment_file_names_no_registry_host(name: str) -> None:
-    text = (DEPLOY / name).read_text()
-    assert not re.search(r"docker\.io|ghcr\.io|quay\.io|gcr\.io|index-url|pypi", text)
+def images() -> dict[str, str]:
+    """Each image that a file of deploy/ names, by the place of the name."""
+    stages = {rest.partition(" AS ")[2] for rest in values_of("FROM")}
+    copied = [match[1] for rest in values_of("COPY") if (match := re.search(r"--from=(\S+)", rest))]
+    bases = [value.partition("=")[2] for value in values_of("ARG")]
+    pods = [each["spec"]["template"]["spec"] for each in kubernetes() if each["kind"] == "Deployment"]
+    return {
+        **{f"Dockerfile, base {base}": base for base in bases},
+        **{f"Dockerfile, copied {image}": image for image in copied if image not in stages},
+        **{f"compose, {name}": service["image"] for name, service in compose()["services"].items()},
+        **{f"kubernetes, {each['name']}": each["image"] for pod in pods for each in pod["containers"]},
+    }
+
+
+def has_host(image: str) -> bool:
+    """Whether the first component of an image reference is the host of a registry."""
+    first, slash, _ = image.partition("/")
+    return bool(slash) and (first == "localhost" or any(mark in first for mark in ".:"))
+
+
+def test_image_reference_of_a_deployment_has_no_host() -> None:
+    assert len(images()) >= 4
+    assert [place for place, image in images().items() if has_host(image)] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(path.relative_to(DEPLOY) for path in DEPLOY.rglob("*") if path.is_file()), ids=str
+)
+def test_deployment_file_names_no_package_index_and_no_foreign_url(path: Path) -> None:
+    text = (DEPLOY / path).read_text()
+    assert not re.findall(r"--?(?:extra-)?index(?:-url)?\b|--find-links|--registry\b|(?i:_index)_url\b", text)
+    hosts = re.findall(r"\bhttps?://([\w.-]+\.\w+)", text)
+    assert [host for host in hosts if not re.fullmatch(r"127(\.\d+){3}|[\w.-]+\.(example|svc)", host)] == []
 
 
 def test_compose_publishes_the_port_of_the_gateway_alone() -> None:
