@@ -43,7 +43,7 @@ def without_consequences(faults: Sequence[Fault], tree: Tree) -> list[Fault]:
 
 
 def _strays(empty: KeyPath, faults: Sequence[Fault], tree: Tree) -> Iterator[KeyPath]:
-    """Yield the keys right behind `empty` that are wrong where they stand."""
+    """Yield the keys right behind `empty` that are wrong at their place."""
     *above, key = empty
     holder: Any = tree
     for step in above:

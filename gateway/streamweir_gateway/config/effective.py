@@ -1,4 +1,4 @@
-"""What a file comes to: every value that holds, and where it was written.
+"""The effective values of a file, and the place of each.
 
 Values are shown as the file holds them, before anything is filled in, and without secrets.
 """
@@ -118,7 +118,7 @@ def _is_made_by_itself(field: FieldInfo) -> bool:
 
 
 def _default_of(field: FieldInfo) -> Any:
-    """What holds where the file says nothing, as it would be written; None where that is nothing at all."""
+    """Return the default of a value, as it would be written; None without a default."""
     default = field.get_default(call_default_factory=True)
     if isinstance(default, tuple | list):
         return [*default]

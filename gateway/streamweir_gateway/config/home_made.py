@@ -39,7 +39,7 @@ class ConfiguredDialects(Dialects):
     Args:
         known: those of the process.
         sources: by name, what the file says of each of its own.
-        home_made: what became of these.
+        home_made: the compiled ones of these.
     """
 
     def __init__(self, known: Dialects, sources: Mapping[str, Any], home_made: Iterable[Dialect]) -> None:
@@ -52,14 +52,14 @@ class ConfiguredDialects(Dialects):
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the file at `path` and those that dialects of it stand in, whatever else it holds."""
+    """Return the file at `path` and the files of its dialects, also if the rest of it is faulty."""
     report = Report("")
     tree = read_tree(read_text(path, report), report) or {}
     return [path, *dialect_files_in(tree, path.parent)]
 
 
 def dialect_files_in(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Return the files that dialects of a configuration stand in, in its order; `folder` is the file's."""
+    """Return the files of the dialects of a configuration, in its order; `folder` is the file's."""
     named = tree.get(KEY)
     trees = named.values() if isinstance(named, Mapping) else ()
     files = [tree.get(_FILE) for tree in trees if isinstance(tree, Mapping)]
@@ -70,7 +70,7 @@ def read_home_made(value: Any, report: Report, interpolation: Interpolation, kno
     """Return the dialects that a file may name: those that are `known`, and its own.
 
     Args:
-        value: what stands under `dialects:`, filled.
+        value: the value of `dialects:`, with variables filled in.
         report: of the file.
         interpolation: fills the files of dialects.
         known: the built-in and installed dialects.
@@ -95,7 +95,7 @@ def read_home_made(value: Any, report: Report, interpolation: Interpolation, kno
 def _with_classes(
     trees: Mapping[str, Mapping[str, Any]], report: Report, folder: Path, known: Dialects
 ) -> Dialects:
-    """Return `known` with the dialects that are classes; `folder` is where modules may stand too."""
+    """Return `known` with the dialects that are classes; their modules may be in `folder`."""
     for name, tree in trees.items():
         for key in tree:
             if key != _PYTHON:
@@ -113,7 +113,7 @@ def _with_classes(
 
 
 def dialect_in(folder: Path, place: str, name: str) -> Dialect:
-    """Return the dialect at `place`, whose module may stand in `folder`."""
+    """Return the dialect at `place`, whose module may be in `folder`."""
     path = str(folder.resolve())
     if path not in sys.path:
         sys.path.append(path)
@@ -121,7 +121,7 @@ def dialect_in(folder: Path, place: str, name: str) -> Dialect:
 
 
 def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) -> DialectSource | None:
-    """What the file says of one dialect; None where that is in a file which cannot be used."""
+    """Return the mapping of one dialect; None if its file cannot be used."""
     path = (KEY, name)
     if not isinstance(tree, Mapping) or _FILE not in tree:
         return DialectSource(name, tree, report, path, interpolation.folder)

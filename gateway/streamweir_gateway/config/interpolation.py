@@ -36,7 +36,7 @@ class Interpolation:
 
     environ: Mapping[str, str]
     folder: Path
-    """What the path of a `${file:PATH}` is relative to."""
+    """The folder that the path of a `${file:PATH}` is relative to."""
     tolerant: bool = False
 
     def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:

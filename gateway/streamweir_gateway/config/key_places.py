@@ -1,4 +1,4 @@
-"""Which key stands where: what is said about one that does not belong."""
+"""The places of keys: the message about a key in a wrong place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HOMES: Final[Mapping[str, type[Section]]] = {
     "in `timeouts`": Timeouts,
     "in `limits`": Limits,
 }
-"""Where a key stands that is written in another place; only those that can be told by their name."""
+"""The right place of a key in a wrong place; only keys that have one place."""
 
 
 def about_unknown_key(path: KeyPath) -> str:

@@ -36,7 +36,7 @@ def load_config(
 
     Args:
         dialects: those that the file may name.
-        environ: what `${NAME}` is looked up in.
+        environ: the variables for `${NAME}`.
         check: tolerate missing variables and files; what depends on them is not checked, and the result is
             for looking at, not for serving.
 
@@ -60,7 +60,7 @@ def parse_config(
     environ: Mapping[str, str] = os.environ,
     check: bool = False,
 ) -> GatewayConfig:
-    """Do what `load_config` does with the text of a file called `name` that stands in `folder`.
+    """Do the work of `load_config` with the text of a file called `name` in `folder`.
 
     Raises:
         ConfigErrors: the text cannot be used; it lists every problem.

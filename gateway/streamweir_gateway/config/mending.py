@@ -1,6 +1,6 @@
 """A tree with faults made one that can be validated.
 
-What is wrong becomes unresolved or empty, what does not belong goes.
+A wrong value becomes unresolved or empty, an unknown key is removed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "upstreams": "{support: {url: http://127.0.0.1:9000, speaks: legacy}}",
     "warnings": '{message: "This service moves."}',
 }
-"""By key: a mapping that can stand there."""
+"""By key: a valid mapping for it."""
 
 _EXAMPLES_WITHIN: Final[Mapping[str, str]] = {
     "endpoints": "{upstream: http://127.0.0.1:9000/chat, speaks: legacy}",
@@ -65,19 +65,19 @@ class Fault(NamedTuple):
 
     @property
     def expected_shape(self) -> str:
-        """What is said of a value that is no mapping or no list."""
+        """The message about a value that is not a mapping, or not a list."""
         return _SHAPES.get(self.kind, "cannot be used here") + self.example
 
     @property
     def advice(self) -> str:
-        """What is said of a key without a value."""
+        """The message about a key without a value."""
         if not self.example:
             return ""
         return f"; what belongs to it is indented under it:{self.example.removeprefix(' such as')}"
 
     @property
     def example(self) -> str:
-        """What stands there, where that is a mapping."""
+        """Return the value, if it is a mapping."""
         if _SHAPES.get(self.kind, _NO_LIST) == _NO_LIST:
             return ""
         names = [step for step in self.path if isinstance(step, str)]
@@ -112,7 +112,7 @@ def _mend(tree: Tree, fault: Fault) -> None:
 def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
     """Return the mapping or list that holds what `path` leads to, and the last step.
 
-    One string may stand for a list of one, and a list for a mapping that holds it: the step into it leads
+    A string is allowed for a list of one, and a list for a mapping that holds it: the step into it leads
     nowhere, and what is written there itself is meant.
     """
     holder: Any = tree

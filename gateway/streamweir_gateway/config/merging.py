@@ -1,6 +1,6 @@
 """The layers of the file over each other, before anything is validated: `defaults` < upstream < endpoint.
 
-Nothing is looked into here: a value of the wrong kind wins like any other, and is refused where it stands.
+Values are not checked here: one of the wrong kind wins like any other, and is refused at its place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE: Final = frozenset({"request"})
 
 
 class Layer(NamedTuple):
-    """A mapping of the file and where it stands."""
+    """A mapping of the file, and its place."""
 
     path: KeyPath
     tree: Mapping[str, Any]
@@ -78,7 +78,7 @@ class _Merging:
         }
 
     def auth(self) -> Tree:
-        """Return who may call, with every bare key written out as a caller; nothing where nobody is named."""
+        """Return `auth` with every bare key written out as a caller; empty if there are no keys."""
         auth = self.file.get("auth")
         if not isinstance(auth, dict) or not isinstance(auth.get("keys"), dict):
             return {}
@@ -153,7 +153,7 @@ class _Merging:
         return {"url": url, **self._over(at, self.upstream_defaults, options)}
 
     def _over(self, at: KeyPath, *layers: Layer) -> Tree:
-        """Return the layers over each other, the weakest first, as what stands `at` a path."""
+        """Return the layers over each other, the weakest first, as the value `at` a path."""
         merged: Tree = {}
         for layer in layers:
             merged = self._put(layer.tree, merged, layer.path, at)
@@ -162,7 +162,7 @@ class _Merging:
     def _put(
         self, stronger: Mapping[str, Any], weaker: Mapping[str, Any], origin: KeyPath, at: KeyPath
     ) -> Tree:
-        """Return `stronger`, which stands at `origin` in the file, over `weaker`: mappings key by key."""
+        """Return `stronger`, which is at `origin` in the file, over `weaker`: mappings key by key."""
         merged = dict(weaker)
         for key, value in stronger.items():
             here, written = (*at, key), (*origin, key)

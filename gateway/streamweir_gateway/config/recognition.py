@@ -25,7 +25,7 @@ MAX_LOOKED_AT: Final = 64 << 10
 
 
 def is_configuration(text: str) -> bool:
-    """Whether a main key stands anywhere in `text`, or one that is meant as such, or most keys are known.
+    """Whether `text` has a main key, or a misspelt one, or mostly known keys.
 
     An empty file is one: what is missing in it is reported in its own words.
     """

@@ -31,7 +31,7 @@ _WORDS: Final = {
     r"\$\{": "",
     "^[0-9]{1,18}$": "",
 }
-"""Patterns that have a name; what is filled in may stand everywhere and is not worth a word."""
+"""Patterns that have a name; `${...}` is allowed everywhere and is not mentioned."""
 
 _TYPES: Final = {"integer": "number", "number": "number", "boolean": "true, false", "string": "text"}
 
@@ -54,7 +54,7 @@ def config_reference(restart: Collection[str]) -> str:
 def _find_places(
     section: Mapping[str, Any], path: str, definitions: Mapping[str, Any], places: dict[str, list[str]]
 ) -> None:
-    """Note where each section stands, in the order of the file."""
+    """Note the place of each section, in the order of the file."""
     for key, value in section.get("properties", {}).items():
         for name, suffix in _sections_in(value):
             here = f"{path}.{key}{suffix}".removeprefix(".")
@@ -68,7 +68,7 @@ def _find_places(
 
 
 def _sections_in(value: Any, suffix: str = "") -> Iterator[tuple[str, str]]:
-    """The sections that a value may be, with what stands between its key and theirs."""
+    """Return the sections that a value may be, each with the keys between its key and theirs."""
     if not isinstance(value, Mapping):
         return
     if "$ref" in value:
@@ -99,7 +99,7 @@ def _table(
 
 
 def _described(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """What a section says of itself."""
+    """Return the docstring of a section."""
     name = str(value.get("$ref", "")).removeprefix(_REFERENCE)
     return str(definitions.get(name, {}).get("description", ""))
 
@@ -111,7 +111,7 @@ def _default_of(value: Mapping[str, Any]) -> str:
 
 
 def _type_of(value: Any) -> str:
-    """What may stand there, in words, the same once."""
+    """Return the allowed values in words, each once."""
     return " or ".join(dict.fromkeys(word for word in _words_of(value) if word)) or "any"
 
 

@@ -1,6 +1,6 @@
 """The merged tree -> the models, with pydantic's errors put into the contract's words.
 
-What is wrong is mended in the file's own tree, merged and validated again: so the rules that look at several
+Wrong values are mended in the file's own tree, merged and validated again: so the rules that look at several
 keys together can still be checked, and all problems are shown at once.
 """
 
@@ -24,10 +24,10 @@ from streamweir_gateway.config.models.gateway import GatewayConfig
 __all__ = ["validate"]
 
 MENDINGS: Final = 6
-"""What has the wrong shape becomes empty, then gets what it must hold, then that becomes unresolved."""
+"""A value of the wrong shape becomes empty, then gets its required keys, then becomes unresolved."""
 
 _KEY: Final = "[key]"
-"""What pydantic appends to the path of a key that it refuses."""
+"""The step that pydantic appends to the path of a key that it refuses."""
 
 
 def validate(tree: Tree, report: Report, folder: Path | None = None) -> GatewayConfig | None:

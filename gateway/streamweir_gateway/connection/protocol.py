@@ -131,7 +131,7 @@ class HttpProtocol(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report it to the current exchange; waiting ones never begin."""
+        """Tell the current exchange that its client has left; exchanges that wait are never begun."""
         del exc
         context, running = self._context, self._running
         context.connections.discard(self)

@@ -1,4 +1,4 @@
-"""What a file may hold and what the gateway works with: one set of frozen models, defaults included.
+"""The models of a file, with which the gateway works too: frozen, defaults included.
 
 Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a header's value or a URL.
 """

@@ -1,4 +1,4 @@
-"""Who may call, and which pages may read the answers."""
+"""Callers, and the pages that may read the answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["OPEN", "Auth", "Caller", "Cors"]
 
 
 class Caller(Section):
-    """Somebody who may call; the bare key, or a list of keys, stands for this with nothing else."""
+    """One caller; short form: the bare key, or a list of keys."""
 
     key: Annotated[
         tuple[Annotated[str, CALLER_KEY], ...],
@@ -49,7 +49,7 @@ class Caller(Section):
 
 
 class Auth(Section):
-    """Who may call."""
+    """The callers."""
 
     keys: Annotated[
         Mapping[Annotated[str, NAME], Annotated[Caller, ShortFor(ONE_OR_MORE.json_schema)]], NAMED, READ_ONLY
@@ -58,7 +58,7 @@ class Auth(Section):
 
 
 OPEN: Final = Auth.model_construct(keys=MappingProxyType({}))
-"""Whoever can reach the address."""
+"""Any client that can reach the address."""
 
 
 class Cors(Section):

@@ -128,16 +128,16 @@ class OnDisconnect(Section):
 
 
 class ProbeConfig(Section):
-    """What `streamweir check --probe` sends."""
+    """The request of `streamweir check --probe`."""
 
     body: Any = absent()
     """JSON; by default `{"message": "Hello"}`."""
     path: Annotated[Mapping[str, Text], READ_ONLY] = empty()
-    """What stands for the `{names}` of the endpoint's path."""
+    """The values of the `{names}` in the endpoint's path."""
 
 
 class EndpointOptions(UpstreamOptions):
-    """What may stand at an endpoint and in `defaults`."""
+    """The keys of an endpoint and of `defaults`."""
 
     methods: Annotated[tuple[Annotated[str, METHOD], ...], LISTED, NOT_EMPTY] = written(["POST"])
     """HTTP methods that clients may use."""
@@ -149,7 +149,7 @@ class EndpointOptions(UpstreamOptions):
     ] = written(["standard"])
     """Protocols that clients may have; the first is the default."""
     relay: Annotated[str, choice("streams", "all")] = "streams"
-    """`all`: what is no agent stream goes through as it came, whatever its method, type and status."""
+    """`all`: responses other than agent streams are sent byte for byte, of any method, type and status."""
     auth: Annotated[tuple[Text, ...] | None, CALLER_NAMES, ONE_OR_MORE] = absent()
     """The names of `auth.keys` that may call; `open`: no key is asked for. Absent: each key whose own
     `endpoints` allow it."""
@@ -182,17 +182,17 @@ class EndpointOptions(UpstreamOptions):
             lambda value: value.continue_for if isinstance(value, OnDisconnect) else value,
         ),
     ] = written("cancel")
-    """What becomes of the upstream's run when the client goes away."""
+    """How long the upstream's run goes on when the client goes away."""
     resume: Annotated[
         Resume | None, SectionOrKeyword(Resume, {"off": None, "on": Resume()}, "{ttl: DURATION}")
     ] = absent()
     """Whether runs are kept for clients that come back, and how."""
     full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
-    """What to do when an upstream repeats the whole answer."""
+    """How to treat a repetition of the whole answer."""
     eof: Annotated[str, choice("truncated", "complete")] = "truncated"
-    """What it means that the upstream's body ends cleanly without the end of its dialect."""
+    """The meaning of a body that ends properly without the end mark of its dialect."""
     verbatim: Flag = True
-    """A client of the upstream's own dialect gets its frames as they came; false: written anew."""
+    """A client of the upstream's own dialect gets its frames byte for byte; false: written anew."""
     stream_tool_arguments: Flag = False
     """Send a tool's arguments piece by piece too."""
     protocol_options: Annotated[Mapping[str, Options], READ_ONLY] = empty()
@@ -207,7 +207,7 @@ class EndpointOptions(UpstreamOptions):
 
 
 class Defaults(EndpointOptions):
-    """What holds for every endpoint that does not set it itself."""
+    """The values for every endpoint that does not set them."""
 
 
 Upstreams: TypeAlias = Annotated[
@@ -219,7 +219,7 @@ Upstreams: TypeAlias = Annotated[
 
 
 class ModelConfig(Section):
-    """What a client gets that names this model; a bare upstream stands for this with nothing else."""
+    """The upstream of one model; short form: a bare upstream."""
 
     alias: Annotated[str | None, TEXT] = absent()
     """The name of another model of the same endpoint, which serves this one too; no other key is allowed."""
@@ -244,12 +244,12 @@ class EndpointConfig(EndpointOptions):
     upstream: Upstreams = Field(repr=False)
     """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
     upstreams: Annotated[SkipJsonSchema[tuple[UpstreamConfig, ...]], DERIVED] = derived(())
-    """What `upstream` names, in its order, with the options of this endpoint."""
+    """The upstreams that `upstream` names, in its order, with the options of this endpoint."""
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
     """Appended to the upstream's URL; `{names}` come from the endpoint's own path, `{rest}` from its `/*`."""
 
     probe: ProbeConfig | None = absent()
-    """What `streamweir check --probe` sends to it."""
+    """The request of `streamweir check --probe` to it."""
     chooses: Annotated[SkipJsonSchema[bool], DERIVED] = derived(False)
     """Its upstreams are those of its models."""
     models: Annotated[Mapping[Text, Annotated[ModelConfig, ShortFor(ONE_OR_MORE.json_schema)]], READ_ONLY] = (
@@ -315,5 +315,5 @@ class EndpointConfig(EndpointOptions):
 
     @property
     def appends_rest(self) -> bool:
-        """What `/*` stands for, query included, is appended to the upstream's URL."""
+        """The value of `/*` and the query are appended to the upstream's URL."""
         return self.path is None and is_open(self.template)

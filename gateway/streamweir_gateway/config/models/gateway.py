@@ -56,26 +56,26 @@ class GatewayConfig(Section):
     auth: Annotated[
         Auth | None, SectionOrKeyword(Auth, {"open": OPEN}, "{keys: {NAME: KEY}}", quotes=False)
     ] = absent()
-    """Who may call; `open`: whoever can reach the address."""
+    """The callers; `open`: every client that can reach the address."""
     rate_limit: Rate = absent()
     """Requests per key, or else per client address, such as `600/minute`."""
     cors: Annotated[Cors | None, SectionOrKeyword(Cors)] = absent()
     """Which pages of other origins may read the answers."""
     server: ServerConfig = made_by(ServerConfig)
     store: Store = made_by(StoreConfig)
-    """What keeps the runs of endpoints with `resume`, and shares rate limits."""
+    """The store that keeps the runs of endpoints with `resume`, and shares rate limits."""
     debug: Flag = False
     """Add redacted details to errors and warnings."""
     dialects: Mapping[str, Any] = empty(hidden=True)
     """Home-made dialects by name, or `{file: PATH}` or `{python: "module:Class"}` of each."""
     fingerprint: Annotated[SkipJsonSchema[str], DERIVED] = derived("", hidden=True)
-    """`sha256:...` of the file and of those that its dialects stand in."""
+    """`sha256:...` of the file and of the files of its dialects."""
     remarks: Annotated[SkipJsonSchema[tuple[str, ...]], DERIVED] = derived((), hidden=True)
     """A line for each value that is probably a mistake, with its place in the file."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
         default_factory=process_dialects, validate_default=False, repr=False
     )
-    """What names of dialects mean in this file, for as long as something serves it."""
+    """The dialects that this file can name."""
 
     @property
     def goodbye(self) -> float:

@@ -38,7 +38,7 @@ class Resume(Section):
 
 
 class StoreConfig(Section):
-    """What keeps runs; a bare URL stands for this with nothing else."""
+    """The store of runs; short form: a bare URL."""
 
     url: Text = Field(IN_MEMORY, repr=False)
     """`memory` for one process, or the URL of a Redis or Valkey server for all workers and replicas."""

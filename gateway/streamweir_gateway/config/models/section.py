@@ -1,4 +1,4 @@
-"""What every model is made of: the base, the ways to write a default, and values that merging adds."""
+"""The common parts of all models: the base, the ways to write a default, and values that merging adds."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ServerConfig(Section):
     hang_time: DurationOrOff = written("30s")
     """A worker whose event loop stood still for so long is replaced; `off`: none is."""
     body_bytes: Size = written("256MiB")
-    """What all request bodies of a worker may hold at once; a request beyond it is refused."""
+    """The most bytes that all request bodies of a worker hold at once; a request beyond it is refused."""
     health: PathOrOff = "/healthz"
     """Answers while the process is alive; may be `off`."""
     ready: PathOrOff = "/readyz"
@@ -43,7 +43,7 @@ class ServerConfig(Section):
     runs: PathOrOff = RUNS_PATH
     """Where runs are read, stopped and removed that `resume` keeps; `off`: only at the endpoints."""
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
-    """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they stand beside the endpoints."""
+    """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they are beside the endpoints."""
     hosts: Annotated[tuple[Annotated[str, HOST], ...], LISTED] = ()
     """Names under which browsers reach the gateway; loopback names need not be listed."""
     trusted_proxies: Annotated[tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...], LISTED] = ()
@@ -53,8 +53,8 @@ class ServerConfig(Section):
     header_time: Duration = written("10s")
     """How long they may take to come."""
     index: Annotated[bool | None, FLAG] = absent()
-    """Whether `GET /` says what is served, where no endpoint stands there; by default on loopback alone."""
+    """Whether `GET /` lists the endpoints, if no endpoint is there; by default on loopback only."""
     log: Annotated[LogForm, choice("auto", "json", "text")] = "auto"
     """The form of log lines; `auto`: text on a terminal, JSON elsewhere."""
     log_level: Annotated[LogLevel, choice("debug", "info", "warning", "error")] = "info"
-    """What is logged at least."""
+    """The least level that is logged."""

@@ -56,7 +56,7 @@ class Timeouts(Section):
     """How long each part of a stream may take; each may be `off`."""
 
     connect: DurationOrOff = written(format_duration(_LIBRARY.connect))
-    """Until the connection to the upstream stands."""
+    """Until the connection to the upstream is established."""
     first_event: DurationOrOff = written(format_duration(_LIBRARY.first_event))
     """From sending the request to the first decoded event."""
     idle: DurationOrOff = written(format_duration(_LIBRARY.idle))
@@ -93,7 +93,7 @@ class WebSocket(Section):
 
 
 class UpstreamOptions(Section):
-    """What may stand in `defaults`, at an upstream and at an endpoint, where the endpoint's value wins."""
+    """The keys of `defaults`, of an upstream and of an endpoint; the endpoint's value wins."""
 
     speaks: Text = "auto"
     """The dialect of the upstream; `auto` detects it from the first bytes."""

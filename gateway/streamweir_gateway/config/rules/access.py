@@ -1,4 +1,4 @@
-"""Who may call: nobody gets in by an oversight, and each key shows who is calling."""
+"""Rules for callers: no access by an oversight, and each key belongs to one caller."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_access(config: GatewayConfig, report: Report) -> None:
 
 
 def _check_keys(callers: Mapping[str, Caller], report: Report) -> None:
-    """Report keys that stand twice, in plain text or by their digest."""
+    """Report keys that occur twice, in plain text or by their digest."""
     owners: dict[bytes, str] = {}
     for name, caller in callers.items():
         for index, key in enumerate(caller.key):

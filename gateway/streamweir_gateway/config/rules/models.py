@@ -1,4 +1,4 @@
-"""Models that clients choose from: what stands beside them, and what each of them comes to."""
+"""Models that clients choose from: the keys beside them, and the upstream of each."""
 
 from __future__ import annotations
 

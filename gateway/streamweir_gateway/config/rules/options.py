@@ -31,7 +31,7 @@ _LISTS: Final[Mapping[str, Callable[[str], str]]] = {
 def check_upstream_options(
     options: UpstreamOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
-    """Report what is wrong with options that stand at `path`."""
+    """Report the problems of the options at `path`."""
     if options.speaks in dialects and not dialects[options.speaks].reads:
         report.at_value((*path, "speaks"), "is only written: the dialect has no `rules`")
     else:
@@ -42,7 +42,7 @@ def check_upstream_options(
 def check_endpoint_options(
     options: EndpointOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
-    """Report what is wrong with options that stand at `path`."""
+    """Report the problems of the options at `path`."""
     check_upstream_options(options, path, dialects, report)
     for index, name in enumerate(options.answers):
         if name in dialects and not dialects[name].writes:

@@ -1,4 +1,4 @@
-"""What a path with `relay: all` cannot have beside it."""
+"""The keys that a path with `relay: all` cannot have."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def check_request(
     """Report a `request` that cannot be made for every upstream, or read from every client.
 
     Args:
-        endpoint: what is called.
+        endpoint: to check.
         dialects: in which names are looked up.
         report: gets what is wrong.
         at: where it is written, if not at the endpoint itself.

@@ -48,7 +48,7 @@ def check_timeout_order(endpoint: EndpointConfig, report: Report) -> None:
 
 
 def _report(report: Report, message: str, left: _Timeout, right: _Timeout) -> None:
-    """Report at the value that stands closest to the endpoint: it is the one that broke the order."""
+    """Report at the value closest to the endpoint: it broke the order."""
     closest, other = (left, right) if left.strength >= right.strength else (right, left)
     texts = [format_duration(left.value), format_duration(right.value)]
     if other.strength != closest.strength:

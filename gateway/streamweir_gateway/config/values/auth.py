@@ -1,4 +1,4 @@
-"""Who may call: keys of callers, origins of pages.
+"""Callers: their keys, and the origins of pages.
 
 No message quotes a key.
 """
@@ -18,7 +18,7 @@ __all__ = ["ANY_ORIGIN", "CALLER_KEY", "CALLER_NAMES", "HASHED", "MIN_KEY_CHARAC
 
 ANY_ORIGIN: Final = "*"
 HASHED: Final = "sha256:"
-"""What a key begins with of which the file holds the digest alone."""
+"""The prefix of a key of which the file has only the digest."""
 _OPEN: Final = "open"
 MIN_KEY_CHARACTERS: Final = 12
 """Of a key in plain text."""

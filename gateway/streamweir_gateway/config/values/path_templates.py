@@ -23,7 +23,7 @@ __all__ = [
 OPEN_END: Final = "/*"
 """At the end of an endpoint's path: any rest."""
 REST: Final = "rest"
-"""What that is called in `path`."""
+"""The name of that value in `path`."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -1,4 +1,4 @@
-"""`request:` of an endpoint: the body as it came, mapped, or built by a tree.
+"""`request:` of an endpoint: the body unchanged, mapped, or built by a tree.
 
 Source: the request contract, section 1.
 """
@@ -20,7 +20,7 @@ class RequestMode(NamedTuple):
 
     Attributes:
         kind: of the three ways; `mapped` with a tree that is laid over the body, or without.
-        tree: as it stands in the file; None where there is none.
+        tree: the tree as written in the file; None without one.
     """
 
     kind: Literal["passthrough", "mapped", "template"]

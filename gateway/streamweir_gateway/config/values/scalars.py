@@ -59,7 +59,7 @@ class Scalar:
     """Returns the value of what the file holds, or raises `InvalidValue`."""
     schema: Mapping[str, Any]
     stand_in: Any = _KEEP
-    """What an unresolved value becomes where its text cannot stand for it."""
+    """The replacement of an unresolved value whose text is not valid in its place."""
     is_key: bool = False
     """Nothing is filled in in keys."""
 

@@ -1,4 +1,4 @@
-"""A mapping in the file that one of a few words may stand in for: `breaker: off`, `auth: open`."""
+"""A mapping in the file that one of a few words can replace: `breaker: off`, `auth: open`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SectionOrKeyword:
 
     section: type[BaseModel]
     words: Mapping[str, object] = field(default_factory=dict)
-    """What each word means."""
+    """The meaning of each word."""
     example: str = "a mapping"
     """How a message calls the mapping."""
 

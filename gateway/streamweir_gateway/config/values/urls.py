@@ -1,4 +1,4 @@
-"""URLs of upstreams, and what may stand in place of one. No message quotes a URL: it may hold credentials."""
+"""URLs of upstreams, and values that can replace one. No message quotes a URL: it may hold credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that stand in the file in another shape than the gateway works with."""
+"""Values whose shape in the file differs from the shape in the gateway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class WrittenAs:
     """Annotates a field: `Annotated[tuple[Thing, ...], WrittenAs(Mapping[str, Thing], values_of)]`."""
 
     kind: Any
-    """What the file holds."""
+    """The shape in the file."""
     convert: Callable[[Any], object]
     """Returns the field's value, given what the file holds, validated."""
 
@@ -27,7 +27,7 @@ class WrittenAs:
 
 @dataclass(frozen=True)
 class Listed:
-    """Annotates a list whose one item may stand without the list around it: `methods: POST`."""
+    """Annotates a list whose single item can be written without the list: `methods: POST`."""
 
     of_mappings: bool = False
     """Its items are mappings."""
@@ -50,7 +50,7 @@ LISTED: Final = Listed()
 
 @dataclass(frozen=True)
 class ShortFor:
-    """Annotates a section that another form may stand for, which merging writes out."""
+    """Annotates a section with a short form, which merging writes out."""
 
     form: Any
     """The JSON Schema of that form."""
