@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from streamweir_gateway.cli import (
     serve,
 )
 from streamweir_gateway.cli.command import FAILED, INTERRUPTED, OK, USAGE, CommandFailed, UsageError, add_help
+from streamweir_gateway.cli.input_output import drop_output
 from streamweir_gateway.observability.text_line import printable
 
 __all__ = ["main"]
@@ -67,12 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _carry_out(_parser(), arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_output()
+        drop_output()
         return _complain("nobody reads the output any longer")
     except OSError as error:
         if error.errno not in _CANNOT_WRITE:
             raise
-        _drop_output()
+        drop_output()
         return _complain(f"the output cannot be written: {error.strerror}")
     return code
 
@@ -148,10 +148,3 @@ def _print_anything(stream: TextIO | None) -> None:
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
-
-
-def _drop_output() -> None:
-    """The reader has gone: let what Python still flushes at exit go nowhere, without a message."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

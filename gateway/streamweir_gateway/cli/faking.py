@@ -13,6 +13,7 @@ from streamweir.errors import ConfigurationError
 from streamweir_gateway.cli.addresses import base_url, loopback_address
 from streamweir_gateway.cli.backends import cannot_listen, until_stopped
 from streamweir_gateway.cli.command import OK, UsageError
+from streamweir_gateway.cli.input_output import print_if_possible
 from streamweir_gateway.cli.recorded_streams import recordings_in
 from streamweir_gateway.fake.backend import serve_fake
 from streamweir_gateway.fake.listing import fault_lines
@@ -60,7 +61,7 @@ def _replaying(settings: Settings, args: argparse.Namespace) -> Settings:
 async def _serve(settings: Settings, address: tuple[str, int]) -> None:
     with cannot_listen(address):
         async with serve_fake(settings, host=address[0], port=address[1], on_request=_report) as backend:
-            _print(_welcome(backend, settings))
+            print_if_possible("\n".join(_welcome(backend, settings)))
             await until_stopped()
 
 
@@ -75,14 +76,9 @@ def _welcome(backend: FakeBackend, settings: Settings) -> Iterator[str]:
 
 
 def _report(request: Request, settings: Settings) -> None:
-    _print([printable(f"{request.method} {request.target[:100]}: {_played(settings)}")])
+    print_if_possible(printable(f"{request.method} {request.target[:100]}: {_played(settings)}"))
 
 
 def _played(settings: Settings) -> str:
     faults = ", ".join(map(str, settings.faults)) or "no faults"
     return f"{settings.dialect} as {settings.framing} ({faults})"
-
-
-def _print(lines: Iterator[str] | list[str]) -> None:
-    with suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
-        print("\n".join(lines), flush=True)

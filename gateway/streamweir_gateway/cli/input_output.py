@@ -12,7 +12,18 @@ from typing import Final, TypeAlias, cast
 
 from streamweir_gateway.cli.command import CommandFailed
 
-__all__ = ["STDIN", "Output", "ReadFailed", "label_of", "open_input", "open_output", "pieces", "write"]
+__all__ = [
+    "STDIN",
+    "Output",
+    "ReadFailed",
+    "drop_output",
+    "label_of",
+    "open_input",
+    "open_output",
+    "pieces",
+    "print_if_possible",
+    "write",
+]
 
 Output: TypeAlias = io.FileIO | io.BufferedIOBase
 
@@ -109,3 +120,20 @@ def _wait(source: io.FileIO, seconds: float | None) -> bool:
         return True
     ready, _, _ = select.select([source], [], [], seconds)
     return bool(ready)
+
+
+def print_if_possible(text: str) -> None:
+    """Print a text of a command that serves; if that fails, the command serves on without output."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        drop_output()
+        if not isinstance(error, BrokenPipeError):
+            print(f"streamweir: the output cannot be written: {error.strerror}", file=sys.stderr)
+
+
+def drop_output() -> None:
+    """Let standard output go nowhere: text that Python still flushes at the exit makes no message."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -11,6 +11,7 @@ from streamweir.capture import Capture
 from streamweir_gateway.cli.addresses import base_url, loopback_address
 from streamweir_gateway.cli.backends import cannot_listen, until_stopped
 from streamweir_gateway.cli.command import OK, CommandFailed, UsageError
+from streamweir_gateway.cli.input_output import print_if_possible
 from streamweir_gateway.cli.recorded_streams import recordings_in
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.server import serve_steps
@@ -51,7 +52,7 @@ async def _serve(captures: list[Capture], speed: float, address: tuple[str, int]
         async with serve_steps(player.answer, host=address[0], port=address[1]) as backend:
             url = base_url(backend.address)
             count = f"{len(captures)} recorded answer{'s' if len(captures) != 1 else ''}"
-            print(f"replaying {count} at {url}\n  curl -N {url}/ -d '{{}}'\nCtrl-C stops it.", flush=True)
+            print_if_possible(f"replaying {count} at {url}\n  curl -N {url}/ -d '{{}}'\nCtrl-C stops it.")
             await until_stopped()
 
 
@@ -67,6 +68,5 @@ class _Player:
         """Return the steps of the answer to `request`."""
         capture = self._captures[self._count % len(self._captures)]
         self._count += 1
-        with suppress(BrokenPipeError):
-            print(printable(f"{request.method} {request.target[:100]}: {capture.id}"), flush=True)
+        print_if_possible(printable(f"{request.method} {request.target[:100]}: {capture.id}"))
         return replay_steps(capture, self._speed)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 from streamweir_gateway.cli.backends import cannot_listen
 from streamweir_gateway.cli.banner import banner
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, UsageError
 from streamweir_gateway.cli.configuration import listening_on, load
+from streamweir_gateway.cli.input_output import print_if_possible
 from streamweir_gateway.cli.own_dialects import add_dialects
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
 from streamweir_gateway.config.home_made import files_of
@@ -41,5 +42,4 @@ def _settled(args: argparse.Namespace) -> GatewayConfig:
 
 
 def _greet(config: GatewayConfig, address: tuple[str, int]) -> None:
-    with suppress(BrokenPipeError):  # nobody reads it: no reason not to serve
-        print("\n".join(banner(config, address)), flush=True)
+    print_if_possible("\n".join(banner(config, address)))

@@ -130,3 +130,26 @@ def without_gateway(*arguments: str) -> subprocess.CompletedProcess[bytes]:
         f"from streamweir_gateway.cli import main\nsys.exit(main({list(arguments)!r}))"
     )
     return subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize(
+    "command", ["serve config.yaml", "fake --listen 127.0.0.1:0", f"replay --listen 127.0.0.1:0 {STREAM}"]
+)
+def test_full_disk_does_not_stop_a_command_that_serves(command: str, tmp_path: Path) -> None:
+    text = "{listen: '127.0.0.1:0', endpoints: {/a: {upstream: 'http://127.0.0.1:9', speaks: legacy}}}"
+    (tmp_path / "config.yaml").write_text(text)
+    with (
+        open("/dev/full", "wb") as full,
+        subprocess.Popen(
+            [*COMMAND, *command.split()], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path
+        ) as process,
+    ):
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line == b"streamweir: the output cannot be written: No space left on device\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=0.3)
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+        assert process.stderr.read().count(b"Traceback") == 0
