@@ -20,7 +20,7 @@ REFUSED = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 
-ROOMS_TO_COME = frozenset(("codec", "dialects", "expressions", "requests", "runs", "translation"))
+ROOMS_TO_COME = frozenset(("codec", "dialects"))
 """Rooms whose docstrings are not plain yet."""
 
 

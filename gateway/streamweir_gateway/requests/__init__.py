@@ -1,1 +1,1 @@
-"""Requests of clients on their way to upstreams, where they do not go through as they came."""
+"""Requests of clients on their way to upstreams, where they are not sent byte for byte."""

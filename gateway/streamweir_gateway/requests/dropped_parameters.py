@@ -1,6 +1,6 @@
-"""What an operator reads of parameters for a model that an agent cannot be sent: once, not with each request.
+"""Logs parameters for a model that an agent cannot take: once for each, not with each request.
 
-Clients set them without being asked; nothing of it stands in a stream.
+Clients set them without being asked; the stream does not report them.
 """
 
 from __future__ import annotations

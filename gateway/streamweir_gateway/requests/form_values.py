@@ -1,4 +1,4 @@
-"""What a person writes in answer to a form, as the values of its fields: in a chat there is only text.
+"""Reads a person's text as the values of a form's fields: in a chat there is only text.
 
 Source: the request contract, section 5 (answering an interaction).
 """

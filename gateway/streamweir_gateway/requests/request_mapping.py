@@ -39,7 +39,7 @@ _Upstream = TypeVar("_Upstream", bound=AskedUpstream)
 
 
 class RequestMapping(Protocol):
-    """What an endpoint does with the requests of its clients."""
+    """The mapping of an endpoint's requests: a client's body to the requests of each upstream."""
 
     def check(self, incoming: Incoming) -> None:
         """Judge a request by its headers.
@@ -81,13 +81,13 @@ def request_mapping(
     new_id: Callable[[], Callable[[], str]] = lambda: lambda: str(uuid.uuid4()),
     dropped: DroppedParameters | None = None,
 ) -> RequestMapping | None:
-    """Return what makes the requests of an endpoint; None where bodies go through as they came.
+    """Return the mapping of an endpoint's requests; None if bodies are sent byte for byte.
 
     Args:
         config: of the endpoint, which was checked.
         dialects: in which names are looked up.
         conversations: of the endpoint; None: none are kept.
-        new_id: makes, for each request, what makes its ids.
+        new_id: makes, for each request, the function that makes its ids.
         dropped: where parameters without a place are logged; None: nowhere.
     """
     match config.request.kind:
@@ -99,7 +99,7 @@ def request_mapping(
 
 
 class _Mapping:
-    """What both have in common: the client's body, and the names around it."""
+    """The common half of both mappings: the client's body, and the names around it."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         self._dialects = dialects
@@ -183,10 +183,10 @@ class _Mapped(_Mapping):
         return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
 
     def _written(self, writing: _Writing, destinations: Iterable[_Upstream]) -> dict[_Upstream, Offer]:
-        """What each upstream is sent that can take the request.
+        """Return the requests to each upstream that can take the client's request.
 
         Raises:
-            RequestError: none can; it is the first one's.
+            RequestError: no upstream can take it; it is the first one's error.
         """
         found: dict[_Upstream, Offer] = {}
         problem: RequestError | None = None
@@ -294,7 +294,7 @@ class _Writing:
         return cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
 
     def ids(self) -> Callable[[], str]:
-        """What makes ids: the same ones for each upstream."""
+        """Return the function that makes ids: the same ones for each upstream."""
         given = itertools.count()
 
         def new_id() -> str:

@@ -22,14 +22,14 @@ MAX_ANSWER_BYTES: Final = 1 << 20
 
 
 class RequestSequence:
-    """What one attempt sends, one after the other.
+    """The requests of one attempt, one after the other.
 
     Attributes:
         target: of the upstream's own path and query.
 
     Args:
         base: the upstream's own request, without a body.
-        written: what is sent, the last for the stream.
+        written: the requests, the last one for the stream.
     """
 
     __slots__ = ("_base", "_taken", "_written", "target")
@@ -52,7 +52,7 @@ class RequestSequence:
 
     @property
     def given(self) -> Mapping[str, str]:
-        """What the decoder of the next one's answer has to know."""
+        """The values that the decoder of the next answer has to know."""
         found: Mapping[str, str] = filled(self._written[0].given, self._taken)
         return found
 
@@ -82,8 +82,8 @@ def whole_request(
 
     Args:
         base: the upstream's own, with the configured headers and those of the client that go on.
-        written: what is to be sent.
-        taken: what answers to earlier requests gave, by name.
+        written: the request to be sent.
+        taken: the values from answers to earlier requests, by name.
     """
     known = taken or {}
     body, media_type = wire_body(written, known)
@@ -115,8 +115,8 @@ def whole_headers(
 
     Args:
         headers: the configured ones, and those of the client that go on.
-        written: what is to be sent.
-        media_type: of what is sent; that of JSON, where it is, if not given.
+        written: the request to be sent.
+        media_type: of the body; that of JSON, if there is a JSON body and no other is given.
     """
     if media_type is None and written.body is not None:
         media_type = JSON_TYPE

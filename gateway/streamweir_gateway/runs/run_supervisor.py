@@ -1,10 +1,10 @@
 """The clock of one run, and the ways to end the run from outside.
 
-    what happens                          `stop`                `is_over`
+    event                                 `stop`                `is_over`
     ───────────────────────────────────   ───────────────────   ─────────
     a clock of the upstream runs out      the timeout's error   —
     silence after soft evidence           `settled`             —
-    a cancel; nobody reads the run        its reason            —
+    a cancel; no client reads the run     its reason            —
     the gateway drains                    the drain's error     —
     the client leaves for good            —                     True
 

@@ -1,4 +1,4 @@
-"""What is refused of an expression before it is ever evaluated, and what to write in its place.
+"""Checks an expression before it is ever evaluated; the error names a form that is allowed.
 
 Source: the dialect-file contract, section 4.
 """
@@ -43,7 +43,7 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
     Args:
         text: the expression.
-        vocabulary: the names that there are where it stands.
+        vocabulary: the names that exist at its place.
 
     Raises:
         InvalidExpression: it cannot be used.
@@ -65,7 +65,7 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
 
 def _check_literals(text: str) -> None:
-    """What stands in backticks is JSON; the package would take anything, with a warning."""
+    """Refuse a literal between backticks that is not JSON; the package takes any text, with a warning."""
     for match in _QUOTED.finditer(text):
         if match[1] is None:
             continue
@@ -197,7 +197,7 @@ def _check_names(tree: Node, vocabulary: Vocabulary) -> None:
 
 
 def _fields_of_names(node: Node, *, is_head: bool) -> Iterator[tuple[str, str]]:
-    """Yield what stands at the beginning of paths, and the field that is asked of it."""
+    """Yield the first name of each path, and the field that is read from it."""
     match constant_path(node):
         case (str(name), str(field), *_) if is_head and name in heads(node):
             yield name, field

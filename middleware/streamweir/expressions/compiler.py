@@ -21,7 +21,7 @@ __all__ = ["FAILURES", "Evaluate", "compile_node"]
 Evaluate = Callable[[Any, Scope], Any]
 
 FAILURES: Final = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
-"""What an expression may fail with on values that it was not written for."""
+"""The errors that an expression may raise on values for which it was not written."""
 
 _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "lt": operator.lt,
@@ -40,8 +40,8 @@ def compile_node(node: Node, names: Collection[str], *, is_head: bool = True) ->
 
     Args:
         node: a node of the tree.
-        names: those of `NAMES` that there are where the expression stands.
-        is_head: nothing stands before it, so that a name is a name and no field of a parent.
+        names: those of `NAMES` that exist at the place of the expression.
+        is_head: the node is the first of its path, so that a name is a name and no field of a parent.
     """
     return _Compiler(names).compile(node, is_head=is_head)
 
@@ -252,7 +252,7 @@ def _chain(steps: Sequence[Evaluate]) -> Evaluate:
 
 
 def _walk(path: tuple[str | int, ...]) -> Evaluate:
-    """What goes through fields and places, written out for the usual lengths."""
+    """Return a function that follows fields and indexes, written out for the usual lengths."""
     match path:
         case ():
             return lambda value, _: value

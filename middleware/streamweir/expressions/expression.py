@@ -24,7 +24,7 @@ class Expression:
 
     Attributes:
         evaluate: given the current value and the scope; null where it fails.
-        path: where in the current value its value stands, if it does nothing but go there.
+        path: the path in the current value to its value, if it only follows a path.
         names: the scope's names in it.
         name: the one that it is, if it is nothing else.
         reads: the places of the message that make a difference to its value.
@@ -51,7 +51,7 @@ def compile_expression(text: str, vocabulary: Vocabulary = NO_NAMES) -> Expressi
 
     Args:
         text: the expression.
-        vocabulary: the names that there are where it stands.
+        vocabulary: the names that exist at its place.
 
     Raises:
         InvalidExpression: it cannot be parsed or cannot be meant.

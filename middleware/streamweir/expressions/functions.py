@@ -18,7 +18,7 @@ from streamweir.jsontext import parse_json_text, write_json_text
 __all__ = ["EXPRESSION", "FUNCTIONS", "Function"]
 
 MAX_TEXT: Final = 8 << 20
-"""Characters of the longest text that a function makes: a few short ones can stand for a very long one."""
+"""Characters of the longest text that a function makes: a short expression can make a very long text."""
 
 MAX_DIGITS: Final = 400
 """Characters of the longest text that is read as a number: a double has no more digits before its point."""

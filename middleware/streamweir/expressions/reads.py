@@ -1,7 +1,7 @@
 """Which places of the message an expression looks at, so that others may change without a difference.
 
-Of some places it only matters what kind of value stands there: `type(a)`, `a == ''`, and a place that is a
-condition itself. A text that is not empty is the same to them as any other.
+Of some places only the kind of the value matters: `type(a)`, `a == ''`, and a place that is a condition
+itself. A text that is not empty is the same to them as any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamweir.expressions.syntax_tree import Node, Part, constant_path, heads,
 __all__ = ["Path", "Reads", "all_reads", "reads_of"]
 
 Path = tuple[str | int, ...]
-"""Where a value stands in a message: the keys of objects, the places in lists."""
+"""The path of a value in a message: the keys of objects, the indexes of lists."""
 
 _OF_THE_FRAME: Final = frozenset({"_text", "_answer"})
 """The names whose value changes with any part of the message."""
@@ -26,8 +26,8 @@ class Reads(NamedTuple):
     """Places in the message.
 
     Attributes:
-        values: what stands there, or below, may make any difference.
-        kinds: the kind of value that stands there makes a difference.
+        values: places whose value, or a value below it, may make any difference.
+        kinds: places where only the kind of the value makes a difference.
     """
 
     values: frozenset[Path] = frozenset()

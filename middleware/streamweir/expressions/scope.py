@@ -1,4 +1,4 @@
-"""What an expression sees beside its current value: names that mean the same anywhere in it."""
+"""The names that an expression sees beside its current value; a name means the same anywhere in it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ JSON_PER_VISIT: Final = 1 << 6
 """Comparing so many bytes of JSON counts as looking at one item of a list."""
 
 _GROWTH: Final = 4
-"""What expressions make of one frame is at most so many times what one event may have."""
+"""The values that expressions make of one frame are at most so many times as large as one event may be."""
 
 _NO_FRAME: Final = Frame(b"")
 
 
 class Scope:
-    """The names of one stream: set anew for each frame or event, and kept by whoever evaluates.
+    """The names of one stream. The caller that evaluates keeps them and sets them for each frame or event.
 
     Attributes:
-        message: what the rules see (`_message`).
+        message: the message that the rules see (`_message`).
         frame: the frame that is read.
-        rest: what follows the prefix that a rule asked for; None where none did.
+        rest: the text behind the prefix that a rule asked for; None if no rule asked for one.
         item: the item of `each` (`_item`).
         index: its place (`_index`).
-        state: what rules remember (`_state`).
+        state: the values that rules remember (`_state`).
         options: the chosen options (`_options`).
         count: how often the rule has written (`_count`).
         answer: returns the answer so far (`_answer`).
@@ -126,7 +126,7 @@ def _no_answer() -> None:
 
 
 class Vocabulary(NamedTuple):
-    """The names that there are where an expression stands.
+    """The names that exist at the place of an expression.
 
     Attributes:
         names: of `NAMES`.
@@ -152,4 +152,4 @@ NAMES: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "_count": lambda scope: scope.count,
     "_answer": lambda scope: scope.answer(),
 }
-"""All names, with what each means; which of them there are depends on where an expression stands."""
+"""All names, with the meaning of each; the place of an expression decides which of them exist."""

@@ -1,4 +1,4 @@
-"""The tree of an expression, as the package `jmespath` parses it: what stands where in it."""
+"""The tree of an expression, as the package `jmespath` parses it: the parts of each kind of node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Node", "Part", "all_nodes", "constant_path", "heads", "parts"]
 Node = Mapping[str, Any]
 
 _DOTTED: Final = frozenset({"subexpression", "index_expression", "projection", "value_projection"})
-"""What follows the first part of these is a field of it."""
+"""Nodes whose parts behind the first are fields of it."""
 
 
 class Part(NamedTuple):
@@ -18,8 +18,8 @@ class Part(NamedTuple):
 
     Attributes:
         node: the part.
-        is_head: nothing stands before it, so that a name of the scope is that name and no field.
-        is_relative: its current value is a part of, or made from, what another part stands for.
+        is_head: the part is the first of its path, so that a name of the scope is that name and no field.
+        is_relative: its current value is a part of the value of another part, or made from it.
     """
 
     node: Node
@@ -51,14 +51,14 @@ def all_nodes(node: Node) -> Iterator[Node]:
 
 
 def heads(node: Node, *, is_head: bool = True) -> set[str]:
-    """Return the fields that nothing stands before: those of the current value, and names of the scope."""
+    """Return the fields at the beginning of paths: those of the current value, and names of the scope."""
     if node["type"] == "field":
         return {node["value"]} if is_head else set()
     return {name for part in parts(node, is_head=is_head) for name in heads(part.node, is_head=part.is_head)}
 
 
 def constant_path(node: Node) -> tuple[str | int, ...] | None:
-    """Return the fields and places that `node` leads through, if it does nothing else; `@` is none."""
+    """Return the fields and indexes that `node` follows, if it does nothing else; `@` is not one of them."""
     match node["type"]:
         case "field":
             return (node["value"],)

@@ -36,7 +36,7 @@ class Template:
         literal: its value, if there is no expression in it; else `EVALUATED`.
         expression: the expression, if the tree is nothing else.
         expressions: all expressions in it.
-        leaves: those of them that are the whole value of a key, by where that stands.
+        leaves: those of them that are the whole value of a key, by the path of that key.
     """
 
     __slots__ = ("evaluate", "expression", "expressions", "leaves", "literal")
@@ -65,7 +65,7 @@ class Template:
 
     @property
     def path(self) -> Path | None:
-        """Where in the current value its value stands, if it is one expression that does nothing more."""
+        """The path of its value in the current value, if it is one expression that only follows a path."""
         return self.expression.path if self.expression else None
 
     @property
@@ -75,13 +75,13 @@ class Template:
 
 
 def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: Place = ()) -> Template:
-    """Return `tree` compiled; what cannot be compiled is reported and stands for null.
+    """Return `tree` compiled; a leaf that cannot be compiled is reported, and its value is null.
 
     Args:
         tree: scalars, lists and mappings.
-        vocabulary: the names that there are where it stands.
+        vocabulary: the names that exist at its place.
         report: told of each leaf that is wrong.
-        place: where `tree` stands, for the report.
+        place: the path of `tree`, for the report.
     """
     if isinstance(tree, str):
         try:
@@ -219,7 +219,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _end_of_expression(text: str, begin: int) -> int:
-    """Where the `}}` stands that closes the expression: not in quotes, and not of braces opened in it."""
+    """Return where the `}}` is that closes the expression: outside of quotes and braces opened in it."""
     depth, quote, position = 0, "", begin
     while position < len(text):
         character = text[position]

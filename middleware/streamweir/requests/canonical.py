@@ -40,13 +40,13 @@ MODEL_PARAMETERS: Final = (
     *("background", "prompt", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"),
     *("max_tool_calls", "cache_control", "container", "context_management", "mcp_servers", "output_config"),
 )
-"""What clients of OpenAI and Anthropic may send to a model beside all that; no agent reads it.
+"""Fields that clients of OpenAI and Anthropic may send to a model beside these; no agent reads them.
 
 Source: OpenAI's chat completions and responses, Anthropic's messages (2026), their request bodies.
 """
 
 LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "context", "response_format")
-"""What a client learns of where an upstream cannot take it, in this order."""
+"""The names of parts that may be reported as lost where an upstream cannot take them, in this order."""
 
 
 class Part(TypedDict, total=False):

@@ -37,9 +37,9 @@ def read_fields(
 
     Args:
         fields: the body.
-        messages: what `message` is also called; the first that is a text.
-        threads: what `thread_id` is also called.
-        inputs: what `inputs` are also called.
+        messages: further names of `message`; the first one with a text counts.
+        threads: further names of `thread_id`.
+        inputs: further names of `inputs`.
     """
     found = read_messages(fields)
     add_message(found, fields.text("message") or _first_text(fields, messages))
@@ -139,9 +139,9 @@ def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
 
 
 def read_added_answers(fields: Fields) -> list[Answer]:
-    """Return the answers that stand in the body of a protocol that has none itself.
+    """Return the answers in the body of a protocol that has no field for them.
 
-    Anything else of that name is a field that nobody knows.
+    A field of that name with another form counts as an unknown field.
     """
     return read_answers(fields) if isinstance(fields.value.get("resume"), list) else []
 

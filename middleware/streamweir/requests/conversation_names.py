@@ -1,4 +1,4 @@
-"""What a client's request calls the conversation that it belongs to, whatever becomes of the rest of it.
+"""The names that a client's request has for its conversation, however the rest of the request is read.
 
 Source: the request contract, section 3; the contract of resumable streams, section 3 (`find`).
 """

@@ -18,7 +18,7 @@ CONFIRMATION: Final = "adk_request_confirmation"
 """The call by which Google's ADK asks whether another one may run."""
 
 _LONGEST: Final = 1000
-"""What is longer is more than a yes or a no."""
+"""Characters of the longest text that is read as a yes or a no."""
 
 _YES: Final = frozenset(
     {

@@ -19,12 +19,12 @@ class RequestError(StreamweirError, ValueError):
     """A request is refused; the text is for the client's developer and never holds a value of the body.
 
     Args:
-        problem: what is wrong, behind the field's name if there is one: `must be a text`.
-        field: what is wrong, as `messages[2].role`.
+        problem: the fault, in words that follow the field's name if there is one: `must be a text`.
+        field: the faulty field, as `messages[2].role`.
         code: of the closed list: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`.
 
     Attributes:
-        status: of HTTP that stands for the code.
+        status: the HTTP status of the code.
         code: as given.
         field: as given; None where it is the whole body.
     """

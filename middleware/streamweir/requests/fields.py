@@ -21,11 +21,11 @@ class Fields:
 
     Attributes:
         value: the object.
-        place: where it stands, as `messages[2]`; empty for the body itself.
+        place: its path, as `messages[2]`; empty for the body itself.
 
     Args:
         value: the object.
-        place: where it stands.
+        place: its path.
     """
 
     __slots__ = ("_read", "place", "value")
@@ -40,7 +40,7 @@ class Fields:
         return self.value.get(name) is not None
 
     def path(self, name: str) -> str:
-        """Return where a field stands, as `messages[2].role`."""
+        """Return the path of a field, as `messages[2].role`."""
         return f"{self.place}.{name}" if self.place else name
 
     def error(self, name: str, expected: str) -> RequestError:
@@ -53,7 +53,7 @@ class Fields:
         return self.value.get(name)
 
     def rest(self) -> dict[str, Any]:
-        """Return what nobody has read, but for nulls."""
+        """Return the fields that were not read, nulls left out."""
         return {
             key: value for key, value in self.value.items() if key not in self._read and value is not None
         }
@@ -112,7 +112,7 @@ class Fields:
         """Return a list, an empty one where there is none.
 
         Raises:
-            RequestError: it is none, or longer than `MAX_ITEMS`.
+            RequestError: it is not a list, or longer than `MAX_ITEMS`.
         """
         value = self.get(name)
         if value is None:

@@ -14,7 +14,7 @@ from streamweir.requests.messages import last_user_index, text_of_message, tool_
 __all__ = ["MAX_HISTORY_BYTES", "InlineText", "inline_text"]
 
 MAX_HISTORY_BYTES: Final = 64 * 1024
-"""What earlier turns take at most, the newest first."""
+"""Bytes of the earlier turns that are sent at most, the newest first."""
 
 _BEGIN: Final = "<conversation>\n"
 _END: Final = "</conversation>\n\n"
@@ -22,11 +22,11 @@ _GO_ON: Final = "Continue."
 
 
 class InlineText(NamedTuple):
-    """What is sent as the message's text.
+    """The text of the message that is sent.
 
     Attributes:
-        text: with what stands before it.
-        lost: of `system` and `history`, what is not in it.
+        text: the user's text, with the system prompt and the history before it.
+        lost: `system` and `history`, as far as they are not in it.
     """
 
     text: str

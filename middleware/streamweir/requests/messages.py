@@ -125,7 +125,7 @@ def read_part(fields: Fields) -> Part | None:
 
 
 def arguments_of(value: Any) -> dict[str, Any]:
-    """Return a call's arguments as an object; what is no JSON object stands in `_raw`."""
+    """Return a call's arguments as an object; any other value is put under `_raw`."""
     if isinstance(value, dict):
         return value
     if value is None or value == "":
@@ -164,7 +164,7 @@ def files_of(message: Message) -> list[Part]:
 
 
 def last_user_index(messages: Sequence[Message]) -> int | None:
-    """Return where the last message of the user stands."""
+    """Return the index of the user's last message."""
     return _last(messages, lambda message: message["role"] == "user")
 
 

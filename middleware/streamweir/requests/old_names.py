@@ -1,4 +1,4 @@
-"""What old clients call the canonical fields.
+"""The names that old clients use for the canonical fields.
 
 Source: the request contract, section 3.
 """

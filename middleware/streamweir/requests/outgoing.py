@@ -28,17 +28,18 @@ _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Outgoing:
-    """The canonical request, and what of it the upstream can be sent.
+    """The canonical request, and the part of it that the upstream can take.
 
     Attributes:
         request: the canonical request.
         path: of the upstream, without a query.
         options: of the dialect.
-        overlay: what the configuration lays over the body, for writers that need a value of it elsewhere.
+        overlay: the configuration's tree that is laid over the body, for writers that need a value of it
+            elsewhere.
         thread_id: the conversation, as the upstream names it; None: it does not know it.
-        extra: what a client of the same dialect sent beside all that.
-        lost: what has no place at the upstream.
-        unused: the sampling parameters that nobody has asked for.
+        extra: fields that no rule reads, if the client speaks the same dialect.
+        lost: the parts that have no place at the upstream.
+        unused: the sampling parameters that have no place at the upstream.
 
     Args:
         request: the canonical request.
@@ -95,7 +96,7 @@ class Outgoing:
 
     @cached_property
     def text(self) -> str:
-        """The user's last text, with what stands before it where the upstream does not know that."""
+        """The user's last text, behind the system prompt and the history if the upstream takes neither."""
         return self._text_of(self.messages)
 
     @cached_property
@@ -135,7 +136,7 @@ class Outgoing:
 
     @property
     def user(self) -> str | None:
-        """Who asks, as the client names them."""
+        """The user's id, as the client gives it."""
         return self.request.get("user")
 
     def parameters(self, *names: str) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class Outgoing:
 
 
 def answer_text(value: Any) -> str:
-    """Return the value of an answer as text: what is none as JSON, nothing as an empty one."""
+    """Return the value of an answer as text: JSON if it is not a text, an empty text for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else write_json_text(value)

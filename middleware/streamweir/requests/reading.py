@@ -58,7 +58,7 @@ def parse_body(body: object) -> dict[str, Any]:
 
 
 def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return what stands in a query as the object that a body would be: texts, but for `stream`."""
+    """Return the parameters of a query as the object that a body would be: texts, except for `stream`."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:

@@ -46,7 +46,7 @@ def repeated_key(body: bytes) -> str | None:
 
 
 def _may_repeat(body: bytes) -> bool:
-    """Whether a deciding key stands in a body twice at all: cheap, and False for nearly all bodies."""
+    """Whether a deciding key is in a body twice at all: cheap, and False for nearly all bodies."""
     if b"\\u00" in body:
         return len(_ANY_SPELLING.findall(body)) > 1
     return any(body.count(name) > 1 for name in _PLAIN)

@@ -1,4 +1,4 @@
-"""What a dialect brings for requests: what reads its clients' bodies, what writes its upstreams'.
+"""The two sides of a dialect's requests: a reader of its clients' bodies, a writer of its upstreams' bodies.
 
 Source: the request contract, sections 3 to 5.
 """
@@ -20,11 +20,11 @@ ReadRequest = Callable[[Fields], Request]
 """Makes the canonical request of a body; `extra` and the checks of the whole are made by the caller."""
 
 WriteRequest = Callable[[Outgoing], Iterable[Written] | Written]
-"""Makes the requests of one attempt; one alone may stand for itself."""
+"""Makes the requests of one attempt; a single request needs no list."""
 
 Threads = Literal["none", "client", "uuid", "server"]
-"""Whose ids of conversations an upstream takes: none, any that a client gives, those among them that are
-UUIDs (others are turned into one), or its own only."""
+"""The ids of conversations that an upstream takes: `none`, any id of the client (`client`), those that are
+UUIDs (`uuid`; others are turned into one), or only its own (`server`)."""
 
 History = Literal["all", "new", "last"]
 """Which messages are sent: all; those after the assistant's last one where the upstream knows the
@@ -40,12 +40,12 @@ class RequestReader:
     Args:
         read: a body to the canonical request.
         has_own_threads: the clients make ids of conversations themselves and never learn the upstream's.
-        has_resume: the clients can send back what an interaction's `resume` held.
+        has_resume: the clients can send back the `resume` of an interaction.
         answers_by_message: the clients have no answers to interactions: their next message, or the result of
             a tool, is one.
-        asks_by_inputs: names of inputs that are a question by themselves.
-        keeps_extra: fields that nobody reads are kept, for the writer of the same dialect.
-        field_names: by the name of a canonical field, what the protocol calls it, where an error may name it.
+        asks_by_inputs: names of inputs each of which is a question without a message.
+        keeps_extra: fields that no rule reads are kept, for the writer of the same dialect.
+        field_names: the protocol's name of a canonical field, for errors that name the field.
     """
 
     read: ReadRequest
@@ -63,12 +63,13 @@ class RequestWriter:
 
     Args:
         write: the canonical request to the upstream's.
-        history: which messages are sent. Where that depends on the path or on options `write` asks for what
-            it needs; this is what is usual.
-        threads: whose ids of conversations the upstream takes.
-        takes: what it can take of `system, history, files, tools, inputs, state, context, response_format`;
-            what it cannot is reported as lost. `system` and `history` of a writer that asks for
-            `Outgoing.text` are seen to there. What depends on the path or on options: `Outgoing.lose`.
+        history: which messages are sent, usually. Where that depends on the path or on options, `write` reads
+            the property of `Outgoing` that it needs.
+        threads: the ids of conversations that the upstream takes.
+        takes: the parts that it can take, of `system, history, files, tools, inputs, state, context,
+            response_format`; other parts are reported as lost. A writer that reads `Outgoing.text` sends
+            `system` and `history` with it. Where it depends on the path or on options, the writer calls
+            `Outgoing.lose`.
         answers: it can answer an interaction.
         option_values: options that matter for requests alone, with their values, the first the default.
         needs: fields of the body that only the configuration's tree can give: without them an endpoint is
@@ -84,6 +85,6 @@ class RequestWriter:
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse names that nobody would be shown."""
+        """Refuse names that are not in the contract, for no client could be shown them."""
         if unknown := self.takes - ALL_LOSSES:
             raise ValueError(f"unknown names in takes: {', '.join(sorted(unknown))}")

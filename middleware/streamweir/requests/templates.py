@@ -37,7 +37,7 @@ _OF_CONNECTION: Final = re.compile(
     r"|connection)|te|trailer|transfer-encoding|upgrade)"
 )
 _FORBIDDEN: Final = re.compile(r"(?i:authorization|cookie|content-.*|proxy-.*|x-forwarded-.*|forwarded)")
-"""Headers that no client's value may stand in."""
+"""Headers that may hold no value of a client."""
 
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
 
@@ -96,7 +96,7 @@ class RequestTemplate(NamedTuple):
         """Return the request that the tree makes.
 
         Raises:
-            RequestError: a value of the client's cannot stand in a header.
+            RequestError: a value of the client cannot be put into a header.
         """
         query = {
             name: _as_text(value)
@@ -130,11 +130,11 @@ def is_long_form(tree: Any) -> bool:
 
 
 def compile_request(tree: Any, report: Report, report_key: Report | None = None) -> RequestTemplate:
-    """Return a request's tree compiled; what is wrong with it is reported, by where it stands in the tree.
+    """Return a request's tree compiled; faults are reported with their path in the tree.
 
     Args:
         tree: the body, or the long form.
-        report: told of values that cannot be compiled, or must not stand there.
+        report: told of values that cannot be compiled, or that are not allowed at their place.
         report_key: told of keys; `report` if not given.
     """
     if not is_long_form(tree):
@@ -151,7 +151,7 @@ def compile_request(tree: Any, report: Report, report_key: Report | None = None)
 
 
 def compile_tree(tree: Any, report: Report, place: tuple[str | int, ...] = ()) -> Tree:
-    """Return a tree of values compiled; `headers.x-user` stands for `headers."x-user"`."""
+    """Return a tree of values compiled; `headers.x-user` is read as `headers."x-user"`."""
     return Tree(compile_template(_quoted(tree), _NO_NAMES, report, place), tree)
 
 
@@ -165,7 +165,7 @@ def names_read(tree: Tree) -> set[tuple[str, ...]]:
 
 
 def leaves_of(tree: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the texts of a tree that hold expressions, by where they stand."""
+    """Yield the texts of a tree that hold expressions, each with its path."""
     if isinstance(tree, str):
         if "${{" in tree:
             yield place, tree
@@ -215,11 +215,11 @@ def _as_text(value: Any) -> str:
 
 
 def overlay_root(request: Request, around: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what expressions see of a tree that is laid over a body.
+    """Return the root that expressions see in a tree that is laid over a body.
 
     Args:
-        request: the canonical request: its fields stand at the root, before those of the client's body.
-        around: what else there is; `body` among it, if it is known.
+        request: the canonical request: its fields are at the root, and win over those of the client's body.
+        around: the other names; `body` among them, if it is known.
     """
     body = around.get("body")
     fields = body if isinstance(body, Mapping) else request.get("extra", {})

@@ -51,11 +51,11 @@ class Target(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What an upstream is sent.
+    """The requests that are sent to an upstream.
 
     Attributes:
         requests: one after the other; the last one's answer is the stream.
-        lost: the names of what it cannot take, in the contract's order.
+        lost: the names of the parts that it cannot take, in the contract's order.
         unused: the names of the parameters that have no place in them, which no client is shown.
     """
 
@@ -71,12 +71,12 @@ def plan_request(
     extra: Mapping[str, Any] = NOTHING,
     new_id: Callable[[], str] | None = None,
 ) -> Plan:
-    """Return what `target` is sent for `request`.
+    """Return the requests to `target` for `request`.
 
     Args:
         request: the canonical request; its `thread_id` is the upstream's where that makes its own.
-        target: what it is written for.
-        extra: the fields that nobody read, where a client of the same dialect sent them.
+        target: the upstream that the requests are written for.
+        extra: the fields that no rule read, if a client of the same dialect sent them.
         new_id: makes ids; random ones if not given.
 
     Raises:
@@ -195,7 +195,7 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
 
 
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
-    """The parameters without a place: of what nobody reads, those that chat protocols define."""
+    """Return the parameters without a place: fields that no rule reads and that chat protocols define."""
     given = outgoing.request.get("extra", NOTHING)
     extra = [name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra]
     return (*(name for name in PARAMETERS if name in outgoing.unused), *extra)

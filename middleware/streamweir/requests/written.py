@@ -1,4 +1,4 @@
-"""What a writer makes: the requests of one attempt, one after the other.
+"""The requests of one attempt, one after the other, as a writer makes them.
 
 Source: the request contract, sections 4 (first requests) and 8.
 """
@@ -48,20 +48,20 @@ class Written(NamedTuple):
     """One request to an upstream. The last one's answer is the stream.
 
     Attributes:
-        body: JSON; absent (None) with `form`, and where nothing is sent.
+        body: JSON; absent (None) with `form`, and if no body is sent.
         form: the fields of a multipart form: texts, `Upload`s, lists of either.
         method: of HTTP.
         path: the server's path, without a query; None: the upstream's own. It may hold `{name}` of a value
             that an earlier request took; whatever else a client has a part in goes through `path_segment`.
         query: added to the upstream's own.
         headers: beside those of the configuration, which win; constants of the protocol only.
-        takes: what later requests need of the answer: by name, where it stands in its JSON.
-        given: what the decoder of the stream has to know that the stream does not say, by name; a value may
-            be a `Taken`.
-        goes_on: error statuses after which the next request is made all the same; the answer must hold the
-            text that stands with it, whatever its capitals.
-        is_overlaid: the configuration's tree is laid over this one; of several with a body the last one if
-            none is marked.
+        takes: the values that later requests need from the answer: by name, the path in its JSON.
+        given: the values that the decoder of the stream needs and that the stream does not have, by name; a
+            value may be a `Taken`.
+        goes_on: error statuses after which the next request is still made; the answer must contain the text
+            of its status, in any case of letters.
+        is_overlaid: the configuration's tree is laid over this one. If no request is marked, it is laid over
+            the last one with a body.
     """
 
     body: Any = None
@@ -77,14 +77,14 @@ class Written(NamedTuple):
 
 
 def path_segment(value: str, field: str) -> str:
-    """Return a client's value as one segment of a path, so that it leads nowhere else.
+    """Return a client's value as one segment of a path, so that it cannot name another path.
 
     Args:
         value: the text; a `Taken` stays what it is.
-        field: what it is called in the message.
+        field: its name in the error message.
 
     Raises:
-        RequestError: no segment can hold it: it is empty, or dots that lead somewhere else.
+        RequestError: no segment can hold it: it is empty, or dots that name another folder.
     """
     if isinstance(value, Taken):
         return value

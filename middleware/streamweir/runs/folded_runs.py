@@ -27,7 +27,7 @@ MAX_KEPT_BYTES: Final = 16 << 20
 """The most bytes of stored events whose folds are kept."""
 
 KEPT_SECONDS: Final = 60.0
-"""A fold that nobody asks for is kept so long, and then until the next request for any."""
+"""A fold that is not asked for is kept so many seconds, and then until the next request for any fold."""
 
 _Key: TypeAlias = tuple[str, str]
 """The name of a run in the store and its request id: a name may be used again after `remove`."""

@@ -17,7 +17,7 @@ __all__ = ["About", "FoundRun", "about_of"]
 
 _FRAMINGS: Final = frozenset({"sse", "ndjson", "lines", "json"})
 _MAX_SECONDS: Final = 1 << 40
-"""More than any time that is stored: what is larger has been written by somebody else."""
+"""More seconds than any stored time: a larger number was not written by this library."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

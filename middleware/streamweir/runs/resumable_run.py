@@ -2,7 +2,7 @@
 
     state      entered when                             stored?            read by
     ────────   ──────────────────────────────────────   ────────────────   ──────────────────────────
-    new        the object is made                       no                 nobody
+    new        the object is made                       no                 no reader
     stored     `claim` returned True                    yes                clients of every process
     detached   `limit`: longer than `max_bytes`         no longer          its first client alone;
                `store`: the store failed, or lost it    no longer          other readers are cut short
@@ -20,7 +20,7 @@ been unread for too long. The source writes that end like any other event. Of tw
 stored holds.
 
 `look_after` runs beside the source. At least once a second it renews the lease, looks for a cancel from
-another process, and measures for how long nobody has read the run.
+another process, and measures for how long the run has had no reader.
 
 Source: the contract of resumable streams, sections 1, 2 and 5.
 """
@@ -78,7 +78,7 @@ class Retention(Protocol):
 
 
 class UnreadLimits(NamedTuple):
-    """For how many seconds a run goes on that nobody reads; None: to its end.
+    """For how many seconds a run without a reader goes on; None: to its end.
 
     Attributes:
         stored: while the run can be resumed.
@@ -114,9 +114,9 @@ class ResumableRun:
     Args:
         store: keeps the run.
         handle: its name for clients.
-        owner: whose run it is; None: whoever has the handle.
+        owner: the owner of the run; None: every client that has the handle.
         retention: how it is kept.
-        unread: for how long it goes on that nobody reads.
+        unread: for how long it goes on without a reader.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class ResumableRun:
             logger.exception("looking after a run failed")
 
     async def _renew(self) -> None:
-        """Renew the lease; stop the run if somebody cancelled it or nobody has read it for too long."""
+        """Renew the lease; stop the run if it was cancelled, or has had no reader for too long."""
         now, owned = time.monotonic(), self.owned
         if owned.readers:
             self._read_at = now

@@ -1,7 +1,7 @@
 """The runs of one store: started, joined, read, cancelled, removed and found by every shell in the same way.
 
 Each call takes the owner, such as the name of a key: two owners may use the same handle and have two runs.
-The owner None stands for everybody who has the handle. This module knows no HTTP; `http/run_refusals.py`
+The owner None means every client that has the handle. This module knows no HTTP; `http/run_refusals.py`
 turns its errors into refusals.
 
 Source: the contract of resumable streams, sections 2 to 5.

@@ -1,12 +1,12 @@
 """The timeouts of one stream, without I/O: shells note events, ask for the next entry, and sleep.
 
-    what is due           for           from                            while
+    entry                 for           from                            while
     ───────────────────   ───────────   ─────────────────────────────   ─────────────────────────────────────
     total_timeout         total         the beginning
     first_event_timeout   first_event   asking the source               no event has come
-    idle_timeout          idle          the last read                   not busy, no person is asked
+    idle_timeout          idle          the last read                   not busy, no question is open
     settled               5 s           the last read                   soft evidence, and the same
-    settled               waiting       the last read                   a person is asked, not busy
+    settled               waiting       the last read                   a question is open, not busy
     slow_client           write         the last that a client took     something is being written
     heartbeat             heartbeat     the last write                  nothing is, and there is a client
 

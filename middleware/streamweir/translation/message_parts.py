@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What every part has: the ids of the event that began it, and times in Unix milliseconds.
+    """Fields of every part: the ids of the event that began it, and times in Unix milliseconds.
 
     `end_time` of a text is the time of its last piece, once no piece can join it any more; of a call, a step
     and a question the time of the event that ended it. None where that has not come, or has no time.
@@ -118,8 +118,8 @@ _OVER = ("finished", "failed")
 class _Place:
     """The place of one part in the list. `part` is replaced when the part changes.
 
-    Of a text the pieces are kept apart and joined when somebody asks, as `TextPieces` does; `is_stale` says
-    that `part` lacks some.
+    The pieces of a text are kept apart and joined when the part is read, as `TextPieces` does; `is_stale` is
+    set while `part` lacks some of them.
     """
 
     __slots__ = ("is_stale", "part", "pieces", "touched")

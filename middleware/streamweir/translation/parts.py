@@ -6,7 +6,7 @@ list has at least one. The cuts need not fall between messages: streams can be c
 
     the part before              the next part
     ──────────────────────────   ───────────────────────────────────────────────────────────────────────
-    none, or it was not light    at most `_MARKS` marks
+    absent, or not light         at most `_MARKS` marks
     light: its marks cost less   at most `_LIGHT_MARKS` marks, if it has about as many marks for its bytes
     than `_LIGHT_SECONDS` each
 """

@@ -61,7 +61,7 @@ class FrameSink:
 
         Args:
             frame: with its `raw` bytes.
-            items: what was read from it.
+            items: the events that were read from it.
             announced: the warnings of the gateway or the application that are written before its events.
         """
 
@@ -70,7 +70,7 @@ class FrameSink:
 
         Args:
             raw: the bytes of the frame, or of all frames of the run, as they arrived.
-            items: what was read from them.
+            items: the events that were read from them.
         """
         raise NotImplementedError
 
@@ -102,8 +102,8 @@ class EventTap(ABC):
 
         Args:
             raw: the bytes of the frame, or of all frames of the run, as they arrived, codings undone.
-            items: what was read from it, before any repair: events, or a `TextRun` (`event`, `texts`); empty
-                for a frame that says nothing.
+            items: the events that were read from it, before any repair, or a `TextRun` (`event`, `texts`);
+                empty for a frame without an event.
         """
 
     def attempt_began(self, attempt: int, upstream: str) -> None:  # noqa: B027
@@ -132,5 +132,5 @@ class EventTap(ABC):
         """Take note that the last event has been given."""
 
     def heartbeat(self) -> bytes:
-        """Return nothing: there is nobody to send it to."""
+        """Return no bytes: a tap has no client."""
         return b""

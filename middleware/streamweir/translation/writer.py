@@ -248,9 +248,9 @@ class StreamWriter:
         return event
 
     def _failed_end(self, end: SessionEnd, stamp: Stamp) -> Event | None:
-        """Write the error that stands for the warning of an empty answer; return the end behind it.
+        """Write the warning of an empty answer as an error; return the end behind it.
 
-        Only for a protocol that cannot be told the warning. None: the failure is the whole response.
+        Only for a protocol that has no warnings. None: the failure is the whole response.
         """
         self._not_understood = None
         self.write(not_understood_error(), stamp)

@@ -28,7 +28,7 @@ class BodyReader:
         frames: reads the frames, one by one.
         limit: the most bytes that an event may have.
 
-    What the caller may do with the next read depends on where the last one ended:
+    The state at the end of a read decides how the caller may treat the next one:
 
     ============================ ======== ============= ====================================================
     the last read ended          `around` `next_around` the next read

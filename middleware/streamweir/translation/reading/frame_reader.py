@@ -30,8 +30,8 @@ from streamweir.translation.report import invalid_text_warning
 __all__ = ["FrameReader"]
 
 GAP_BYTES: Final = 128
-"""Bytes between two frames that go on as they came count as so many bytes of `stream_bytes`, as if that much
-text had been read.
+"""Bytes between two frames that are copied count as so many bytes of `stream_bytes`, as if a text of that
+length had been read.
 """
 
 EMPTY_BYTES: Final = 1024
