@@ -16,6 +16,7 @@ WORDS: Final = " ".join(PAGE.split())
 SOURCES: Final = (
     ROOT / "middleware/streamweir/translation/operator_hint.py",
     ROOT / "gateway/streamweir_gateway/runs/operator_hints.py",
+    ROOT / "gateway/streamweir_gateway/observability/cookie_hint.py",
 )
 """The modules whose texts are hints, docstrings aside."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -31,8 +31,9 @@ from streamweir_gateway.access.keys import KEY_HEADERS, has_key, without_headers
 from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.relayed_preflight import serve_preflight
 from streamweir_gateway.access.request_rates import RequestRates
-from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.config import EndpointConfig, GatewayConfig
 from streamweir_gateway.handshakes import OFFERED, is_handshake, offered_key
+from streamweir_gateway.observability.cookie_hint import cookie_hint, is_foreign_page, sends_cookies
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
@@ -40,6 +41,8 @@ from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, r
 from streamweir_gateway.upstream.via import Via
 
 __all__ = ["RequestGuard"]
+
+_NOT_LET_IN: Final = frozenset({"FORBIDDEN", "UNAUTHENTICATED"})
 
 
 class _Admitted(NamedTuple):
@@ -87,6 +90,7 @@ class RequestGuard:
         self._observer = observer
         self._via = via
         self._dialects = config.known_dialects
+        self._allows_cookies = config.cors is not None and config.cors.credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -220,7 +224,18 @@ class RequestGuard:
             trace_id=settled_trace_context(scope).trace_id,
         )
         record.refused(refusal.code, scope["state"]["client"])
+        if refusal.code in _NOT_LET_IN:
+            record.hint = self._cookie_hint(scope["headers"], routes)
         self._observer.ended(record)
+
+    def _cookie_hint(self, headers: HeaderList, routes: Sequence[Route]) -> str | None:
+        """Return the hint about cookies of a foreign page that was not let in; None for any other request."""
+        endpoints = [route.endpoint for route in routes if route.endpoint is not None]
+        if not endpoints or any(_passes_cookies(endpoint) for endpoint in endpoints):
+            return None
+        if not (sends_cookies(headers) and is_foreign_page(headers)):
+            return None
+        return cookie_hint(headers, allows_cookies=self._allows_cookies)
 
 
 async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
@@ -243,6 +258,10 @@ def _needs_no_key(route: Route, identification: Identification, headers: HeaderL
     if route.shows_open_runs:
         return identification.known(headers) is None
     return route.is_partly_open and not has_key(headers)
+
+
+def _passes_cookies(endpoint: EndpointConfig) -> bool:
+    return endpoint.relays_all or "cookie" in map(str.lower, endpoint.forward_headers)
 
 
 def _rate(caller: CallerLimits | None) -> RateLimiter | None:

@@ -13,8 +13,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from streamweir.errors import ErrorInfo
-from streamweir.http.headers import HeaderList, header_values
+from streamweir.http.headers import HeaderList
 from streamweir.options.durations import format_duration
+from streamweir_gateway.observability.cookie_hint import cookie_hint, is_foreign_page, sends_cookies
 from streamweir_gateway.runs.breaker import CircuitBreaker
 from streamweir_gateway.upstream.failures import (
     ConnectTimedOut,
@@ -67,10 +68,7 @@ def about_refusal(
         hint += "; frameworks answer so too for a path that they do not know"
     if forwards_cookies or not _may_need_cookies(response, headers):
         return hint
-    hint += "; cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
-    if allows_cookies or not _is_foreign_page(headers):
-        return hint
-    return f"{hint}; cors has no credentials: true"
+    return f"{hint}; {cookie_hint(headers, allows_cookies=allows_cookies)}"
 
 
 def _about_status(response: UpstreamResponse) -> str:
@@ -86,15 +84,9 @@ def _about_status(response: UpstreamResponse) -> str:
 
 def _may_need_cookies(response: UpstreamResponse, headers: HeaderList) -> bool:
     """Return whether an error status may mean that the upstream missed the client's cookies."""
-    sends_cookies = bool(header_values(headers, b"cookie"))
     if response.status in _NOT_LOGGED_IN:
-        return sends_cookies or bool(response.values_of("set-cookie"))
-    return response.status >= _ERRORS and sends_cookies and _is_foreign_page(headers)
-
-
-def _is_foreign_page(headers: HeaderList) -> bool:
-    sites = header_values(headers, b"sec-fetch-site")
-    return bool(header_values(headers, b"origin")) and sites not in ([], ["same-origin"])
+        return sends_cookies(headers) or bool(response.values_of("set-cookie"))
+    return response.status >= _ERRORS and sends_cookies(headers) and is_foreign_page(headers)
 
 
 def _target(response: UpstreamResponse) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from loopback import gateway, settled
+from loopback import ask, gateway, settled
 from scripted_upstream import Call, answer, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -189,6 +189,7 @@ COOKIES = "cookies are not passed on here: relay: all (or forward_headers: [Cook
 NO_CREDENTIALS = "cors has no credentials: true"
 COOKIE = ("Cookie", "session=SECRET")
 PAGE = [("Origin", "http://localhost:3000"), ("Sec-Fetch-Site", "cross-site")]
+FOREIGN = [("Origin", "https://app.example"), ("Sec-Fetch-Site", "cross-site")]
 
 
 @pytest.mark.parametrize(
@@ -218,3 +219,33 @@ async def test_hint_about_cookies_of_a_refused_request_says_what_lets_them_throu
             hint = str((await running.log.next_line()).get("hint"))
     assert [text for text in (COOKIES, NO_CREDENTIALS) if text in hint] == expected
     assert "SECRET" not in hint
+
+
+KEYS = {"keys": {"web": "sk-web-4711-secret"}}
+
+
+@pytest.mark.parametrize(
+    ("file", "sent", "options", "expected"),
+    [
+        ({}, [COOKIE, *FOREIGN], {}, [COOKIES, NO_CREDENTIALS]),
+        ({"auth": KEYS}, [COOKIE, *FOREIGN], {}, [COOKIES, NO_CREDENTIALS]),
+        (
+            {"auth": KEYS, "cors": {"origins": ["https://app.example"], "credentials": True}},
+            [COOKIE, *FOREIGN],
+            {},
+            [COOKIES],
+        ),
+        ({"auth": KEYS}, [COOKIE, *FOREIGN], {"forward_headers": ["Cookie"]}, []),
+        ({"auth": KEYS}, [COOKIE], {}, []),
+        ({"auth": KEYS}, FOREIGN, {}, []),
+    ],
+)
+async def test_hint_about_cookies_of_a_page_that_the_gateway_refuses(
+    file: dict[str, Any], sent: list[tuple[str, str]], options: dict[str, Any], expected: list[str]
+) -> None:
+    endpoint = {"upstream": "http://127.0.0.1:9", "speaks": "legacy", **options}
+    async with gateway(settled(endpoints={"/chat": endpoint}, **file)) as running:
+        assert (await ask(running, headers=sent)).status in (401, 403)
+        line = await running.log.next_line()
+    assert line.get("hint", "").split("; ") == (expected or [""])
+    assert "SECRET" not in str(line)

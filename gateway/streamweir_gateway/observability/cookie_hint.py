@@ -1,0 +1,36 @@
+"""The hint about a refused request of a page whose cookies the endpoint does not pass on.
+
+It has neither the name nor the value of a cookie.
+
+Source: the configuration contract ("When a stream is not understood").
+"""
+
+from __future__ import annotations
+
+from streamweir.http.headers import HeaderList, header_values
+
+__all__ = ["cookie_hint", "is_foreign_page", "sends_cookies"]
+
+
+def cookie_hint(headers: HeaderList, *, allows_cookies: bool) -> str:
+    """Return the hint; the caller knows that the endpoint passes no cookies on.
+
+    Args:
+        headers: of the client's request.
+        allows_cookies: `cors` has `credentials: true`.
+    """
+    hint = "cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
+    if allows_cookies or not is_foreign_page(headers):
+        return hint
+    return f"{hint}; cors has no credentials: true"
+
+
+def sends_cookies(headers: HeaderList) -> bool:
+    """Return whether a request has cookies."""
+    return bool(header_values(headers, b"cookie"))
+
+
+def is_foreign_page(headers: HeaderList) -> bool:
+    """Return whether a request is that of a page of another origin, as its browser reports it."""
+    sites = header_values(headers, b"sec-fetch-site")
+    return bool(header_values(headers, b"origin")) and sites not in ([], ["same-origin"])
