@@ -7,24 +7,34 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
 from starlette.types import Scope
 
 from streamweir.http.headers import HeaderList, header_values
 from streamweir.http.refusals import Refusal
 
-__all__ = ["OFFERED", "OfferedKey", "check_handshake", "is_handshake", "offered_key"]
+__all__ = ["OFFERED", "TUNNEL", "HandedOver", "OfferedKey", "check_handshake", "is_handshake", "offered_key"]
 
 OFFERED: Final = "streamweir.subprotocol"
 """The key of `scope["state"]` that is set if the client offered a subprotocol of the gateway."""
+
+TUNNEL: Final = "streamweir.tunnel"
+"""The key of `scope["state"]` under which a relayed handshake leaves its `HandedOver`."""
 
 _SUBPROTOCOLS: Final = b"sec-websocket-protocol"
 _OURS: Final = "streamweir"
 _KEY: Final = "streamweir.key."
 _KEY_BYTES: Final = 16
 _NO_BODY: Final = (b"content-length", b"transfer-encoding")
+
+
+class HandedOver(Protocol):
+    """A connection that goes on behind its request."""
+
+    def on_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once it is closed."""
 
 
 class OfferedKey(NamedTuple):

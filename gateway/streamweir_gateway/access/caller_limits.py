@@ -52,6 +52,10 @@ class CallerLimits:
         if not any(map(self.may_call, endpoints)):
             raise Refusal("FORBIDDEN")
 
+    def close_stream(self) -> None:
+        """Count a stream that has ended."""
+        self.open_streams -= 1
+
     def check_room(self) -> None:
         """Check that the caller may begin a stream.
 

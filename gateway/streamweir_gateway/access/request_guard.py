@@ -32,7 +32,7 @@ from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.relayed_preflight import serve_preflight
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
-from streamweir_gateway.handshakes import OFFERED, is_handshake, offered_key
+from streamweir_gateway.handshakes import OFFERED, TUNNEL, HandedOver, is_handshake, offered_key
 from streamweir_gateway.observability.cookie_hint import cookie_hint, is_foreign_page, sends_cookies
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -247,7 +247,11 @@ async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
     try:
         await app(scope, receive, send)
     finally:
-        caller.open_streams -= 1
+        handed_over: HandedOver | None = scope["state"].get(TUNNEL)
+        if handed_over is None:
+            caller.close_stream()
+        else:
+            handed_over.on_closed(caller.close_stream)
 
 
 def _needs_no_key(route: Route, identification: Identification, headers: HeaderList) -> bool:

@@ -21,6 +21,8 @@ class SwitchedProtocol(asyncio.Protocol):
         on_lost: to be called once the connection is lost.
     """
 
+    __slots__ = ("on_lost",)
+
     on_lost: Callable[[], None]
 
     def shutdown(self) -> None:

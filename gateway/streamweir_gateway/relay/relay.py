@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
 from streamweir.http.headers import settled_request_id
 from streamweir.http.refusals import Refusal, send_failure, send_refusal
-from streamweir_gateway.handshakes import is_handshake
+from streamweir_gateway.handshakes import TUNNEL, is_handshake
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
@@ -54,8 +55,9 @@ class Relay:
         request_id = settled_request_id(scope)
         start = request_start(scope)
         record = self._record(scope, request_id, start)
+        tunnel: Tunnel | None = None
         try:
-            await self._serve(scope, receive, send, record, start)
+            tunnel = await self._serve(scope, receive, send, record, start)
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
             await send_refusal(send, refusal, request_id=request_id)
@@ -71,7 +73,10 @@ class Relay:
             record.failed(error)
             raise
         finally:
-            self._observer.ended(record)
+            if tunnel is None:
+                self._observer.ended(record)
+            else:
+                self._follow(tunnel, scope, record)
 
     def _record(self, scope: Scope, request_id: str, start: RequestStart) -> RequestRecord:
         return RequestRecord(
@@ -86,13 +91,14 @@ class Relay:
 
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, record: RequestRecord, start: RequestStart
-    ) -> None:
+    ) -> Tunnel | None:
+        """Serve one request; return the tunnel if it was a handshake that the service has accepted."""
         if self._streams.draining and not start.is_sent:
             raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
         record.websocket = is_handshake(scope) or None
         if not may_go_on(scope):
             await self._answer_options(send, record)
-            return
+            return None
         exchange = RelayExchange(
             self._services, scope, receive, send, record=record, observer=self._observer, start=start
         )
@@ -104,16 +110,14 @@ class Relay:
             exchange.close()
         if opened is not None:
             await opened.deliver(self._streams, receive)
-        elif exchange.tunnel is not None:
-            await self._wait(exchange.tunnel)
+        return exchange.tunnel
 
-    async def _wait(self, tunnel: Tunnel) -> None:
-        """Wait for the end of a tunnel, which a drain may bring about."""
+    def _follow(self, tunnel: Tunnel, scope: Scope, record: RequestRecord) -> None:
+        """Let a tunnel be ended by a drain, and report the request once it is closed."""
         self._streams.add(tunnel)
-        try:
-            await tunnel.wait_closed()
-        finally:
-            self._streams.discard(tunnel)
+        tunnel.on_closed(partial(self._streams.discard, tunnel))
+        tunnel.on_closed(partial(self._observer.ended, record))
+        scope["state"][TUNNEL] = tunnel
 
     @staticmethod
     async def _answer_options(send: Send, record: RequestRecord) -> None:

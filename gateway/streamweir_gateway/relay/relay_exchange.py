@@ -205,7 +205,10 @@ class RelayExchange:
             response = await self._response(service, request, permit, start)
             return await self._answer(service, request, response)
         finally:
-            permit.release()
+            if self.tunnel is None:
+                permit.release()
+            else:
+                self.tunnel.on_closed(permit.release)
 
     def _request(self, service: Service, body: RelayBody) -> UpstreamRequest:
         try:

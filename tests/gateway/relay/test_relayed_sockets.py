@@ -496,3 +496,26 @@ async def test_ordinary_requests_of_the_same_endpoint_go_on() -> None:
         connected.send("GET", "/app/index.html", body=b"")
         got = await connected.whole()
     assert (got.status, got.body) == (200, b"page")
+
+
+@pytest.mark.parametrize("limited", ["upstream", "key"])
+async def test_open_socket_counts_as_a_stream_until_it_is_closed(limited: str) -> None:
+    async with service(echo) as running:
+        base = running.url.replace("ws://", "http://").removesuffix("/chat")
+        config = settled(
+            upstreams={"old": {"url": base, "max_streams": 1 if limited == "upstream" else 100}},
+            endpoints={"/app/*": {"upstream": "old", "relay": "all", "speaks": "legacy"}},
+            auth={"keys": {"page": {"key": KEY, **({"max_streams": 1} if limited == "key" else {})}}},
+        )
+        async with gateway(config) as gate:
+            names = [Subprotocol("streamweir"), offered()]
+            async with connect(place(gate), subprotocols=names):
+                with pytest.raises(InvalidStatus) as refused:
+                    await connect(place(gate), subprotocols=names)
+                assert refused.value.response.status_code == 503
+                assert len(gate.streams) == 1
+            while (await gate.log.next_line())["status"] != 101:
+                pass
+            async with connect(place(gate), subprotocols=names) as page:
+                await page.send("x")
+                assert await page.recv() == "x"
