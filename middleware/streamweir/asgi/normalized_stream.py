@@ -231,7 +231,7 @@ class NormalizedStream(ResponseDelivery):
             return
         self.is_over = True
         self._report_hint()
-        self._behind.begin(self.translator.reason)
+        self._behind.begin(self.translator.reason, body_ended=self.source_ended)
         await self._end_response()
         self._behind.note_end_sent()
 

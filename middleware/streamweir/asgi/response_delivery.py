@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.delivery import Delivery
-from streamweir.http.headers import Headers, encoded_headers, header_values, kept_headers, stream_headers
+from streamweir.failures.upstream_refusal import writable_value
+from streamweir.http.headers import Headers, encoded_headers, kept_headers, stream_headers
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
@@ -38,7 +39,7 @@ class ResponseDelivery(Delivery):
         super().__init__(client, clock)
         self._request_id = request_id
         self._kept = kept_headers(headers)
-        self._content_type = (header_values(headers, b"content-type") or [""])[0]
+        self._content_type = writable_value(headers, b"content-type").decode("latin-1")
 
     def _headers(self) -> Headers:
         others = [*self._kept, *encoded_headers(self.sink.headers)]

@@ -50,6 +50,7 @@ from streamweir.translation.taps import Taps, taps_for
 __all__ = ["ResponseInterceptor"]
 
 _START: Final = "http.response.start"
+_BODY: Final = "http.response.body"
 _RAISES_WHEN_GONE: Final = (2, 4)
 """The ASGI version since which `send` raises if the client has left."""
 
@@ -158,7 +159,7 @@ class ResponseInterceptor:
         stream = self._stream
         if stream is not None:
             if stream.is_over:
-                await self._refuse()
+                await self._refuse(message)
             elif stream.is_started or message["type"] not in FILES or stream.clock.last_read is not None:
                 await stream.take(message)
             else:
@@ -213,12 +214,15 @@ class ResponseInterceptor:
         self._stream = None
         await self._pass_on([self._start, message])
 
-    async def _refuse(self) -> None:
+    async def _refuse(self, message: Message) -> None:
         """Drop a message that the application sends after the end of its stream; refuse a late one.
 
         An application that never waits has to let others run. A framework that is told here cancels the
         application: better in its own next step, where a generator runs its `finally`, than in this one.
         """
+        if message["type"] == _BODY and not message.get("more_body"):
+            self._behind.note_body_ended()
+            return
         was_released = self._listening.is_released
         if not self._behind.allows_message() and self._server_raises:
             raise ClientGoneError("the stream is over")

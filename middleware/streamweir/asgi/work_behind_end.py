@@ -3,7 +3,8 @@
     the stream was ended by    the application
     ────────────────────────   ──────────────────────────────────────────────────────────────────────────────
     the application            runs on, its `receive` waits. It is told that the client has left if it still
-                               sends after 5 s, or has not returned after 5 minutes
+                               sends after 5 s, or has not returned after 5 minutes. If it has ended its body
+                               itself, it is told after a second: some frameworks return only then
     a clock or a limit         is told once the end of the body has been sent, or half a second later
 
 Source: the library contract, section 1 (what the client gets).
@@ -23,6 +24,7 @@ __all__ = ["WorkBehindEnd"]
 _LATE_MESSAGE_SECONDS: Final = 5.0
 _RUN_ON_SECONDS: Final = 300.0
 _UNSENT_END_SECONDS: Final = 0.5
+_ENDED_BODY_SECONDS: Final = 1.0
 
 _CUT_OFF: Final = frozenset({"limit", "malformed", "first_event_timeout", "idle_timeout", "total_timeout"})
 """Reasons of an end that is not the application's."""
@@ -42,14 +44,24 @@ class WorkBehindEnd:
         self._began: float | None = None
         """When the application ended its stream; None before, and if it did not do that itself."""
 
-    def begin(self, reason: Reason | None) -> None:
-        """Note that the stream has ended; its end has not been sent yet."""
+    def begin(self, reason: Reason | None, *, body_ended: bool = False) -> None:
+        """Note that the stream has ended; its end has not been sent yet.
+
+        Args:
+            reason: of the end.
+            body_ended: the application has ended its body.
+        """
         if reason in _CUT_OFF:
             self._scheduler.set_timer(_UNSENT_END_SECONDS, self._listening.release)
             return
         self._began = time.monotonic()
         self._listening.end()
-        self._scheduler.set_timer(_RUN_ON_SECONDS, self._listening.release)
+        seconds = _ENDED_BODY_SECONDS if body_ended else _RUN_ON_SECONDS
+        self._scheduler.set_timer(seconds, self._listening.release)
+
+    def note_body_ended(self) -> None:
+        """Note that the application has ended its body, behind the end of its stream."""
+        self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._listening.release)
 
     def note_end_sent(self) -> None:
         """Note that the end of the body has been sent."""

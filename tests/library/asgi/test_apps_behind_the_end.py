@@ -180,6 +180,28 @@ async def test_app_that_does_not_return_behind_its_end_is_told(
     assert app.done == ["told", "finally"]
 
 
+@VERSIONS
+@pytest.mark.parametrize("ends_with", [HELLO, (*HELLO, b"")])
+async def test_app_that_has_ended_its_body_is_told_after_a_second(
+    version: str, ends_with: tuple[bytes, ...]
+) -> None:
+    heard: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send(start())
+        for piece in ends_with[:-1]:
+            await send(body(piece, more=True))
+        await send(body(ends_with[-1]))
+        with anyio.move_on_after(0.3):
+            heard.append(await receive())
+        assert not heard
+        heard.append(await receive())  # Litestar returns only then
+
+    with anyio.fail_after(5):
+        await Server(mounted(app), spec_version=version, requests=()).run()
+    assert heard == [DISCONNECT]
+
+
 @pytest.mark.parametrize(
     "options",
     [

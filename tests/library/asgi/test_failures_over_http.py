@@ -1,6 +1,8 @@
 """Old clients before an application with and without the middleware see the same failures."""
 
 import asyncio
+import gc
+import importlib
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -105,19 +107,9 @@ def plain(sample: Sample, fault: str) -> Any:
 
 
 def framework(app: Any, sample: Sample, fault: str) -> Any:
-    async def answer() -> AsyncIterator[bytes]:
-        for frame in sample.frames if fault in ("good", "raise-behind") else sample.half:
-            yield frame
-            await asyncio.sleep(0)
-        if fault.startswith("raise"):
-            raise Boom
-
     def responded() -> StreamingResponse:
-        if fault == "raise-before":
-            raise Boom
-        if fault == "refuse":
-            raise HTTPException(403, "Please log in.")
-        return StreamingResponse(answer(), media_type=sample.media_type)
+        refuse_early(fault, HTTPException(403, "Please log in."))
+        return StreamingResponse(answering(sample, fault), media_type=sample.media_type)
 
     if isinstance(app, FastAPI):
         app.get("/chat")(responded)
@@ -133,6 +125,8 @@ def framework(app: Any, sample: Sample, fault: str) -> Any:
 def host_of(kind: str, sample: Sample, fault: str, *, below: bool, **options: Any) -> Any:
     """The application, alone or below the middleware."""
     mounted: dict[str, Any] = {"speaks": sample.dialect, "answers": (sample.dialect, "standard"), **options}
+    if kind in HOSTS:
+        return HOSTS[kind](sample, fault, **(mounted if below else {}))
     if kind == "plain":
         app = plain(sample, fault)
         return StreamweirMiddleware(app, **mounted) if below else app
@@ -142,6 +136,79 @@ def host_of(kind: str, sample: Sample, fault: str, *, below: bool, **options: An
         made.add_middleware(StreamweirMiddleware, **mounted)
     made.add_middleware(CORSMiddleware, allow_origins=["*"])
     return made
+
+
+def litestar_app(sample: Sample, fault: str, **mounted: Any) -> Any:
+    from litestar import Litestar
+    from litestar import get as get_route
+    from litestar.exceptions import HTTPException as Refused
+    from litestar.middleware.base import DefineMiddleware
+    from litestar.response import Stream
+
+    @get_route("/chat")
+    async def chat() -> Stream:
+        refuse_early(fault, Refused(status_code=403, detail="Please log in."))
+        return Stream(answering(sample, fault), media_type=sample.media_type)
+
+    layer: Any = StreamweirMiddleware
+    layers = [DefineMiddleware(layer, **mounted)] if mounted else []
+    return Litestar([chat], middleware=layers, logging_config=None)
+
+
+def quart_app(sample: Sample, fault: str, **mounted: Any) -> Any:
+    from quart import Quart, Response, abort
+
+    app: Any = Quart("old")
+
+    async def chat() -> Response:
+        if fault == "refuse":
+            abort(403)
+        refuse_early(fault, Boom())
+        return Response(answering(sample, fault), content_type=sample.media_type)
+
+    app.add_url_rule("/chat", view_func=chat)
+    if mounted:
+        app.asgi_app = StreamweirMiddleware(app.asgi_app, **mounted)
+    return app
+
+
+def django_app(sample: Sample, fault: str, **mounted: Any) -> Any:
+    django: Any = importlib.import_module("django")  # it has no types
+    settings: Any = importlib.import_module("django.conf").settings
+    asgi: Any = importlib.import_module("django.core.asgi")
+    http: Any = importlib.import_module("django.http")
+    urls: Any = importlib.import_module("django.urls")
+    exceptions: Any = importlib.import_module("django.core.exceptions")
+
+    async def chat(request: Any) -> Any:
+        refuse_early(fault, exceptions.PermissionDenied())
+        return http.StreamingHttpResponse(answering(sample, fault), content_type=sample.media_type)
+
+    routes = (urls.path("chat", chat),)
+    if not settings.configured:
+        settings.configure(ALLOWED_HOSTS=["*"], LOGGING_CONFIG=None, ROOT_URLCONF=routes)
+        django.setup()
+    settings.ROOT_URLCONF = routes
+    app = asgi.get_asgi_application()
+    return StreamweirMiddleware(app, **mounted) if mounted else app
+
+
+def refuse_early(fault: str, refusal: Exception) -> None:
+    if fault == "raise-before":
+        raise Boom
+    if fault == "refuse":
+        raise refusal
+
+
+async def answering(sample: Sample, fault: str) -> AsyncIterator[bytes]:
+    for frame in sample.frames if fault in ("good", "raise-behind") else sample.half:
+        yield frame
+        await asyncio.sleep(0)
+    if fault.startswith("raise"):
+        raise Boom
+
+
+HOSTS = {"litestar": litestar_app, "quart": quart_app, "django": django_app}
 
 
 class Seen(NamedTuple):
@@ -190,6 +257,18 @@ async def test_client_of_the_application_s_dialect_sees_the_same_with_and_withou
         else:  # the dialect's error is all that is added
             assert below.body.startswith(alone.body)
             assert len(below.body) > len(alone.body)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Django leaves files open
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "unended"])
+@pytest.mark.parametrize("kind", HOSTS)
+async def test_other_frameworks_fail_alike_with_and_without_the_middleware(kind: str, fault: str) -> None:
+    sample = sample_of("legacy")
+    alone = await seen_by(host_of(kind, sample, fault, below=False))
+    below = await seen_by(host_of(kind, sample, fault, below=True))
+    gc.collect()
+    assert below.word == alone.word
+    assert below.body.startswith(alone.body)
 
 
 @pytest.mark.parametrize("speaks", ["legacy", "auto"])
