@@ -10,7 +10,6 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.http.headers import header_values
 from streamweir.http.ownership import take_ownership
 from streamweir.http.requested_run import (
     about_request,
@@ -63,13 +62,10 @@ class ResumableProxy(Proxy):
         resumption.endpoints[endpoint.config.template] = endpoint
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        if header_values(scope["headers"], b"last-event-id"):
-            handle, position = named_run(scope)
-            if handle is not None and position is not None:
-                self._check_method(scope)
-                call = RunsCall(scope, receive, send, note=record)
-                await self._resumption.read_on(call, handle, position)
-                return
+        if (named := named_run(scope)) is not None:
+            self._check_method(scope)
+            await self._resumption.read_on(RunsCall(scope, receive, send, note=record), *named)
+            return
         await super()._serve(scope, receive, send, record)
 
     def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:

@@ -12,11 +12,13 @@ from streamweir.delivery.delivery import Delivery
 from streamweir.delivery.scheduler import LoopScheduler
 from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.errors import ErrorInfo
+from streamweir.framing.event_ids import EventIds
 from streamweir.http.headers import Headers, encoded_headers
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
+from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.config import LEFT_SECONDS
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
@@ -41,7 +43,7 @@ class LiveDelivery(Delivery):
         run: the supervisor of the run.
     """
 
-    __slots__ = ("_endpoint", "_forwarded", "_incoming", "_run", "supervisor")
+    __slots__ = ("_endpoint", "_event_ids", "_forwarded", "_incoming", "_run", "supervisor")
 
     def __init__(
         self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
@@ -52,6 +54,8 @@ class LiveDelivery(Delivery):
         self._incoming = incoming
         self._run = run
         self._forwarded: Headers = []
+        is_for_event_source = incoming.method == "GET" and not endpoint.config.relays_all
+        self._event_ids = EventIds() if is_for_event_source else None
         self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
 
     def watch(self) -> None:
@@ -77,6 +81,8 @@ class LiveDelivery(Delivery):
             follows=incoming.follows and not self.is_started,
             names=incoming.names,
         )
+        if self._event_ids is not None and isinstance(writer, StreamWriter):
+            writer.event_ids = self._event_ids
         self._write_to(writer, write_timeout)
         return writer
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.http.headers import REQUEST_ID, header_values, settled_request_id
+from streamweir.http.headers import REQUEST_ID, settled_request_id
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.requested_run import last_event_ids
 from streamweir.http.sending import send_nothing
 from streamweir.requests.errors import RequestError
 from streamweir_gateway.connection.connected_client import ConnectedClient
@@ -75,7 +76,7 @@ class Proxy:
             self._observer.ended(record)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        if scope["method"] == "GET" and header_values(scope["headers"], b"last-event-id"):
+        if scope["method"] == "GET" and last_event_ids(scope):
             # An EventSource reconnects after the end of a stream, and only this status stops it.
             record.status = 204
             await send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])

@@ -198,7 +198,7 @@ class Delivery:
         Raises:
             OSError: the client has left.
         """
-        self._unsent += self.sink.take()
+        self._unsent += self.sink.take_last()
         if not self.is_started:
             self._settle_status(error, failure)
         await self._write_rest(more=False)
@@ -221,7 +221,7 @@ class Delivery:
         Raises:
             OSError: the client has left.
         """
-        self._unsent += self.sink.take()
+        self._unsent += self.sink.take_last()
         await self._write_rest(more=True)
 
     async def _write_rest(self, *, more: bool) -> None:
@@ -249,7 +249,7 @@ class Delivery:
         data = self.sink.heartbeat() if is_chosen else self.sink.default_heartbeat()
         if data:
             async with self._lock:
-                await self._write(data, more=True)
+                await self._write(self.sink.with_ids(data), more=True)
 
     def drop(self) -> None:
         """Send nothing any longer."""

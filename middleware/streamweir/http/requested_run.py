@@ -28,6 +28,7 @@ __all__ = [
     "about_request",
     "brought_handle",
     "digest",
+    "last_event_ids",
     "named_run",
     "position_of",
     "requested_ids",
@@ -61,7 +62,7 @@ def position_of(scope: Scope) -> Position | None:
     Raises:
         Refusal: the value is no position.
     """
-    given = header_values(scope["headers"], b"last-event-id")
+    given = last_event_ids(scope)
     if given:
         position = read_event_id(given[0])
         if position is None or len(given) > 1:
@@ -75,26 +76,27 @@ def position_of(scope: Scope) -> Position | None:
     return Position(None, int(after[0]))
 
 
-def named_run(scope: Scope) -> tuple[str | None, Position | None]:
-    """Return the handle and the position that a request to an endpoint names, or None twice.
+def last_event_ids(scope: Scope) -> list[str]:
+    """Return the values of `Last-Event-ID`; an empty one counts as absent."""
+    return [value for value in header_values(scope["headers"], b"last-event-id") if value]
 
-    An id of another form in `Last-Event-ID` is not ours: an EventSource may send ids of other streams.
+
+def named_run(scope: Scope) -> tuple[str, Position] | None:
+    """Return the handle and the position that `Last-Event-ID` names; None if it names no run.
+
+    An id of another form is not ours: an EventSource may send ids of other streams. A number alone names a
+    position in the run whose handle the request brings.
 
     Raises:
-        Refusal: the request brings a handle, and its `Last-Event-ID` has another form or names another run.
+        Refusal: `X-Streamweir-Run` has another form, or occurs twice.
     """
-    brought = brought_handle(scope)
-    try:
-        position = position_of(scope)
-    except Refusal:
-        if brought is not None:
-            raise
-        return None, None
+    given = last_event_ids(scope)
+    position = read_event_id(given[0]) if len(given) == 1 else None
     if position is None:
-        return None, None
-    if brought is not None and position.run not in (None, brought):
-        raise Refusal("BAD_REQUEST", "Last-Event-ID: names another run.")
-    return position.run or brought, position
+        return None
+    brought = brought_handle(scope)
+    handle = position.run or brought
+    return None if handle is None else (handle, position)
 
 
 def without_handle(scope: Scope) -> Scope:

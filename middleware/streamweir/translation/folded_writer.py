@@ -91,6 +91,14 @@ class FoldedWriter:
         out, self._out = self._out, b""
         return out
 
+    def take_last(self) -> bytes:
+        """See `take`."""
+        return self.take()
+
+    def with_ids(self, data: bytes) -> bytes:
+        """Return `data`: there are no events in the body."""
+        return data
+
     def write(self, event: Event, stamp: Stamp) -> None:
         """Add `event`.
 

@@ -31,6 +31,7 @@ from streamweir.framing import (
     sse_writer,
     write_ndjson,
 )
+from streamweir.framing.event_ids import EventIds
 from streamweir.translation.append_only_text import AppendOnlyText
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.reader import StreamReader
@@ -67,6 +68,8 @@ class StreamWriter:
             at the end of the stream.
     """
 
+    event_ids: EventIds | None = None
+    """Adds an id to each SSE event that has none; None: only those of the encoder are written."""
     run: str | None = None
     """The handle that the ids of events begin with; None: ids are sequence numbers."""
 
@@ -120,6 +123,21 @@ class StreamWriter:
 
     def take(self) -> bytes:
         """Return the bytes that were written since the last call."""
+        if self.event_ids is not None:
+            return self.with_ids(self._taken())
+        return self._taken()
+
+    def take_last(self) -> bytes:
+        """Return the bytes that were written since the last call, and all that was held back."""
+        data = self.take()
+        return data if self.event_ids is None else data + self.event_ids.finish()
+
+    def with_ids(self, data: bytes) -> bytes:
+        """Return bytes of the body with the ids of `event_ids`, if the body is SSE."""
+        is_stream = self.event_ids is not None and self.framing == "sse" and not self.is_failure
+        return self.event_ids.add(data) if self.event_ids is not None and is_stream else data
+
+    def _taken(self) -> bytes:
         out = self._out
         if len(out) == 1:
             return out.pop()

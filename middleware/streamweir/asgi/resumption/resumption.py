@@ -18,7 +18,7 @@ from streamweir.asgi.resumption.resumable_exchange import ResumableExchange
 from streamweir.asgi.resumption.run_response import RunResponse
 from streamweir.errors import ConfigurationError
 from streamweir.http.accept import StreamFraming
-from streamweir.http.headers import header_value, header_values
+from streamweir.http.headers import header_value
 from streamweir.http.negotiation import UnknownProtocolError, choose_framing, choose_protocol
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, send_refusal
@@ -167,11 +167,9 @@ class Resumption(RunsShell):
         _check_loop()
         call = RunsCall(scope, receive, send)
         try:
-            if header_values(scope["headers"], b"last-event-id"):
-                handle, position = named_run(scope)
-                if handle is not None and position is not None:
-                    await self.read_on(call, handle, position)
-                    return None
+            if (named := named_run(scope)) is not None:
+                await self.read_on(call, *named)
+                return None
             return await self._start(call, answers, request_id)
         except Refusal as refusal:
             await send_refusal(send, refusal, request_id=request_id)
