@@ -2,8 +2,9 @@ import { failureFields } from "../events/codes.js";
 import type { DataOf } from "../events/event-types.js";
 import type { MessageState } from "../message/message-state.js";
 import { MessageStreamHandler } from "../message/message-stream-handler.js";
+import type { StreamEvent } from "../protocol.js";
 import { StreamRequestError } from "../request/errors.js";
-import { givenBy, randomId } from "../request/http.js";
+import { givenBy, randomId, type Source } from "../request/http.js";
 import type { StreamRequestOptions } from "../request/options.js";
 import { callSafely } from "../request/report.js";
 import { type StreamRequest, streamRequest } from "../request/stream-request.js";
@@ -15,7 +16,6 @@ import type {
   DefaultInput,
   InteractionAnswer,
   Message,
-  StreamStatus,
   Turn,
   UserMessage,
 } from "./conversation-types.js";
@@ -23,13 +23,13 @@ import { Publisher } from "./publisher.js";
 
 const THROTTLE = 16;
 
-/** What was asked last, so that it can be repeated. */
+/** The last question, which `retry` repeats. */
 interface LastTurn<Input> {
   input: Input | null;
   answers: InteractionAnswer[];
 }
 
-/** One answer while it comes. `isLeft`: nothing of it counts any more. */
+/** One answer while it comes. `isLeft`: its events and its end are ignored from then on. */
 interface Run {
   handler: MessageStreamHandler;
   request: StreamRequest | null;
@@ -41,264 +41,6 @@ const textOf = (input: unknown): string => {
   const text = (input as { text?: unknown } | null)?.text;
   return typeof text === "string" ? text : "";
 };
-
-class Conversation<Input> implements AgentStream<Input> {
-  #options: AgentStreamOptions<Input>;
-  #messages: Message<Input>[];
-  #status: StreamStatus = "idle";
-  #error: StreamRequestError | null = null;
-  #threadId: string | null;
-  #runUrl: string | null = null;
-  #run: Run | null = null;
-  /** The handler of the last message, which the answer to an interaction goes on with. */
-  #handler: MessageStreamHandler | null = null;
-  #answers: InteractionAnswer[] = [];
-  #lastTurn: LastTurn<Input> | null = null;
-  #holders = 0;
-  readonly #publisher: Publisher<AgentStreamState<Input>>;
-
-  constructor(options: AgentStreamOptions<Input>) {
-    this.#options = options;
-    this.#messages = options.initialMessages ?? [];
-    this.#threadId = options.threadId ?? null;
-    this.#publisher = new Publisher(
-      (before) => this.#made(before),
-      () => this.#options.throttle ?? THROTTLE,
-    );
-    this.subscribe = this.#publisher.subscribe;
-    this.getSnapshot = this.#publisher.getSnapshot;
-  }
-
-  readonly subscribe: AgentStream<Input>["subscribe"];
-  readonly getSnapshot: AgentStream<Input>["getSnapshot"];
-
-  readonly send = async (input: Input): Promise<MessageState | null> => {
-    if (this.#run) return null;
-    const question: UserMessage<Input> = { id: randomId("msg_"), role: "user", mainContent: textOf(input), input };
-    this.#messages = [...this.#messages, question];
-    return this.#ask({ input, answers: [] });
-  };
-
-  readonly respond = async (id: string, value?: unknown, action?: AnswerAction): Promise<MessageState | null> => {
-    const asked = this.#pending().find(({ interaction_id }) => interaction_id === id);
-    if (this.#run || !asked) return null;
-    this.#answers = [...this.#answers, answerTo(asked, value, action)];
-    if (this.#pending().length) {
-      this.#publisher.publish();
-      return null;
-    }
-    return this.#ask({ input: null, answers: this.#answers });
-  };
-
-  readonly retry = async (): Promise<MessageState | null> => {
-    const last = this.#lastTurn;
-    if (this.#run || !last) return null;
-    const answer = this.#handler?.message;
-    if (!last.answers.length && answer?.hasError) {
-      this.#messages = this.#messages.filter(({ id }) => id !== answer.id);
-    }
-    return this.#ask(last);
-  };
-
-  readonly resume = async (runUrl: string | URL): Promise<MessageState | null> => {
-    if (this.#run) return null;
-    this.#handler = new MessageStreamHandler();
-    const run = this.#begin(this.#handler);
-    return this.#follow(run, async () => ({ url: runUrl, options: { method: "GET" } }));
-  };
-
-  readonly stop = async (): Promise<void> => {
-    const run = this.#run;
-    if (!run) return;
-    const metadata = { timestamp: Date.now() };
-    run.handler.handleEvent({ type: "session_end", data: { status: "cancelled", reason: "cancelled" }, metadata });
-    this.#runUrl = null;
-    const { request } = run;
-    this.#leave(run);
-    callSafely(this.#options.onFinish, run.handler.message);
-    await request?.stop();
-  };
-
-  readonly reset = (messages: Message<Input>[] = []): void => {
-    if (this.#run) this.#leave(this.#run);
-    this.#messages = messages;
-    this.#handler = null;
-    this.#lastTurn = null;
-    this.#answers = [];
-    this.#error = null;
-    this.#runUrl = null;
-    this.#threadId = this.#options.threadId ?? null;
-    this.#status = "idle";
-    this.#publisher.publish();
-  };
-
-  readonly setOptions = (options: AgentStreamOptions<Input>): void => {
-    this.#options = options;
-  };
-
-  readonly retain = (): (() => void) => {
-    this.#holders += 1;
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      this.#holders -= 1;
-      if (!this.#holders) setTimeout(() => this.#leaveIfUnheld(), 0);
-    };
-  };
-
-  #leaveIfUnheld(): void {
-    if (!this.#holders && this.#run) this.#leave(this.#run);
-  }
-
-  #ask(turn: LastTurn<Input>): Promise<MessageState | null> {
-    this.#lastTurn = turn;
-    const goesOn = turn.answers.length > 0 && this.#handler;
-    const asked = this.#turn(turn);
-    if (!goesOn) this.#handler = new MessageStreamHandler();
-    const run = this.#begin(this.#handler as MessageStreamHandler);
-    return this.#follow(run, async () => ({
-      url: await givenBy(this.#options.url),
-      options: { body: await (this.#options.body ?? defaultBody)(asked) },
-    }));
-  }
-
-  #turn({ input, answers }: LastTurn<Input>): Turn<Input> {
-    const messages = this.#messages;
-    return { input, text: textOf(input), answers, threadId: this.#threadId, messages, history: historyOf(messages) };
-  }
-
-  /** An answer begins: it is shown at once, empty. */
-  #begin(handler: MessageStreamHandler): Run {
-    const run: Run = { handler, request: null, isLeft: false };
-    this.#run = run;
-    this.#answers = [];
-    this.#error = null;
-    this.#runUrl = null;
-    this.#status = "submitted";
-    this.#publisher.publish();
-    return run;
-  }
-
-  async #follow(
-    run: Run,
-    prepare: () => Promise<{ url: string | URL; options: StreamRequestOptions }>,
-  ): Promise<MessageState | null> {
-    try {
-      const { url, options } = await prepare();
-      if (!run.isLeft) {
-        run.request = streamRequest(url, { ...this.#requestOptions(run), ...options });
-        for await (const event of run.request) {
-          if (run.isLeft) break;
-          this.#note(run);
-          this.#status = "streaming";
-          run.handler.handleEvent(event);
-          this.#threadId = event.metadata.thread_id || this.#threadId;
-          callSafely(this.#options.onEvent, event);
-          if (!run.isLeft) this.#publisher.note();
-        }
-      }
-    } catch (error) {
-      if (!run.isLeft) this.#fail(run, asRequestError(error));
-    }
-    if (!run.isLeft) this.#finish(run);
-    return this.#isEmpty(run) ? null : run.handler.message;
-  }
-
-  #requestOptions(run: Run): StreamRequestOptions {
-    const { protocol, framing, timeouts, resume, fetchOptions } = this.#options;
-    const headers = () => givenBy(this.#options.headers ?? {});
-    return {
-      headers,
-      protocol,
-      framing,
-      timeouts,
-      resume,
-      fetchOptions,
-      fetch: (...args) => (this.#options.fetch ?? fetch)(...args),
-      normalize: this.#options.normalize?.(),
-      onWarning: (data) => callSafely(this.#options.onWarning, data),
-      onResponse: () => this.#note(run) && this.#publisher.note(),
-      onReconnect: () => {
-        this.#status = "reconnecting";
-        this.#publisher.note();
-      },
-    };
-  }
-
-  /** Notes where the run can be read; true where that has changed. */
-  #note({ request, isLeft }: Run): boolean {
-    const runUrl = request?.runUrl ?? null;
-    if (isLeft || runUrl === this.#runUrl) return false;
-    this.#runUrl = runUrl;
-    return true;
-  }
-
-  #fail(run: Run, error: StreamRequestError): void {
-    this.#error = error;
-    run.handler.fail(error);
-    callSafely(this.#options.onError, error);
-  }
-
-  #finish(run: Run): void {
-    const { message } = run.handler;
-    this.#run = null;
-    this.#runUrl = null;
-    this.#status = this.#error ? "error" : message.status === "suspended" ? "suspended" : "idle";
-    this.#publisher.publish();
-    if (!this.#error && !this.#isEmpty(run)) callSafely(this.#options.onFinish, message);
-  }
-
-  /** Leaves a run: nothing of it appears from here on. */
-  #leave(run: Run): void {
-    run.isLeft = true;
-    run.request?.cancel();
-    run.handler.leave();
-    this.#run = null;
-    this.#status = "idle";
-    this.#publisher.publish();
-  }
-
-  /** No event has come, and none is to come: of a run that is over there is nothing to show. */
-  #isEmpty({ handler, request }: Run): boolean {
-    return request?.response?.status === 204 && handler.message.metadata.startTime === null;
-  }
-
-  #made(before: AgentStreamState<Input> | null): AgentStreamState<Input> {
-    this.#messages = this.#withAnswer();
-    const pending = this.#pending();
-    const isSame = before && same(before.pendingInteractions, pending);
-    return {
-      messages: this.#messages,
-      status: this.#status,
-      error: this.#error,
-      threadId: this.#threadId,
-      runUrl: this.#runUrl,
-      pendingInteractions: isSame ? before.pendingInteractions : pending,
-    };
-  }
-
-  #withAnswer(): Message<Input>[] {
-    const answer = this.#handler?.message;
-    if (!answer) return this.#messages;
-    const place = this.#messages.findIndex(({ id }) => id === answer.id);
-    if (!this.#run && answer.metadata.startTime === null && answer.status === null && !answer.hasError) {
-      return place < 0 ? this.#messages : this.#messages.filter(({ id }) => id !== answer.id);
-    }
-    if (place >= 0 && this.#messages[place] === answer) return this.#messages;
-    const messages = [...this.#messages];
-    messages[place < 0 ? messages.length : place] = answer;
-    return messages;
-  }
-
-  #pending(): DataOf<"interaction">[] {
-    if (this.#status !== "suspended") return [];
-    const latest = new Map<string, DataOf<"interaction">>();
-    for (const asked of this.#handler?.message.interactions ?? []) latest.set(asked.interaction_id, asked);
-    for (const { interaction_id } of this.#answers) latest.delete(interaction_id);
-    return [...latest.values()].filter(({ state }) => state === "requested");
-  }
-}
 
 const same = <T>(one: T[], other: T[]): boolean =>
   one.length === other.length && one.every((item, index) => item === other[index]);
@@ -332,7 +74,230 @@ function asRequestError(error: unknown): StreamRequestError {
   return new StreamRequestError({ ...failureFields("INTERNAL"), kind: "connection_failed", cause: error });
 }
 
-/** Makes a conversation. Nothing is sent before `send`. */
-export function createAgentStream<Input = DefaultInput>(options: AgentStreamOptions<Input>): AgentStream<Input> {
-  return new Conversation(options);
+/**
+ * Makes a conversation. Nothing is sent before `send`.
+ *
+ * | variable   | set                                                   | cleared                                  |
+ * |------------|-------------------------------------------------------|------------------------------------------|
+ * | `run`      | when a request begins                                 | by its end, `stop`, `reset`, the last holder |
+ * | `handler`  | with each answer; kept for the answer to an interaction | by `reset`                             |
+ * | `answers`  | by `respond`                                          | when a request begins, by `reset`        |
+ * | `lastTurn` | by `send`, and by the `respond` that sends            | by `reset`                               |
+ *
+ * `state` changes at once, and is shown when the publisher makes a snapshot of it.
+ */
+export function createAgentStream<Input = DefaultInput>(given: AgentStreamOptions<Input>): AgentStream<Input> {
+  let options = given;
+  let run: Run | null = null;
+  let handler: MessageStreamHandler | null = null;
+  let answers: InteractionAnswer[] = [];
+  let lastTurn: LastTurn<Input> | null = null;
+  let holders = 0;
+  let state: AgentStreamState<Input> = {
+    messages: given.initialMessages ?? [],
+    status: "idle",
+    error: null,
+    threadId: given.threadId ?? null,
+    runUrl: null,
+    pendingInteractions: [],
+  };
+
+  const set = (changes: Partial<AgentStreamState<Input>>): void => {
+    state = { ...state, ...changes };
+  };
+
+  /** The conversation with the answer that comes; an answer of which nothing has come, and nothing will, is left out. */
+  const withAnswer = (): Message<Input>[] => {
+    const { messages } = state;
+    const answer = handler?.message;
+    if (!answer) return messages;
+    const place = messages.findIndex(({ id }) => id === answer.id);
+    if (!run && answer.metadata.startTime === null && answer.status === null && !answer.hasError) {
+      return place < 0 ? messages : messages.filter(({ id }) => id !== answer.id);
+    }
+    if (messages[place] === answer) return messages;
+    return place < 0 ? [...messages, answer] : messages.map((message, at) => (at === place ? answer : message));
+  };
+
+  const pending = (): DataOf<"interaction">[] => {
+    if (state.status !== "suspended") return [];
+    const latest = new Map<string, DataOf<"interaction">>();
+    for (const asked of handler?.message.interactions ?? []) latest.set(asked.interaction_id, asked);
+    for (const { interaction_id } of answers) latest.delete(interaction_id);
+    return [...latest.values()].filter(({ state }) => state === "requested");
+  };
+
+  const publisher = new Publisher<AgentStreamState<Input>>(
+    () => {
+      const asked = pending();
+      const { pendingInteractions: before } = state;
+      set({ messages: withAnswer(), pendingInteractions: same(before, asked) ? before : asked });
+      return state;
+    },
+    () => options.throttle ?? THROTTLE,
+  );
+
+  /** An answer begins: it is shown at once, empty. */
+  const begin = (to: MessageStreamHandler): Run => {
+    handler = to;
+    run = { handler, request: null, isLeft: false };
+    answers = [];
+    set({ status: "submitted", error: null, runUrl: null });
+    publisher.publish();
+    return run;
+  };
+
+  /** Leaves the run: its later events are ignored. */
+  const leave = (): void => {
+    if (!run) return;
+    run.isLeft = true;
+    run.request?.cancel();
+    run.handler.leave();
+    run = null;
+    set({ status: "idle", runUrl: null });
+    publisher.publish();
+  };
+
+  /** No event has come, and none is to come: a run that is over leaves no message. */
+  const isEmpty = ({ handler, request }: Run): boolean =>
+    request?.response?.status === 204 && handler.message.metadata.startTime === null;
+
+  const finish = (own: Run): void => {
+    const { message } = own.handler;
+    run = null;
+    const status = state.error ? "error" : message.status === "suspended" ? "suspended" : "idle";
+    set({ status, runUrl: null });
+    publisher.publish();
+    if (!state.error && !isEmpty(own)) callSafely(options.onFinish, message);
+  };
+
+  const fail = (own: Run, exception: unknown): void => {
+    const error = asRequestError(exception);
+    set({ error });
+    own.handler.fail(error);
+    callSafely(options.onError, error);
+  };
+
+  const requestOptions = (own: Run): StreamRequestOptions => ({
+    ...options,
+    headers: () => givenBy(options.headers ?? {}),
+    body: undefined,
+    fetch: (...args) => (options.fetch ?? fetch)(...args),
+    normalize: options.normalize?.(),
+    onWarning: (data) => callSafely(options.onWarning, data),
+    onResponse: () => showRunUrl(own),
+    onReconnect: () => {
+      set({ status: "reconnecting" });
+      publisher.note();
+    },
+  });
+
+  const showRunUrl = ({ request, isLeft }: Run): void => {
+    if (isLeft) return;
+    set({ runUrl: request?.runUrl ?? null });
+    publisher.note();
+  };
+
+  const read = (own: Run, event: StreamEvent): void => {
+    own.handler.handleEvent(event);
+    set({ status: "streaming", threadId: event.metadata.thread_id || state.threadId });
+    callSafely(options.onEvent, event);
+    if (!own.isLeft) publisher.note();
+  };
+
+  const follow = async (own: Run, url: Source<string | URL>, prepare: () => Promise<StreamRequestOptions>) => {
+    try {
+      const address = await givenBy(url);
+      const prepared = await prepare();
+      if (!own.isLeft) {
+        own.request = streamRequest(address, { ...requestOptions(own), ...prepared });
+        for await (const event of own.request) {
+          if (own.isLeft) break;
+          read(own, event);
+        }
+      }
+    } catch (error) {
+      if (!own.isLeft) fail(own, error);
+    }
+    if (!own.isLeft) finish(own);
+    return isEmpty(own) ? null : own.handler.message;
+  };
+
+  const ask = (turn: LastTurn<Input>): Promise<MessageState | null> => {
+    const { input, answers } = turn;
+    const { messages, threadId } = state;
+    const asked = { input, text: textOf(input), answers, threadId, messages, history: historyOf(messages) };
+    lastTurn = turn;
+    const isAnswer = answers.length > 0 && handler;
+    const own = begin(isAnswer || new MessageStreamHandler());
+    return follow(own, options.url, async () => ({ body: await (options.body ?? defaultBody)(asked) }));
+  };
+
+  return {
+    subscribe: publisher.subscribe,
+    getSnapshot: publisher.getSnapshot,
+
+    async send(input) {
+      if (run) return null;
+      const question: UserMessage<Input> = { id: randomId("msg_"), role: "user", mainContent: textOf(input), input };
+      set({ messages: [...state.messages, question] });
+      return ask({ input, answers: [] });
+    },
+
+    async respond(interactionId, value, action) {
+      const asked = pending().find(({ interaction_id }) => interaction_id === interactionId);
+      if (run || !asked) return null;
+      answers = [...answers, answerTo(asked, value, action)];
+      if (!pending().length) return ask({ input: null, answers });
+      publisher.publish();
+      return null;
+    },
+
+    async retry() {
+      if (run || !lastTurn) return null;
+      const answer = handler?.message;
+      if (!lastTurn.answers.length && answer?.hasError) {
+        set({ messages: state.messages.filter(({ id }) => id !== answer.id) });
+      }
+      return ask(lastTurn);
+    },
+
+    async resume(runUrl) {
+      return run ? null : follow(begin(new MessageStreamHandler()), runUrl, async () => ({ method: "GET" }));
+    },
+
+    async stop() {
+      if (!run) return;
+      const { handler, request } = run;
+      const data = { status: "cancelled", reason: "cancelled" } as const;
+      handler.handleEvent({ type: "session_end", data, metadata: { timestamp: Date.now() } });
+      leave();
+      callSafely(options.onFinish, handler.message);
+      await request?.stop();
+    },
+
+    reset(messages = []) {
+      leave();
+      handler = lastTurn = null;
+      answers = [];
+      set({ messages, error: null, threadId: options.threadId ?? null, status: "idle" });
+      publisher.publish();
+    },
+
+    setOptions(newest) {
+      options = newest;
+    },
+
+    retain() {
+      let isHeld = true;
+      holders += 1;
+      return () => {
+        if (isHeld) holders -= 1;
+        isHeld = false;
+        setTimeout(() => {
+          if (!holders) leave();
+        }, 0);
+      };
+    },
+  };
 }
