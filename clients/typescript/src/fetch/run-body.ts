@@ -8,7 +8,7 @@ export interface RunBodyOptions {
   response: Response;
   runUrl: string;
   /** Asks for the rest of the run, behind the last event that is here. */
-  reopen: (lastEventId: string | null) => Promise<Response>;
+  reopen: (lastEventId: string | null, signal: AbortSignal) => Promise<Response>;
   resume: boolean | ResumeOptions | undefined;
   signal: AbortSignal | null;
   /** The signal has left the stream. */
@@ -33,6 +33,8 @@ const REST = 1000;
 export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
   const { signal } = options;
   const patience = createPatience();
+  /** Aborts the requests for the rest of the run. */
+  const requests = new AbortController();
   let reader = readerOf(options.response);
   let cutter = new BlockCutter();
   let lastEventId: string | null = null;
@@ -49,6 +51,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
   };
   const close = () => {
     isClosed = true;
+    requests.abort();
     signal?.removeEventListener("abort", onAbort);
     void reader?.cancel().catch(() => {});
   };
@@ -58,6 +61,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
     controller.close();
   };
   signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted) onAbort();
 
   /** Reads once; the blocks that came, null where the body has ended. Throws where it broke off. */
   const read = async (): Promise<Block[] | null> => {
@@ -74,11 +78,12 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
     if (hasGiven && lastEventId === null) throw failure;
     let named = 0;
     for (;;) {
+      if (isClosed) throw LEFT;
       const delay = delayBefore(++attempt, named, options.resume);
       if (delay === null) throw failure;
       const rest = pause(delay, named > 0);
       await patience.wait(rest.over).finally(rest.drop);
-      const answer = await patience.wait(options.reopen(lastEventId).catch(() => null));
+      const answer = await patience.wait(options.reopen(lastEventId, requests.signal).catch(() => null));
       if (answer?.ok && answer.status !== 204) {
         reader = readerOf(answer);
         cutter = new BlockCutter();

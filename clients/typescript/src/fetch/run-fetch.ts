@@ -120,9 +120,9 @@ export function createRunFetch(options: RunFetchOptions = {}): RunFetch {
       runUrl: found,
       resume,
       signal: init.signal ?? null,
-      reopen: (lastEventId) => {
+      reopen: (lastEventId, signal) => {
         const headers = headersOf(given, { "content-type": null, "last-event-id": lastEventId });
-        return send(found, { ...init, method: "GET", headers, body: null });
+        return send(found, { ...init, method: "GET", headers, body: null, signal });
       },
       onAbort: () => {
         if (!stopOnAbort || unloading.is) return;
