@@ -20,7 +20,7 @@ REFUSED = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 
-ROOMS_TO_COME = frozenset(("codec", "dialects"))
+ROOMS_TO_COME = frozenset(("codec",))
 """Rooms whose docstrings are not plain yet."""
 
 

@@ -92,7 +92,7 @@ class A2aDecoder(Decoder):
         self._has_contents = False
         self._has_answered = False
         self._asked: list[Interaction] = []
-        """What is waited for, as it will be reported to be over."""
+        """The open questions, whose ends are reported when the run goes on."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:

@@ -57,7 +57,7 @@ def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta 
 
     Args:
         data: of the part.
-        resume: what an answer needs beside the call.
+        resume: the values that an answer needs beside the call.
         meta: of the event.
     """
     tool_id, name = text_of(data.get("id")), text_of(data.get("name")) or "unknown"

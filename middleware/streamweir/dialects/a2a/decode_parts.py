@@ -27,7 +27,7 @@ class Part(NamedTuple):
     """None: it is no text."""
     fields: Mapping[str, Any]
     is_nested: bool = False
-    """Its data stand one level deeper, as in the HTTP+JSON form of 0.3."""
+    """The data of a part are one level deeper, as in the HTTP+JSON form of 0.3."""
 
 
 def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False, beside: Any = None) -> Iterator[Part]:
@@ -35,8 +35,8 @@ def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False, beside: Any 
 
     Args:
         holder: the message or the artifact.
-        is_nested: the data of its parts stand one level deeper.
-        beside: metadata of what it came with.
+        is_nested: the data of its parts are one level deeper.
+        beside: metadata of the object that holds it.
     """
     nested = is_nested or "content" in holder
     pending = pending_calls(holder.get("metadata"), beside)

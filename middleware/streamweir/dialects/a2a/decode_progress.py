@@ -54,7 +54,7 @@ class Progress:
         Args:
             message: the report.
             meta: of the event.
-            is_nested: the data of its parts stand one level deeper.
+            is_nested: the data of its parts are one level deeper.
             beside: metadata of the state.
         """
         message_id = text_of(message.get("messageId"))

@@ -32,10 +32,10 @@ def questions_of(
 
     Args:
         state: `input-required` or `auth-required`.
-        message: that stands with it; servers leave it out where an artifact says what is needed.
+        message: the message beside the state; servers leave it out if an artifact has the question.
         ids: of the task (`run_id`) and its context (`thread_id`).
         meta: of the event.
-        is_nested: the data of parts stand one level deeper.
+        is_nested: the data of parts are one level deeper.
     """
     parts = [*parts_of(message, is_nested=is_nested)]
     meta = and_extra(meta, leftover(message, MESSAGE))
@@ -61,7 +61,7 @@ def interrupts_of(
     """Yield the interrupts of a graph, which LangGraph's server makes the parts of an artifact.
 
     Args:
-        artifact: of the name `INTERRUPT`; parts that are none stay what they are.
+        artifact: of the name `INTERRUPT`; other parts of it are read as usual.
         ids: as of `questions_of`.
         meta: of the event.
         is_nested: as of `questions_of`.

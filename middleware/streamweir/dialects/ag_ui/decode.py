@@ -24,7 +24,7 @@ __all__ = ["AgUiDecoder"]
 _STARTED: Final = BASE | {"threadId", "runId", "parentRunId", "protocolVersion", "input"}
 _FAILED: Final = BASE | {"message", "code", "usage"}
 _KEPT: Final = frozenset({"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE"})
-"""What is known, and has no word in the standard."""
+"""Types of AG-UI that the standard has no event for."""
 
 _GROUPS: Final = ("TEXT_MESSAGE_", "REASONING_", "THINKING_", "TOOL_CALL_", "STEP_", "SUBAGENT_", "RUN_")
 _SURE: Final = ("threadId", "messageId", "toolCallId", "snapshot", "stepName")

@@ -29,7 +29,7 @@ def read_finish(
     Args:
         message: the event.
         waiting: by id, the names of the calls that have no result.
-        asked: what was asked before.
+        asked: the questions before it.
     """
     outcome = object_in(message, "outcome")
     meta = read_metadata(message, _FINISHED, "summary")

@@ -15,7 +15,7 @@ from streamweir.events import Content, Event, Thinking
 __all__ = ["Texts", "read_reasoning"]
 
 MAX_KEPT: Final = 1000
-"""So many messages are known by their start; the pieces of older ones stand for themselves."""
+"""So many messages are remembered by their start; a piece of an older one lacks the fields of its start."""
 
 _KNOWN: Final = BASE | {"messageId", "role", "delta"}
 _FORMATS: Final = ("markdown", "text", "html")
@@ -60,8 +60,8 @@ class Texts:
     def read_history(self, messages: Any) -> Iterator[Event]:
         """Yield the part of the answer that only a snapshot of the conversation has.
 
-        It repeats what was streamed. Where nothing was, the answer is what stands behind the user's last
-        message.
+        A snapshot repeats the streamed texts. If there were none, the answer is all that follows the user's
+        last message.
         """
         history = objects_in(messages)
         asked = [place for place, item in enumerate(history) if item.get("role") == "user"]

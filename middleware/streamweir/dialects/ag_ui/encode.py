@@ -43,14 +43,13 @@ Message = dict[str, Any]
 
 
 class AgUiEncoder(Encoder):
-    """Writes AG-UI; what it has no event for is a `CUSTOM` event under the standard's name.
+    """Writes AG-UI; an event that AG-UI lacks is a `CUSTOM` event under the standard's name.
 
-    Nothing is open when the run ends, and nothing follows `RUN_ERROR`, behind which a client knows by itself
-    that nothing goes on.
+    Nothing is open when the run ends. Nothing follows `RUN_ERROR`, for a client takes it for the end.
 
     Options:
-        reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` writes
-            none of it.
+        reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` leaves
+            reasoning out.
         version: `0.0` for clients before 1.0, which end a run at an outcome that they do not know: a
             cancelled run is an error then.
     """

@@ -16,11 +16,11 @@ from streamweir.events import META_IDS, Event, Meta
 __all__ = ["BASE", "CHUNK", "is_chunk", "metadata_of", "read_metadata", "with_metadata"]
 
 BASE: Final = frozenset({"type", "timestamp", "rawEvent", "metadata", "subagentRunId"})
-"""What every event may have; `rawEvent` is what the server made it of."""
+"""Fields that every event may have; `rawEvent` is the server's event that it was made from."""
 
 
 CHUNK: Final[Mapping[str, Any]] = MappingProxyType({"chunk": True})
-"""What is private of a text that came in chunks, which have no end: a client ends it by itself."""
+"""Private fields of a text that came in chunks, which have no end: a client ends it by itself."""
 
 
 def is_chunk(event: Event) -> bool:
@@ -48,8 +48,8 @@ def read_metadata(message: Mapping[str, Any], known: frozenset[str], *words: str
     Args:
         message: the event.
         known: its fields that a rule reads.
-        words: of its metadata what a rule reads.
-        ids: those that stand in its fields; its metadata come before them.
+        words: the fields of its metadata that a rule reads.
+        ids: ids from its fields; ids in its metadata win.
     """
     given = metadata_of(message)
     own: dict[str, Any] = {name: given[name] for name in META_IDS if name in given}

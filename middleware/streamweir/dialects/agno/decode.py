@@ -37,7 +37,7 @@ _ENDS: Final[Mapping[str, str]] = {
 _TOOL: Final = (*RUN, "tool", "error")
 _BESIDE_A_TOOL: Final = frozenset({*RUN, "error"}) - {"content"}
 _OWN_STATE: Final = ("current_session_id", "current_run_id", "current_user_id", "reasoning_steps")
-"""What the server itself keeps in the state of a session."""
+"""Keys that the server itself keeps in the state of a session."""
 
 _MAY_FAIL: Final = ("RunError", "WorkflowError")
 """With these no session starts: they may be of a failure and nothing else."""

@@ -36,7 +36,7 @@ def is_notice(text: str) -> bool:
 def paused_run(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterator[Event]:
     """Yield the waiting calls of a paused agent or team, and a question for each.
 
-    The calls of a team's members stand in its requirements alone.
+    The calls of a team's members are in its requirements only.
     """
     resume = _resume(fields)
     requirements = objects_in(fields.get("requirements"))

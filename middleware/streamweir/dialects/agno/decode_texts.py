@@ -66,7 +66,7 @@ class Texts:
             yield _without_words(fields, place)
 
     def step(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield a step of reasoning: with all before it, where it stands in words; else by itself."""
+        """Yield a step of reasoning: the whole text so far, if the server sends it; else the step alone."""
         meta = and_message(place)
         if text := text_of(fields.get("reasoning_content")):
             self._thought.add(place.run_id, None)

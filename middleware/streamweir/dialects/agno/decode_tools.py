@@ -1,4 +1,4 @@
-"""Reads calls of tools: each has one start and one end, whoever makes it and however often it is reported."""
+"""Reads calls of tools: each has one start and one end, however often the server reports it."""
 
 from __future__ import annotations
 

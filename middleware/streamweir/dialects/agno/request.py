@@ -25,7 +25,7 @@ _FORMER_WORKFLOW: Final = re.compile(r"/playground/workflows/[^/]+/runs/?\Z")
 """A route of the playground's that takes JSON."""
 
 _FORMS: Final = ("tools", "requirements", "step_requirements")
-"""What an interaction holds one of: the field of the form in which it goes back."""
+"""The forms in which an answer goes back: an interaction holds exactly one of these fields."""
 
 _REFUSALS: Final = ("cancel", "reject")
 _CANCELLED: Final = "cancelled"

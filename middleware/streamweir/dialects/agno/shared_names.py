@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKS", "EVENTS", "PHASES", "STEPS", "TEAM", "known_as"]
 
 TEAM: Final = "Team"
-"""What the names of a team's own events begin with."""
+"""The prefix of the names of a team's own events."""
 
 _RUNS: Final = (
     *("RunStarted", "RunContent", "RunIntermediateContent", "RunContentCompleted", "RunCompleted"),
@@ -53,7 +53,7 @@ PHASES: Final[Mapping[str, tuple[str, State]]] = {
     }.items()
     for ending, state in _ENDINGS.items()
 }
-"""Phases of a run: what each is called, and how it stands."""
+"""Phases of a run: the name and the status of each."""
 
 STEPS: Final[Mapping[str, State]] = {
     "StepStarted": "started",
@@ -78,13 +78,13 @@ BLOCKS: Final[Mapping[str, State]] = {
     "RouterPaused": "suspended",
     "ConditionPaused": "suspended",
 }
-"""What steps are grouped in."""
+"""The groups of steps."""
 
 _OF_AGENTS: Final = (*_RUNS, *_FORMER, *PHASES)
 EVENTS: Final = frozenset(
     {*_OF_AGENTS, *(f"{TEAM}{name}" for name in _OF_AGENTS), *_WORKFLOWS, *STEPS, *BLOCKS, "CustomEvent"}
 )
-"""All of them, as they stand on the wire."""
+"""All of them, as they are spelt on the wire."""
 
 
 def known_as(name: str) -> str:

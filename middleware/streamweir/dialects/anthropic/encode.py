@@ -33,7 +33,7 @@ from streamweir.jsontext import write_json, write_json_text
 __all__ = ["AnthropicEncoder"]
 
 _HELD: Final = 128
-"""What a text that is held back counts for beside its characters."""
+"""Bytes that a held text counts in addition to its characters."""
 _MCP_BETA: Final = "mcp-client"
 MAX_HELD: Final = 1 << 20
 """So many characters wait for the end of a call."""

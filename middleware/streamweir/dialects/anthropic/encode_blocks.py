@@ -11,7 +11,7 @@ from streamweir.events import ToolCallEnd, ToolCallStart
 __all__ = ["citation_of", "ran_blocks", "result_block", "use_block"]
 
 _SERVER: Final = "agent"
-"""What stands for the server that has run a tool: an upstream does not say which it was."""
+"""The server's name for a tool that has been run: an upstream does not name its server."""
 
 
 def ran_blocks(call: ToolCallStart, end: ToolCallEnd) -> Iterable[dict[str, Any]]:

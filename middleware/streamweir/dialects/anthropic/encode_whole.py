@@ -19,7 +19,7 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tool
     Args:
         folded: the result.
         stamp: of the last event.
-        model: what the client calls it.
+        model: the client's name of it.
         with_tools: also calls that have been run.
     """
     summary = folded["summary"] or {}

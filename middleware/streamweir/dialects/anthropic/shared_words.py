@@ -40,7 +40,7 @@ STATUSES: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that stands for an error's type."""
+"""The status of each type of error."""
 
 ERROR_TYPES: Final = {
     **{status: kind for kind, status in STATUSES.items()},
@@ -48,4 +48,4 @@ ERROR_TYPES: Final = {
 }
 
 CANCELLED: Final = "cancelled"
-"""The detail of an error that says that somebody has stopped the run."""
+"""The detail of an error whose meaning is that the run was stopped on request."""

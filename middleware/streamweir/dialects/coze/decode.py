@@ -62,7 +62,7 @@ _CODES: Final = {
     4028: "insufficient_quota",
     4100: "unauthorized",
 }
-"""What the platform's own numbers mean (its page on errors)."""
+"""The meaning of the platform's own numbers (its page on errors)."""
 
 _MOST_OPEN: Final = 1000
 """So many calls without a result are known."""

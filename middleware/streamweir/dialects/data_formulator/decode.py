@@ -38,10 +38,10 @@ __all__ = ["DataFormulatorDecoder"]
 _ONLY_PROBLEMS = ("warning", "error")
 
 _CALLED_AS = {"completion": "summary"}
-"""What a model may call where it should have written what ends the run (0.7), if the name is another."""
+"""For an end of the run, the name of the call that a model may make in its place (0.7), if it differs."""
 
 _ANY_ACTION = "action"
-"""The call that may stand for any action."""
+"""The name of a call that may be any of the actions."""
 
 
 class DataFormulatorDecoder(Decoder):

@@ -12,7 +12,7 @@ __all__ = ["PLAIN_EVENTS", "extra_of"]
 
 
 _PRIVATE: Final = ("dialog", "trajectory")
-"""Where the application's own prompt stands."""
+"""The fields that hold the application's own prompt."""
 
 
 def extra_of(message: Mapping[str, Any], known: Iterable[str]) -> Meta | None:

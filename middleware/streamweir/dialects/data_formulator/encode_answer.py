@@ -10,7 +10,7 @@ from streamweir.events import Content
 __all__ = ["Answer"]
 
 _MESSAGE: Final = 512
-"""What a message counts for beside its text."""
+"""Bytes that a message counts in addition to its text."""
 
 
 class Answer:
@@ -20,8 +20,8 @@ class Answer:
         room: how many bytes may be kept.
 
     Attributes:
-        has_channels: text of another channel was sent, so that the answer is not all that was sent.
-        replaced: what was sent is not the answer any more.
+        has_channels: text of another channel was sent, so that the client has seen more than the answer.
+        replaced: the text that was sent is no longer the answer.
         too_long: it is not kept any more.
         begins_further_message: the last piece was the first of a message behind another one.
     """

@@ -34,7 +34,7 @@ _QUESTION_FIELDS: Final[Mapping[str, str]] = {
 
 _STATE: Final = ("trajectory", "completed_step_count")
 _QUESTION_NAME: Final = re.compile(r"(?:question_)?(\d{1,3})")
-"""What a form calls the answer to a question (`form_schema`)."""
+"""The name that a form gives the answer to a question (`form_schema`)."""
 
 
 def _read(fields: Fields) -> Request:

@@ -32,7 +32,7 @@ _FIXED_TEXTS: Final = {
     "Invalid request — please check your input and try again": "UPSTREAM_REJECTED",
     "Model request failed": "UPSTREAM_ERROR",
 }
-"""What the server says in place of a model's error, by what it means: flat errors have no other code."""
+"""The server's sentence for a model's error, by its meaning: flat errors have no other code."""
 
 _KNOWN: Final = ("type", "status", "error", "message", "error_message", "token", "result")
 

@@ -27,16 +27,16 @@ ENDINGS: Final = (*PAUSES, "delegate", "completion", "done", "data_operation_res
 """The events that end a run, or say why it will end."""
 
 ACTIONS: Final = ("preview_table", "load_plan", "connect_form")
-"""What the loading chat offers its user to do."""
+"""Actions that the loading chat offers its user."""
 
 DETACHED_ARGUMENTS: Final = ("purpose", "code", "table_names", "query", "skill")
-"""The arguments of an agent's tools stand beside the tool's name, and only these are told."""
+"""The arguments of an agent's tools that the server writes beside the tool's name; it sends no others."""
 
 STATES: Final = {"ok": "success", "success": "success", "error": "failed", "failed": "failed"}
 """A `status` with another value belongs to the tool's own result."""
 
 ENVELOPE: Final = frozenset({"type", "tool", "tool_id", "stdout_holds", "error", "iteration"})
-"""What of a result is not the tool's own."""
+"""The fields of a result that are not the tool's own."""
 
 OWN_CUSTOM: Final = ("question", "embed_chart", "embed_table", "data_operation_result")
 """Events that are custom data in the standard and can be written again under their own type."""

@@ -224,7 +224,7 @@ class DifyDecoder(Decoder):
             self._summary["total_tokens"] = data["total_tokens"]
 
     def _outputs(self, outputs: Any, meta: Meta | None) -> Iterator[Event]:
-        """What a workflow has made, as far as its pieces have not said it: a lone text is the answer."""
+        """Yield the outputs of a workflow that its pieces did not have: a single text is the answer."""
         if not isinstance(outputs, dict):
             return
         found = {
@@ -278,7 +278,7 @@ def _error(fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
 
 
 def _data_of(fields: Mapping[str, Any], *known: str) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
-    """What an event is about, and what no rule knows of it."""
+    """Return an event's data, and the fields that no rule reads."""
     data = object_in(fields, "data")
     beside = leftover(fields, (*_COMMON, "data") if isinstance(fields.get("data"), dict) else _COMMON) or {}
     return data, {**(leftover(data, (*known, "from_variable_selector")) or {}), **beside} or None

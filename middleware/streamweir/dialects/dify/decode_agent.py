@@ -71,14 +71,14 @@ class Thoughts:
             yield custom("agent_thought", rest, meta)
 
     def _new_in(self, text: str) -> str:
-        """What of a thought neither it nor the answer has said; blank for nothing."""
+        """Return the part of a thought that neither it nor the answer had yet; blank if there is none."""
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text
         return "" if not new.strip() or is_repeated(self, new) else new
 
     def _call(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """The tools of a thought, their names set apart by semicolons; their inputs stand by name."""
+        """Yield the tools of a thought, their names separated by semicolons; inputs are found by name."""
         names = [name for name in text_of(fields.get("tool")).split(";") if name][:100]
         if self._has_called or not names:
             return

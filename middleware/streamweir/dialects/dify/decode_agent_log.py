@@ -1,4 +1,4 @@
-"""Reads the calls that an agent within a workflow logs, which stand in no other event.
+"""Reads the calls that an agent within a workflow logs; no other event has them.
 
     label        status    data
     ──────────   ───────   ─────────────────────────────────────────────────────────────────────────────

@@ -38,7 +38,7 @@ _FIELDS: Final = (
 
 
 def step(name: str, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield how a step stands; what goes into it and comes out of it may be a prompt, and stays."""
+    """Yield a step's status; its inputs and outputs may be a prompt, and are left out."""
     data = object_in(fields, "data")
     scope, state = STEPS[name]
     status = text_of(data.get("status"))

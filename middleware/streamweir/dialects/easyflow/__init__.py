@@ -3,7 +3,7 @@
 Source: the EasyFlow chat protocol specification 1.1; AIFlowy 2.x as its servers really write it (June 2026):
 upper-case domains and types, camelCase keys, the conversation in the payload, `event:needSaveMessage`.
 Intended differences: keys and words are taken in either case; where `domain` or `type` is missing, the SSE
-event name stands in; `content` after `delta`s repeats; `index` is ignored; `system/error` ends the run under
+event name is taken; `content` after `delta`s repeats; `index` is ignored; `system/error` ends the run under
 any event name, other errors only under `event: error`.
 """
 

@@ -59,7 +59,7 @@ class EasyflowDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """Whose words they are."""
+        """The variant of the vocabulary that the server writes."""
         return {"variant": self._variant}
 
     @property

@@ -1,4 +1,4 @@
-"""What each domain and type means."""
+"""Reads each domain and type."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def _message(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _relation(meta: Meta | None, has_pieces: bool) -> Whole | None:
-    """What a whole text is to what came before: its message, where an id or its pieces tell of one."""
+    """Return the relation of a whole text to the pieces before it, if an id or pieces name its message."""
     return "repeat" if has_pieces or (meta and "message_id" in meta) else None
 
 
 def _without_text(envelope: Envelope, meta: Meta | None) -> Iterator[Event]:
-    """An empty piece says nothing, unless its text stands in a field that is not known."""
+    """Yield nothing for an empty piece, unless it has fields that no rule reads."""
     if meta and "extra" in meta:
         yield read_other(envelope)
 

@@ -64,7 +64,7 @@ def is_envelope(message: Mapping[str, Any]) -> bool:
 
 
 class Run:
-    """What a decoder remembers of its stream.
+    """The state of one stream's decoder.
 
     Attributes:
         conversation_id: the last that was named.
@@ -73,9 +73,9 @@ class Run:
         paused_steps: the workflow's steps that are suspended: for a person, or for something else.
         pieces: the current message without id has deltas; likewise `thought` for thinking.
         thoughts: so many thoughts without id have come whole.
-        failure: the last thing that was said is an error that did not end the stream.
-        pauses: the last that was said is a question to a person, or that the run is suspended.
-        went_on: something was said after the server had called the run suspended.
+        failure: the last message was an error that did not end the stream; cleared by the next message.
+        pauses: the last message was a question to a person, or suspended the run; cleared by the next one.
+        went_on: a message came after the server had called the run suspended.
     """
 
     def __init__(self) -> None:
@@ -162,12 +162,12 @@ class Envelope:
 
     Attributes:
         event: the SSE event name in lower case, or an empty string.
-        domain: as the message says, or as its type or its event name tells.
+        domain: of the message, else of its type or its event name.
         type: likewise.
-        payload: the event's data; an empty object where there is none. A bare text is a piece of text.
+        payload: the event's data; an empty object if it has none. A bare text is a piece of text.
         open_meta: the envelope's own `meta`.
-        value: the payload as it came, for events that no rule knows.
-        conversation_id: of the envelope, of its payload, or the last that there was.
+        value: the payload unchanged, for events that no rule reads.
+        conversation_id: of the envelope, of its payload, or the last known one.
     """
 
     __slots__ = ("_top", "conversation_id", "domain", "event", "open_meta", "payload", "type", "value")
@@ -211,7 +211,7 @@ class Envelope:
 
     @property
     def loose(self) -> dict[str, Any]:
-        """The payload, or what stands in its place: a text, or the fields at the top level."""
+        """The payload, or the value in its place: a text, or the fields at the top level."""
         if self.payload:
             return self.payload
         if isinstance(self.value, str):

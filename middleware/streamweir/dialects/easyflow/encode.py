@@ -67,13 +67,13 @@ class _Parts(NamedTuple):
 
 
 class EasyflowEncoder(Encoder):
-    """Writes the specification's dialect; what it has no event for is a new type of one of its domains.
+    """Writes the specification's dialect; an event that it lacks is a new type of one of its domains.
 
-    Clients ignore domains and types that they do not know, so such an event harms nobody (section 16, rules 1
-    and 2). After `event: error` there is nothing; a suspended run has no end of its own.
+    Clients ignore domains and types that they do not know (section 16, rules 1 and 2). After `event: error`
+    nothing is sent; a suspended run has no end event.
 
     Options:
-        variant: `aiflowy` writes what AIFlowy's pages read: upper-case words, the conversation in the
+        variant: `aiflowy` writes the form of AIFlowy's pages: upper-case words, the conversation in the
             payload, the one error code that they show.
     """
 

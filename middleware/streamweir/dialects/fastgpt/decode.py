@@ -133,7 +133,7 @@ class FastGPTDecoder(Decoder):
         self.complete = self.complete or self._chunks.complete
 
     def _whole(self, answer: Mapping[str, Any]) -> Generator[Event, None, Mapping[str, Any]]:
-        """What only FastGPT has in a whole answer; return the rest, which any server may have said."""
+        """Yield the parts of a whole answer that only FastGPT has; return the rest of the answer."""
         if parts := parts_of(answer):
             for event in read_parts(parts):
                 self._asked = self._asked or isinstance(event, Interaction)
@@ -166,7 +166,7 @@ def _node(status: Any, value: Mapping[str, Any]) -> Event:
 
 
 def _record(record: Mapping[str, Any]) -> Event:
-    """What became of a node."""
+    """Return the event of a finished node."""
     error = record.get("error") or record.get("errorText")
     duration = milliseconds(record.get("runningTime"), scale=1000)
     name = text_of(record.get("moduleName")) or None

@@ -1,4 +1,4 @@
-"""Reads the steps of agents: who is at work, what they said among themselves, how the flow stands."""
+"""Reads the steps of agents: which agent works, the messages between agents, the status of the flow."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def next_agent(value: Any) -> Iterator[Event]:
 
 
 def flow(value: Any) -> Iterator[Event]:
-    """Yield how the flow stands."""
+    """Yield the status of the flow."""
     yield Status("workflow", _STATES.get(text_of(value), "running"), detail=text_of(value) or None)
 
 
 def next_node(value: Any) -> Iterator[Event]:
-    """Yield how a node of the flow stands."""
+    """Yield the status of a node of the flow."""
     if not isinstance(value, dict):
         yield custom("nextAgentFlow", value)
         return

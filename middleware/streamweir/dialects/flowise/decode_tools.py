@@ -18,7 +18,7 @@ _MOST: Final = 10_000
 
 
 class UsedTools:
-    """The calls so far, by name, input and how many of the same stand before them in a list."""
+    """The calls so far, by name, input and the number of equal calls before them in a list."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, str] = {}

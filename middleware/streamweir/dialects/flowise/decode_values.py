@@ -1,4 +1,4 @@
-"""Reads what stands beside the answer: sources, files, speech, an approval that is asked for."""
+"""Reads the values beside the answer: sources, files, speech, a request for approval."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _contents(outgoing: Outgoing) -> list[dict[str, Any]]:
-    """The messages but the system's: neighbours of one role are one, for results have to stand together."""
+    """Return the messages except the system's; neighbours of one role are merged, as results have to be."""
     messages = answered_calls(outgoing)
     names = {call["id"]: call["name"] for message in messages for call in message.get("tool_calls", [])}
     contents: list[dict[str, Any]] = []

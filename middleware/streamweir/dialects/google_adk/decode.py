@@ -25,7 +25,7 @@ _EVENT: Final = (
 )
 _ACTIONS: Final = ("stateDelta", "requestedToolConfirmations", "skipSummarization", "requestedAuthConfigs")
 _LIMITS: Final = ("length", "content_filter")
-"""What an `errorCode` may mean beside a text that is an answer all the same."""
+"""Meanings of an `errorCode` beside a text that is an answer nevertheless."""
 
 _LARGEST_COUNT: Final = 1 << 53
 
@@ -138,7 +138,7 @@ class GoogleAdkDecoder(Decoder):
 
 
 def _actions(actions: Any, meta: Meta | None) -> Iterator[Event]:
-    """What an event changes: the state, and what is the application's own."""
+    """Yield the changes of an event: those of the state, and those of the application."""
     if not isinstance(actions, dict):
         return
     delta = actions.get("stateDelta")

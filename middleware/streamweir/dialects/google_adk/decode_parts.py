@@ -59,13 +59,13 @@ class Parts:
     def read(
         self, content: Mapping[str, Any], event: Mapping[str, Any], meta: Meta | None, form: Form
     ) -> Iterator[Event]:
-        """Yield what the parts of an event say.
+        """Yield the events of an event's parts.
 
         Args:
             content: of the event.
-            event: as it came.
+            event: the whole event.
             meta: of the event.
-            form: pieces of a message; a `repeat` of all pieces that came; or a `whole` message, whose texts,
+            form: pieces of a message; a `repeat` of all pieces before; or a `whole` message, whose texts,
                 calls and code are in their order.
         """
         if rest := leftover(content, ("parts", "role")):
@@ -148,7 +148,7 @@ def _sort_of(part: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _confirmed_later(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The calls that have not run, for a person has to confirm them: their results are none."""
+    """Return the calls that have not run, as a person has to confirm them: their results are placeholders."""
     return object_in(object_in(event, "actions"), "requestedToolConfirmations")
 
 

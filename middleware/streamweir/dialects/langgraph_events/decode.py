@@ -155,7 +155,7 @@ class LanggraphEventsDecoder(Decoder):
         self.complete = self._runs.is_over
 
     def _listed(self, value: list[Any]) -> Iterator[Event]:
-        """What a graph yields, as a list: a mode, a namespace, both; a message with what is said of it."""
+        """Yield the events of a graph's list: a mode, a namespace, both; or a message with its metadata."""
         match value:
             case [str(mode), part] if mode in MODES:
                 yield from self._mode(mode, "", part)
@@ -175,7 +175,7 @@ class LanggraphEventsDecoder(Decoder):
                 yield custom("message", value)
 
     def _part(self, namespace: str, part: Any) -> Iterator[Event]:
-        """What the only mode of a graph, or of a subgraph, says: which one, is seen from its shape."""
+        """Yield the events of the only mode of a graph, or of a subgraph; its shape tells the mode."""
         match part:
             case [message, dict()] if is_message(message):
                 yield from self._mode("messages", namespace, part)
@@ -207,7 +207,7 @@ class LanggraphEventsDecoder(Decoder):
             yield custom(name or event or "message", fields)
 
     def _of_library(self, name: str, payload: str | None, fields: dict[str, Any]) -> Iterator[Event] | None:
-        """What LangChain or LangGraph itself makes; None for anything else."""
+        """Return the events of LangChain and LangGraph themselves; None for any other name."""
         if "lc" in fields or is_message(fields):
             self._known = True
             return self._graph.messages.read(fields)
@@ -225,7 +225,7 @@ class LanggraphEventsDecoder(Decoder):
         return None
 
     def _of_server(self, name: str, fields: dict[str, Any]) -> Iterator[Event] | None:
-        """What a server says of the stream; None for anything else."""
+        """Return the events of a server about its stream; None for any other name."""
         if name == "error" or (not name and (fields.get("error") or fields.keys() == {"detail"})):
             return iter([_failure(fields)])
         if name in _ASKS:
@@ -268,7 +268,7 @@ class LanggraphEventsDecoder(Decoder):
         yield SessionStart(meta=meta_of(**ids, extra=rest))
 
     def _asked(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """What a person is asked, which a server has found in the graph's state."""
+        """Yield the questions to a person that a server has found in the graph's state."""
         names = (*_ASKS, "value", "data", "payload", "content")
         found = next((fields[name] for name in names if name in fields and name not in _NAMES), None)
         is_interrupt = found is None or "id" in fields or "interrupt_id" in fields
@@ -289,7 +289,7 @@ def _lines_of(frame: Frame) -> Iterator[Frame]:
 
 
 def _wrapped(value: Any) -> Any:
-    """What a server has put into an object of its own; None if that is nothing known."""
+    """Return the value that a server has wrapped in an object of its own; None if the shape is unknown."""
     value = unpacked(value)
     match value:
         case dict() if is_message(value) or is_update(value) or has_messages(value) or INTERRUPT in value:

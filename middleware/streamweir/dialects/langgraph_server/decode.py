@@ -35,7 +35,7 @@ _STATUSES: Final = {
 
 
 _PLACE: Final = re.compile(r"(?:/threads/(?P<thread_id>[\w.-]{1,128}))?/runs/(?P<run_id>[\w.-]{1,128})")
-"""Where the server says that the run stands."""
+"""The path by which the server names the run."""
 
 
 class LanggraphServerDecoder(Decoder):

@@ -23,7 +23,7 @@ _ENTRY: Final = (
     *("streamed_output", "streamed_output_str", "final_output"),
 )
 _PLACES: Final = ("thread_id", "langgraph_node", "langgraph_checkpoint_ns")
-"""What is kept of the metadata of a run."""
+"""The keys that are kept of a run's metadata."""
 _LONGEST: Final = 1024
 
 
@@ -44,7 +44,7 @@ class RunLog:
         self.final: str | None = None
         self._most = room // 8
         self._entries: RecentIds[str] = RecentIds(room // 8)
-        """What every event of a run repeats, as JSON, by the place of the run in the log."""
+        """The fields that every event of a run repeats, as JSON, by the run's place in the log."""
 
     def read(self, ops: list[Any]) -> Iterator[Event]:
         """Yield what patches add."""
@@ -111,7 +111,7 @@ class RunLog:
 
 
 def _of_run(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the events of a run say of it, each time."""
+    """Return the fields that every event of a run repeats."""
     described, tags = object_in(entry, "metadata"), entry.get("tags")
     texts = {name: described[name] for name in _PLACES if isinstance(described.get(name), str)}
     return {

@@ -2,7 +2,7 @@
 
 Source: the standard protocol 1.1, section 7; field names and their aliases as found in three producers.
 Shape, not name, tells old from new: an event with `data` and `metadata` objects is a standard one, also in
-the middle of an old stream. Intended leniency: the type may stand in the SSE event name, fields may be nested
+the middle of an old stream. Intended leniency: the SSE event name may be the type, fields may be nested
 under `data`, and a text event may be bare text.
 """
 

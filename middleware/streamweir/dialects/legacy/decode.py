@@ -119,7 +119,7 @@ def _event_of(message: Mapping[str, Any], kind: str) -> Event:
 
 
 def _message_of(frame: Frame) -> Any:
-    """The JSON of a frame; its event name stands in for a missing type, bare text for a missing object."""
+    """Return the JSON of a frame. Its event name is the default type; bare text is a whole message."""
     if not frame.data:
         return {"type": frame.event} if frame.event in _ALIASES else None
     try:

@@ -1,4 +1,4 @@
-"""What each message of the old vocabulary means, under whichever of its aliases a field stands."""
+"""Reads each message of the old vocabulary, under any of the aliases of its fields."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _first(fields: Message, names: Iterable[str]) -> str | None:
 
 
 def _text_in(fields: Message) -> Any:
-    """The text under one of its names, or what stands in its place."""
+    """Return the text under one of its names, or the value in its place."""
     for name in TEXT:
         text = fields.get(name)
         if text is not None and text != "":
@@ -152,7 +152,7 @@ def _final_answer(message: Message, fields: Message) -> Event:
 
 
 def _without_text(message: Message, fields: Message) -> Event:
-    """An empty piece; what stands in fields that no rule knows is kept."""
+    """Return the event of an empty piece; fields that no rule reads are kept."""
     if rest := leftover(fields, _TEXTLESS):
         return custom(text_of(message.get("type")), rest, _ids(fields))
     return Content("")
@@ -203,7 +203,7 @@ def _result_in(fields: Message) -> Any:
 
 
 def _has_failed(fields: Message, error: Any) -> bool:
-    """By the status, else by a flag, else because an error stands there; never by words in the result."""
+    """Whether a call failed: by its status, else by a flag, else by an error field; never by its result."""
     if status := text_of(fields.get("status")).lower():
         return status in _FAILED
     return fields.get("success") is False or fields.get("is_error") is True or bool(error)
@@ -280,7 +280,7 @@ def _error(message: Message, fields: Message) -> Event:
 
 
 def read_other(message: Message, fields: Message) -> Event:
-    """What the old vocabulary has no word for: a standard event without metadata, or the app's own."""
+    """Return an event that the old vocabulary lacks: a standard one without metadata, or the app's own."""
     kind = text_of(message.get("type"))
     if kind in EVENT_TYPES and isinstance(message.get("data"), dict):
         return read_standard(message)

@@ -41,7 +41,7 @@ _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_r
 class LegacyEncoder(Encoder):
     """Writes tables by their old keys, and calls and results by the names of their tools.
 
-    Its clients take the fields that they know by name: ids and the upstream's own fields stand beside those.
+    Its clients take the fields that they know by name: ids and the upstream's own fields are beside those.
 
     Options:
         tool_args: a call's arguments as an `object`, or as JSON `text`.
@@ -75,7 +75,7 @@ class LegacyEncoder(Encoder):
 
     @property
     def can_replace(self) -> bool:
-        """What replaces text is said by the `final_answer`."""
+        """The `final_answer` replaces text."""
         return self._repeats_answer
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
@@ -197,7 +197,7 @@ def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
 
 
 def _problem(event: Warning | Error) -> dict[str, Any]:
-    """What went wrong; an error that ends nothing is a warning, for clients read nothing after an `error`."""
+    """Return a failure; an error that ends nothing is a warning: clients read nothing after an `error`."""
     if isinstance(event, Warning):
         return present(type="warning", message=event.message, message_code=event.message_code)
     if not event.terminal:

@@ -1,4 +1,4 @@
-"""The answer as it stands: a `final_answer` says it once more, the one place that corrects text."""
+"""The answer so far: a `final_answer` repeats it, and is the one event that corrects text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST: Final = 1 << 20
 """A longer answer is not repeated."""
 
 _MESSAGE: Final = 512
-"""What a message counts for beside its text."""
+"""Bytes that a message counts in addition to its text."""
 
 _Key: TypeAlias = tuple[str | int, str | None]
 """Message and channel."""

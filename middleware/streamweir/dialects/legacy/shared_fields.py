@@ -1,4 +1,4 @@
-"""The names under which the fields of the old vocabulary may stand."""
+"""The names that the fields of the old vocabulary may have."""
 
 from __future__ import annotations
 
@@ -56,4 +56,4 @@ KNOWN: Final = frozenset(
         *(*WARNING_CODE, *TABLE_NAME, *TABLE_ROWS, *SUMMARY, "columns", "description", "usage"),
     }
 )
-"""All names under which a field may stand."""
+"""All names that a field may have."""

@@ -75,7 +75,7 @@ class LlamaWorkflowsDecoder(Decoder):
         return (custom("message", message),)
 
     def _read(self, kind: str, name: str, value: dict[str, Any], frame_id: str | None) -> Iterable[Event]:
-        """What an event means by its kind; one that nobody knows by what it holds."""
+        """Return the events of a known kind; an unknown kind is read by its fields."""
         match kind:
             case "ToolCall":
                 return (_call(value),)
@@ -107,7 +107,7 @@ def _with_type(message: Any) -> Any:
 
 
 def _kind(name: str, types: Any) -> str:
-    """What an event is known as: itself, or the nearest of its bases that is known."""
+    """Return the first of an event's own name and its bases that is known; else its own name."""
     bases = types if isinstance(types, list) else []
     return next((base for base in (name, *bases) if isinstance(base, str) and base in _KNOWN), name)
 
@@ -146,7 +146,7 @@ def _result(value: Mapping[str, Any]) -> Event:
 
 
 def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str | None) -> Iterator[Event]:
-    """What a person is asked; the workflow waits, and goes on behind the last event that was seen."""
+    """Yield the question to a person; the workflow waits, and goes on behind the last event that was seen."""
     names = ("prefix", "prompt", "question", "message")
     handler = text_of(value.get("handler_id")) or given.get("handler_id", "")
     resume = {"handler_id": handler} if handler else {}

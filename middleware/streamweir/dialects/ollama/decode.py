@@ -105,7 +105,7 @@ class OllamaDecoder(Decoder):
             yield finish_error(line.get("done_reason")) or self._end(line)
 
     def _parts(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """What a message says, or a line that is one itself (`/api/generate`)."""
+        """Yield the events of a message, or of a line that is a message itself (`/api/generate`)."""
         if text := text_of(message.get("thinking")):
             yield Thinking(text, "reasoning")
         for name in ("response", "content"):

@@ -17,7 +17,7 @@ from streamweir.framing import Frame
 __all__ = ["OpenAIChatDecoder"]
 
 _CANCELLED: Final = "cancelled"
-"""The code of an error that says that somebody has stopped the run."""
+"""The code of an error whose meaning is that the run was stopped on request."""
 
 
 class OpenAIChatDecoder(Decoder):
@@ -70,7 +70,7 @@ class OpenAIChatDecoder(Decoder):
         return self._chunks.summary
 
     def close(self) -> Iterator[Event]:
-        """The end: suspended if somebody was asked."""
+        """Yield the end: suspended if there is an open question."""
         yield from self._chunks.flush()
         if self.complete:
             yield from self._chunks.close()

@@ -17,12 +17,12 @@ __all__ = ["completion"]
 def completion(
     folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str, references: str
 ) -> dict[str, Any]:
-    """Return the completion that a folded result stands for.
+    """Return the completion for a folded result.
 
     Args:
         folded: the result.
         stamp: of the last event.
-        model: what the client calls it.
+        model: the client's name of it.
         reasoning: the field for it, or `drop`.
         references: the field for them.
     """

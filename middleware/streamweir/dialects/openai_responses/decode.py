@@ -143,7 +143,7 @@ class ResponsesDecoder(Decoder):
         yield from self._end({name: value for name, value in response.items() if name in _SETTINGS})
 
     def _end(self, response: Mapping[str, Any]) -> Iterator[Event]:
-        """What has not been streamed of the output, and how it ended."""
+        """Yield the output that was not streamed, and the end."""
         output = response.get("output")
         for index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):

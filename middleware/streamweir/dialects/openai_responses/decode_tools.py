@@ -1,6 +1,6 @@
 """Reads the calls among the items of a response that are no `function_call`.
 
-    who runs it            items
+    run by                 items
     ────────────────────   ────────────────────────────────────────────────────────────────────────────────
     the server             web_search_call, file_search_call, code_interpreter_call, image_generation_call,
                            mcp_call, tool_search_call, program

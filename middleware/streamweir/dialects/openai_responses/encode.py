@@ -43,7 +43,7 @@ __all__ = ["ResponsesEncoder"]
 
 
 class _OpenCall(NamedTuple):
-    """A call whose arguments are coming: where it stands in the output, and what has come."""
+    """A call whose arguments are coming: its index in the output, and the arguments so far."""
 
     place: int
     item_id: str
@@ -59,7 +59,7 @@ class ResponsesEncoder(ChatEncoder):
         super().__init__()
         self._sequence = 0
         self._item: str | None = None
-        """What is open of message and reasoning."""
+        """The kind of the open item: a message or reasoning."""
         self._item_id = ""
         self._place = 0
         self._text = TextPieces()
@@ -75,7 +75,7 @@ class ResponsesEncoder(ChatEncoder):
 
     @cached_property
     def _annotations(self) -> KeptValues:
-        """What the message that is open cites."""
+        """The citations of the open message."""
         return KeptValues(self.room // 4)
 
     def template_numbers(

@@ -14,7 +14,7 @@ from streamweir.jsontext import write_json_text
 __all__ = ["citation_of", "function_call", "items_of", "mcp_call", "message_item", "reasoning_item"]
 
 _SERVER: Final = "agent"
-"""What stands for the server that has run a tool: an upstream does not say which it was."""
+"""The server's name for a tool that has been run: an upstream does not name its server."""
 
 
 def message_item(item_id: str, text: str | None, annotations: Sequence[Any] = ()) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def items_of(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the items that a folded result stands for."""
+    """Yield the items for a folded result."""
     parts = parts_of_turn(folded)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
     numbers: Counter[str] = Counter()

@@ -31,13 +31,13 @@ class Output:
         return len(self._items)
 
     def add(self, item: dict[str, Any]) -> int:
-        """Let `item` stand at the end; return its place."""
+        """Append `item`; return its index."""
         self._items.append(b"")
         self.set(len(self._items) - 1, item)
         return len(self._items) - 1
 
     def set(self, place: int, item: dict[str, Any]) -> None:
-        """Let `item` stand at `place`."""
+        """Set the item at `place`."""
         kept = b"" if self._is_forgotten else json_to_keep(item)
         before, self._items[place] = self._items[place], kept
         self.count(len(kept) - len(before))

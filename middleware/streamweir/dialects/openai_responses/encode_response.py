@@ -1,4 +1,4 @@
-"""The response itself, as it stands in the events of its beginning and its end."""
+"""The response object in the events of the beginning and of the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def response_of(
         summary: of the session.
         output: its items.
         id: of the response.
-        model: what the client calls it.
+        model: the client's name of it.
         created_at: Unix seconds.
     """
     cut_short = _INCOMPLETE.get(reason)

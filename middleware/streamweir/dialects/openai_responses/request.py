@@ -159,7 +159,7 @@ def _tool_choice_of(fields: Fields) -> str | dict[str, str] | None:
 
 
 def _response_format(fields: Fields) -> dict[str, Any] | None:
-    """As chat completions have it, where the schema stands one level down."""
+    """Return the form of chat completions, which has the schema one level deeper."""
     found = fields.within("text").mapping("format")
     if not found or found.get("type") == "text":
         return None

@@ -25,7 +25,7 @@ _WITHOUT_DONE: Final = re.compile(r"/(?:agentbots/[^/]+/completions|canvas/compl
 """The routes that never send `[DONE]`."""
 
 _ENVELOPE: Final = ("code", "message", "data", "session_id", "message_id", "task_id", "event", "id")
-"""The fields of an envelope; `event` is null where it stands."""
+"""The fields of an envelope; an `event` among them is null."""
 
 _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})
 """Events of a run under way: no whole answer is one of these by itself."""

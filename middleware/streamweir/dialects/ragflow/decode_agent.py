@@ -92,7 +92,7 @@ _BOOKKEEPING: Final = ("_created_time", "_elapsed_time", "use_tools", "structure
 
 
 class AgentReader:
-    """Reads agent events; keeps whether text is thinking and how the run stands.
+    """Reads agent events; keeps whether text is thinking, and the status of the run.
 
     Attributes:
         used: an agent event has been read.
@@ -313,7 +313,7 @@ class AgentReader:
                 yield Content(text, meta=meta)
 
     def _message_end(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
-        """What belongs to the text so far. The nodes of a run share one message, so it may go on."""
+        """Yield the end of the text so far. The nodes of a run share one message, so it may go on."""
         yield from self.flush()
         self._text.inside = None
         self._line = AnswerLine()

@@ -21,14 +21,14 @@ _DISTINCT: Final = 4
 """A text of fewer different characters may repeat itself by nature."""
 
 _LONGEST_DOUBT: Final = 64 << 10
-"""After so much text the guess stands."""
+"""After so much text the guess is final."""
 
 _OPENING: Final = "<think>"
 """No answer begins to think twice: a second frame with it at its start is a copy."""
 
 
 class Part(NamedTuple):
-    """What a frame's answer is: the next piece (`whole` is None) or all of the text so far."""
+    """The answer in a frame: the next piece (`whole` is None) or all of the text so far."""
 
     text: str
     whole: Whole | None
@@ -55,7 +55,7 @@ class AnswerForm:
         return self._settled and not self._cumulative
 
     def new_in(self, text: str) -> str:
-        """What `text` adds to the answer, as far as is known."""
+        """Return the new part of `text`, as far as it can be known."""
         may_be_copy = self._cumulative or not self._settled
         return text[len(self._previous) :] if may_be_copy and text.startswith(self._previous) else text
 

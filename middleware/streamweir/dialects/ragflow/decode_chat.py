@@ -58,7 +58,7 @@ class EnvelopeReader:
         self._line = AnswerLine()
 
     def read(self, data: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> Iterator[Event]:
-        """Yield what one frame says; `beside` is what stands in its envelope beside the data."""
+        """Yield the events of one frame; `beside` holds the fields of its envelope beside the data."""
         self._run.note_answer(session_id=data.get("session_id"), message_id=data.get("id"))
         if not self._run.begun and (self._run.session_id or data.get("chat_id")):
             extra = leftover({"chat_id": data.get("chat_id")}, ())

@@ -1,4 +1,4 @@
-"""What the families of one stream share: the ids of the run and what has been seen of it."""
+"""State that the readers of one stream share: the ids of the run and what has been seen of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Run:
         self.text_open = False
         self._ids: dict[str, str] = {}
         self._meta: Meta | None = None
-        """What all events have beside them that have nothing of their own."""
+        """The metadata of events without metadata of their own."""
         self._references = NewReferences()
 
     def note_ids(self, *, session_id: Any = None, message_id: Any = None, task_id: Any = None) -> None:

@@ -115,7 +115,7 @@ class AgentWriter(Writer):
         return self._node_events(event)
 
     def _node_events(self, event: Event) -> Iterable[tuple[str, Message]]:
-        """What only the unfiltered route shows."""
+        """Yield the events that only the unfiltered route has."""
         match event:
             case SessionStart():
                 return (("workflow_started", {"inputs": {}, **self.extra_of(event)}),)
@@ -187,7 +187,7 @@ class AgentWriter(Writer):
         self._asked.add(event)
 
     def _before_end(self, *, is_whole: bool) -> Iterator[tuple[str, Message]]:
-        """What is still to be said of the answer; the SDK needs its end before any other event."""
+        """Yield the rest of the answer; the SDK needs its end before any other event."""
         yield from self._turn(thinking=False)
         if (self._has_text and is_whole) or self._reference or self._downloads or self._filtered:
             yield from self._end_message()

@@ -28,7 +28,7 @@ from streamweir.events import (
 __all__ = ["ChatWriter", "CumulativeChatWriter"]
 
 _PART: Final = 256
-"""What text or thinking counts for beside its characters."""
+"""Bytes that a text or a thought counts in addition to its characters."""
 
 
 class ChatWriter(Writer):
@@ -81,7 +81,7 @@ class ChatWriter(Writer):
 
     @property
     def _gap(self) -> str:
-        """What sets a question apart from the answer before it."""
+        """Return the separator between the answer and a question."""
         return "\n\n" if self._has_text else ""
 
     def _text(self, event: Content) -> Iterator[Message]:

@@ -1,4 +1,4 @@
-"""What the writers of the three forms have in common."""
+"""The common parts of the writers of the three forms."""
 
 from __future__ import annotations
 

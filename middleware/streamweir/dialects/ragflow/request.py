@@ -59,7 +59,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _values(inputs: Any) -> dict[str, Any]:
-    """The values of inputs, which stand in definitions or for themselves."""
+    """Return the values of inputs; an input is a definition with a value, or the value itself."""
     if not isinstance(inputs, dict):
         return {}
     return {

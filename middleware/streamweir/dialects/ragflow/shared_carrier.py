@@ -1,4 +1,4 @@
-"""What the standard says and a RAGFlow run has no word for: the outputs of a node of a made-up type."""
+"""The carrier of standard events that a RAGFlow run lacks: the outputs of a node of a made-up type."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class StandardEncoder(Encoder):
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the one frame that is `event`.
 
-        What is the same in all events of one read is encoded once.
+        Fields that are the same in all events of one read are encoded once.
         """
         if stamp.timestamp != self._timestamp:
             self._timestamp = stamp.timestamp

@@ -96,7 +96,7 @@ def _task_created(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _intermediate(message: Message, run: Run) -> Iterator[Event]:
-    """What the service shows before the answer: tools at work and thoughts, as text for people."""
+    """Yield the service's notes before the answer: tools at work and thoughts, as text for people."""
     meta = message.meta(_PROGRESS, message_id=run.next_thought())
     yield Thinking(message.text(*_PROGRESS), meta=meta)
 

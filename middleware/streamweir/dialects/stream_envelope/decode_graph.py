@@ -1,4 +1,4 @@
-"""What the chat app itself sends: text, tools, nodes, models, workflow, interrupts, ends: both forms."""
+"""Reads the chat app's own messages: text, tools, nodes, models, workflow, interrupts, ends: both forms."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _TASK_STATES: Final[dict[str, State]] = {
 }
 _THINKING_BLOCKS: Final = ("thinking", "reasoning", "reasoning_content")
 _TEXT_BLOCK: Final = ("type", "index", "signature", "text", *_THINKING_BLOCKS)
-"""What a block of text or thinking consists of; its place and its signature are bookkeeping."""
+"""The known fields of a block of text or thinking; its index and its signature are not kept."""
 _REPEATED_BLOCKS: Final = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "redacted_thinking"}
 )
@@ -113,7 +113,7 @@ def pieces(value: Any, meta: Meta | None) -> Iterator[Event]:
 
 
 def _text_block(kind: str, block: dict[str, Any], text: str, meta: Meta | None) -> Iterator[Event]:
-    """The text of a block, with what else stands in it; without a text that is an event of its own."""
+    """Return the text of a block, with its other fields; without a text they are an event of their own."""
     rest = leftover(block, _TEXT_BLOCK)
     if text:
         event_class = Thinking if kind in _THINKING_BLOCKS else Content
@@ -268,7 +268,7 @@ def _interrupt(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _approval(message: Message, state: Any) -> Event:
-    """What the client posts to resume: the thread, a command, and the state as it was."""
+    """Return the body that the client posts to resume: the thread, a command, and the state before."""
     node = message.node_name
     command = {"update": {}, "goto": node} if node else {"update": {}}
     return Interaction(
@@ -282,7 +282,7 @@ def _approval(message: Message, state: Any) -> Event:
 
 
 def _asked(state: Any) -> str | None:
-    """What a person is asked in plain words: by LangGraph's first interrupt, or by the state itself."""
+    """Return the question in plain words: of LangGraph's first interrupt, or of the state itself."""
     if not isinstance(state, dict):
         return None
     interrupts = state.get("interrupts", state.get("__interrupt__"))

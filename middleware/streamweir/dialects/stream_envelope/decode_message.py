@@ -17,7 +17,7 @@ __all__ = ["Message", "Run"]
 
 _ENVELOPE: Final = frozenset({"type", "thread_id", "run_id", "node_name", "timestamp", *TRACE})
 _NO_NODE: Final = ("", "system", "unknown")
-"""What stands where there is no node: in the server, and in the first pages that read the old form."""
+"""Names that mean that there is no node: of the server, and of the first pages that read the old form."""
 _ROOM: Final = 512 << 10
 """Bytes for the ids of the runs that have streamed text."""
 _SECONDS_BELOW: Final = 1e11
@@ -34,8 +34,8 @@ class Message:
     """A message: its kind, its fields and its envelope.
 
     Attributes:
-        kind: the type; inferred where it is missing, empty where nothing says it.
-        fields: what stands in `data`, or at the top level in the flat forms; `data` wins.
+        kind: the type; inferred if it is missing, empty if it cannot be.
+        fields: the fields in `data`, or at the top level in the flat forms; `data` wins.
         top: the whole message.
     """
 
@@ -139,7 +139,7 @@ def _milliseconds(timestamp: Any) -> int | None:
 
 
 class Run:
-    """What a decoder remembers of its stream."""
+    """The state of one stream's decoder."""
 
     def __init__(self) -> None:
         self._streamed: RecentIds[None] = RecentIds(_ROOM)

@@ -59,7 +59,7 @@ _OLD_NAMES: Final[dict[str, dict[str, str]]] = {
     "interrupt": {},
     "done": {},
 }
-"""What the old form can say, and how it calls the fields that it calls otherwise."""
+"""The types of the old form, with its names of the fields that it names differently."""
 
 
 class EnvelopeEncoder(Encoder):
@@ -270,7 +270,7 @@ def _goes_on(event: Event) -> bool:
 
 
 def _run_id(event: Event) -> str:
-    """What the client groups by: the call, the message, or the run."""
+    """Return the id that the client groups by: the call's, the message's, or the run's."""
     meta: Meta = event.meta or {}
     match event:
         case ToolCallStart() | ToolCallEnd() | ToolCallProgress():
@@ -281,7 +281,7 @@ def _run_id(event: Event) -> str:
 
 
 def _status(event: Status) -> _Message | None:
-    """What the envelope calls this; None if it has no type for it."""
+    """Return the envelope's message for a status; None if it has no type for it."""
     match event:
         case Status(scope="session", state="resumed", detail=None):
             return "status", {"status": "resumed"}

@@ -40,7 +40,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _command(fields: Fields) -> Request:
-    """What a client posts to a run that waits; its `resume` is the answer, else the command itself."""
+    """Read the body that a client posts to a waiting run; the answer is its `resume`, else the command."""
     thread_id, command = fields.text("thread_id"), fields.mapping("command") or {}
     value = command.get("resume", command)
     action = _ACTIONS[value] if isinstance(value, bool) else "submit"

@@ -27,7 +27,7 @@ _MOST_REST: Final = 4096
 
 
 class Ending:
-    """What the lines `f`, `e` and `d` have said."""
+    """The values of the lines `f`, `e` and `d`."""
 
     FIELDS: ClassVar = ("finishReason", "usage", "isContinued")
 
@@ -91,7 +91,7 @@ class Ending:
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """What all steps took, and why the last one ended."""
+        """The usage of all steps, and the reason of the last end."""
         summary: dict[str, Any] = {**self._rest, **self._spent}
         if len(self._spent) == len(_TOKENS):
             summary["total_tokens"] = sum(self._spent.values())

@@ -29,7 +29,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "error": "errorText",
 }
 _KEPT: Final = frozenset({"message-metadata", "custom", "reasoning-file", "steering-message", "reset-step"})
-"""What is known, and has no word in the standard."""
+"""Chunks that the standard has no event for."""
 
 
 class VercelUiDecoder(Decoder):

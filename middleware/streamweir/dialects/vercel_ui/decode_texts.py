@@ -68,7 +68,7 @@ class Texts:
         return part
 
     def _beside(self, part: _Part, message: Mapping[str, Any]) -> Iterable[Event]:
-        """What the start of a part says that is too much to be kept for its pieces."""
+        """Yield the fields of a part's start that are too large to be kept for its pieces."""
         own = leftover(message, _KNOWN)
         if own is None or _is_small(own) or isinstance(part.piece, Thinking):
             return ()

@@ -172,7 +172,7 @@ class VercelUiEncoder(Encoder):
 
 
 def _approval(event: Interaction) -> Chunk:
-    """What is to be approved: under the id that the upstream knows it by, if it is one of this protocol."""
+    """Return the request for approval, under the upstream's own id if that is one of this protocol."""
     own = (event.resume or {}).get("approvalId")
     approval_id = own if isinstance(own, str) and own else event.interaction_id
     return {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": event.interaction_id}

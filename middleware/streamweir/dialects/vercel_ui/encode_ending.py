@@ -22,8 +22,8 @@ def finish(event: SessionEnd, *, with_reason: bool) -> dict[str, Any]:
 
     Args:
         event: the end.
-        with_reason: its clients take the reason in a field of its own; it stands in the message's metadata
-            too, if there is one.
+        with_reason: its clients take the reason in a field of its own; it is in the message's metadata too,
+            if there are any.
     """
     summary = event.summary or {}
     given = summary.get("finish_reason")

@@ -18,7 +18,7 @@ _PART: Final = 4096
 
 
 class OpenParts:
-    """What is open: texts by message and channel, for agents may write side by side; one reasoning.
+    """The open parts: texts by message and channel, as agents may write side by side; one reasoning.
 
     Of too many texts the oldest is ended before another begins.
 

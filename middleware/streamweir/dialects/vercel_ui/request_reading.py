@@ -54,7 +54,7 @@ class _Turn:
         self._results: list[Message] = []
 
     def messages(self) -> Iterator[Message]:
-        """Yield what it stands for."""
+        """Yield the canonical messages."""
         self._end_step()
         yield from self._done
 

@@ -1,4 +1,4 @@
-"""Where words of the standard stand in a part: its `providerMetadata`, under our name.
+"""The place of standard fields in a part: its `providerMetadata`, under our name.
 
 Source: ai 5.0.0 (npm), `providerMetadataSchema`: an object of objects by provider.
 """
