@@ -58,6 +58,8 @@ class Decoder:
             its text is then not decoded; see `TextFields` for what a dialect promises by this. A subclass
             that defines a method does not inherit it.
 
+        behind_error: the types of the messages that clients of the dialect expect behind an error. They are
+            copied for a client that gets the frames of the upstream.
         given_in: by lower-case name of a response header, a pattern whose named groups are added to `given`.
 
     Attributes:
@@ -82,6 +84,7 @@ class Decoder:
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     hints: ClassVar[Hints | None] = None
     text_fields: ClassVar[TextFields | None] = None
+    behind_error: ClassVar[frozenset[str]] = frozenset()
     given_in: ClassVar[Mapping[str, re.Pattern[str]]] = MappingProxyType({})
 
     complete: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason
+from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, Reason
 from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 from streamweir.stages.endings import token_counts
@@ -38,8 +38,9 @@ class StreamNormalizer:
     ============== ============================================== =========================================
     reading        its events are pushed; a terminal event of it  such an event (behind the end), or any end
                    is held back, and the frame goes out           that is not in a frame (ended)
-    behind the end a frame that says nothing, or `[DONE]`, goes   any other frame, the end of the body, a
-                   out; any other one ends the stream             failure, silence: the held event is pushed
+    behind the end a frame without a message, `[DONE]`, or one    any other frame, the end of the body, a
+                   that clients expect behind an error goes out;  failure, silence: the held event is pushed
+                   any other one ends the stream
     ended          nothing
     ============== ============================================== =========================================
 
@@ -254,14 +255,27 @@ class StreamNormalizer:
             self._body.has_ended = True
 
     def _take_behind_end(self, frame: Frame) -> None:
-        """Pass on a frame without a message, or `[DONE]`; any other frame ends the stream."""
+        """Pass on a frame that may follow the end; any other frame ends the stream."""
         data = frame.data.strip()
-        if data == _DONE or not (data or frame.unterminated):
+        if data == _DONE or not (data or frame.unterminated) or self._is_expected(frame):
             for sink in self.pipeline.frame_sinks:
                 sink.begin_frame(frame, (), ())
                 sink.frame(frame.raw or b"", ())
         elif not frame.unterminated:
             self.push_held_end()
+
+    def _is_expected(self, frame: Frame) -> bool:
+        """Return whether the dialect's clients expect a frame behind the error that is held back."""
+        decoder = self.reader.frames.decoder
+        if decoder is None or not decoder.behind_error:
+            return False
+        if not any(isinstance(item, Error) for item in self._held_end):
+            return False
+        try:
+            message = frame.json()
+        except MalformedEvent:
+            return False
+        return isinstance(message, dict) and message.get("type") in decoder.behind_error
 
     def _take_closing(self, items: Iterable[StreamItem]) -> None:
         """Push items that end the stream in the way that its frames reported."""

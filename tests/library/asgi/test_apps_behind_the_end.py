@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 
 from hosts import DONE, HELLO, TOKENS, Call, asking, body, get, served, start
 from streamweir.asgi import StreamweirMiddleware, work_behind_end
+from streamweir.runs import Resume
 
 pytestmark = pytest.mark.anyio
 
@@ -144,6 +145,22 @@ async def test_app_that_sends_for_ever_behind_its_end_is_told(
         await server.run()
     assert sent[0] > 10
     assert server.answer.assert_valid().text == "Hello"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@VERSIONS
+async def test_app_of_a_kept_run_behind_its_end_runs_on_and_is_told(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)
+    saving = App(*HELLO, work=0.7)
+    with anyio.fail_after(10):
+        await Server(mounted(saving, resume=Resume()), spec_version=version).run()
+    assert saving.done == ["saved", "finally"]
+    endless = App(*HELLO, sends=1000, pause=0.01)
+    with anyio.fail_after(5):
+        await Server(mounted(endless, resume=Resume()), spec_version=version).run()
+    assert endless.done == ["told", "finally"]
 
 
 async def test_send_long_behind_the_end_raises_with_servers_that_raise(

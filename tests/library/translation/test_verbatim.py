@@ -548,3 +548,28 @@ def test_own_error_has_the_form_of_the_copied_frames(dialect: str, frame: bytes,
 
     assert out.startswith(frame)
     assert sign in out, out
+
+
+ENDS_BEHIND_ERRORS = (b"finish-step", b"finish")
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_messages_that_clients_expect_behind_an_error_are_copied(cut: bool) -> None:
+    frames = [b'data: {"type":"start"}\n\n', b'data: {"type":"error","errorText":"no /srv/x"}\n\n']
+    ends = [b'data: {"type":"%b"}\n\n' % name for name in ENDS_BEHIND_ERRORS]
+    late = b'data: {"type":"text-delta","id":"1","delta":"late"}\n\n'
+    body = b"".join([*frames, *ends, b"data: [DONE]\n\n", late])
+    pieces = [body[at : at + 1] for at in range(len(body))] if cut else [body]
+
+    out = convert(pieces, speaks="vercel-ui", answers="vercel-ui")
+
+    assert out.startswith(frames[0])
+    assert out.endswith(b"".join(ends) + b"data: [DONE]\n\n")
+    assert out.count(b'"error"') == 1
+    assert b"srv" not in out
+    assert b"late" not in out
+
+
+def test_finish_without_an_error_before_it_ends_the_stream() -> None:
+    body = b'data: {"type":"start"}\n\ndata: {"type":"finish"}\n\ndata: {"type":"finish-step"}\n\n'
+    assert convert(body, speaks="vercel-ui", answers="vercel-ui") == body[: body.index(b"finish-step") - 15]

@@ -36,6 +36,7 @@ class VercelUiDecoder(Decoder):
     """Reads the UI message stream. Calls without a result are the client's, unless the server runs them."""
 
     text_fields: ClassVar = TextFields(texts=(("delta",),))
+    behind_error: ClassVar = frozenset({"finish-step", "finish"})
 
     def __init__(self) -> None:
         self._texts = Texts()
