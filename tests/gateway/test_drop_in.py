@@ -182,9 +182,10 @@ async def test_every_fault_ends_in_the_words_of_the_dialect(dialect: str, subtes
     async with serve_fake(played) as backend:
         common = {"speaks": dialect, "timeouts": dict.fromkeys(("connect", "idle", "first_event"), "1s")}
         endpoint = {"upstream": "fake", "forward_headers": ["X-Fault"], "answers": [dialect, "standard"]}
+        endpoint["failures"] = "told"
         config = settled(
             upstreams={"fake": {"url": backend.url, "breaker": "off", **common}},
-            endpoints={"/chat": {**endpoint}},
+            endpoints={"/chat": endpoint, "/old": {**endpoint, "failures": "as_they_came"}},
         )
         async with gateway(config) as running:
             whole = await ask(running)
@@ -197,6 +198,21 @@ async def test_every_fault_ends_in_the_words_of_the_dialect(dialect: str, subtes
                     assert got.is_whole
                     assert not leaks_to_client(got)
                     assert status_of(got, dialect) == new.end["status"], got.body[-500:]
+                    assert_failure_is_native(
+                        await ask(running, target="/old", headers=wish), got, new, dialect
+                    )
+
+
+def assert_failure_is_native(old: Answer, told: Answer, new: Answer, dialect: str) -> None:
+    """An old client sees each failure: by the status, by a broken body, or by an error of its dialect."""
+    assert not leaks_to_client(old)
+    if new.end["status"] != "error":
+        assert (old.status, old.is_whole, old.body) == (200, True, told.body)
+    elif old.status == 200:
+        assert status_of(old, dialect) == "error"
+    else:
+        assert old.is_whole
+        assert old.status >= 400
 
 
 def status_of(got: Answer, dialect: str) -> str:
@@ -206,15 +222,14 @@ def status_of(got: Answer, dialect: str) -> str:
     return str(json.loads(out.splitlines()[-1])["data"]["status"])
 
 
-async def test_upstream_that_is_gone_fails_in_the_words_of_the_dialect() -> None:
+async def test_upstream_that_is_gone_is_a_status_for_its_old_clients() -> None:
     config = settled(
         endpoints={"/chat": {"upstream": "http://127.0.0.1:9/chat", "speaks": "legacy", "answers": ANSWERS}}
     )
     async with gateway(config) as running:
         got = await ask(running)
 
-    (error,) = got.events
-    assert (error["type"], error["code"]) == ("error", "UPSTREAM_UNREACHABLE")
+    assert (got.status, got.json["error"]["code"]) == (502, "UPSTREAM_UNREACHABLE")
 
 
 async def test_client_that_leaves_behind_the_end_has_had_all_of_it() -> None:

@@ -54,12 +54,17 @@ class ClientConnection:
     def abort(self) -> None:
         """Close at once, and drop unsent bytes."""
 
-    def break_off(self) -> bool:
+    def break_off(self, *, resets: bool) -> bool:
         """Close within the response, so that the client sees that the response is incomplete.
+
+        Args:
+            resets: reset the connection of a client of HTTP/1.0, which sees no other sign. A reset may take
+                bytes from the client that it has not read.
 
         Returns:
             False if the application has to raise instead, and the server then closes.
         """
+        del resets
         return False
 
     def write(self, data: bytes) -> bool:

@@ -40,6 +40,10 @@ class ConnectedClient(AsgiClient):
         """Collect sent bytes while True."""
         self._connection.cork(is_corked)
 
+    def break_off(self) -> bool:
+        """Close the connection within the body once the exchange is over."""
+        return self._connection.break_off(resets=False)
+
     def abort(self) -> None:
         """Close the connection at once."""
         self._connection.abort()

@@ -197,10 +197,10 @@ class HttpExchange(ClientConnection):
         self._is_switched = True
         return transport, self._server.hand_over(protocol)
 
-    def break_off(self) -> bool:
+    def break_off(self, *, resets: bool) -> bool:
         """Close once the application ends, or at once if only a reset shows an incomplete response."""
         self._is_broken_off = True
-        if self._response.framing is BodyFraming.UNTIL_CLOSE:
+        if resets and self._response.framing is BodyFraming.UNTIL_CLOSE:
             self.abort()
         return True
 

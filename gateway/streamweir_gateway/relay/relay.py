@@ -21,11 +21,12 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.relay.forwarded import may_go_on
-from streamweir_gateway.relay.relay_exchange import BrokenOff, NoAnswer, RelayExchange
+from streamweir_gateway.relay.relay_exchange import NoAnswer, RelayExchange
 from streamweir_gateway.relay.request_start import RequestStart
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.taskless_relay import request_start
 from streamweir_gateway.relay.tunnel import Tunnel
+from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.live_streams import LiveStreams
 

@@ -31,6 +31,7 @@ from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.switching import open_tunnel
 from streamweir_gateway.relay.tunnel import Tunnel
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
+from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
@@ -46,7 +47,7 @@ from streamweir_gateway.upstream.failures import (
 from streamweir_gateway.upstream.request import Headers, UpstreamRequest
 from streamweir_gateway.upstream.transport import TransportResponse
 
-__all__ = ["BrokenOff", "NoAnswer", "RelayExchange"]
+__all__ = ["NoAnswer", "RelayExchange"]
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that may be sent again if it is unknown whether they ran. Source: RFC 9110, section 9.2.1."""
@@ -65,10 +66,6 @@ class NoAnswer(Exception):
     def __init__(self, info: ErrorInfo) -> None:
         super().__init__(info.code)
         self.info = info
-
-
-class BrokenOff(Exception):
-    """The response has been left within its body."""
 
 
 class RelayExchange:
@@ -353,7 +350,7 @@ class RelayExchange:
         record = self._record
         if info is not None:
             record.code, record.reason = info.code, info.reason
-        if not self._connection.break_off():
+        if not self._connection.break_off(resets=True):
             raise BrokenOff("the upstream's answer is not whole")
 
 

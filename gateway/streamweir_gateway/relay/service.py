@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.http.headers import media_type_of
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.config import UpstreamConfig
@@ -41,7 +42,7 @@ class Service:
 
     def may_be_agent_stream(self, method: str, response: TransportResponse) -> bool:
         """Whether status and media type are those of an agent stream."""
-        if response.status != 200 or method == "HEAD":
+        if response.status not in STREAM_STATUSES or method == "HEAD":
             return False
         return media_type_of(response.headers) in self.media_types
 

@@ -10,6 +10,7 @@ from typing import Final
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.stored_run import StoredRunDelivery
 from streamweir.errors import ErrorInfo
+from streamweir.failures.ending import Ending, FailureFacts
 from streamweir.http.headers import Headers
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import RunReader
@@ -109,9 +110,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
 
     async def send(self) -> None:
         """Send the events that were written, with the headers of the upstream's response if it has come."""
-        run = self._made_here
-        if self._is_first and run is not None and run.response is not None:
-            self.forward_headers(run.response)
+        self._forward_head()
         await super().send()
         if self.reading.is_over:
             raise ClientGone
@@ -137,9 +136,41 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
                     await self.cut_short("GATEWAY_DRAINING")
                     return
 
+    @property
+    def _copies(self) -> bool:
+        """Whether the first client gets the frames of the upstream, or would get them if any came."""
+        run = self._made_here
+        return self._is_first and run is not None and run.copier is not None and run.copier.may_copy
+
+    def _facts(self, error: ErrorInfo | None) -> FailureFacts:
+        """Return the facts that decide how the response ends: the client may come back for the rest."""
+        facts = super()._facts(error)
+        run = self._made_here
+        if run is None:
+            return facts._replace(is_resumable=True)
+        has_copied = run.copier is not None and run.copier.has_copied
+        return facts._replace(
+            sent="frames" if has_copied else facts.sent,
+            is_refused=run.outcome.refusal is not None,
+            is_resumable=True,
+        )
+
+    def _forward_head(self) -> None:
+        """Take the head of the upstream's response for the first client, once it has come."""
+        run = self._made_here
+        if self._is_first and run is not None and run.response is not None:
+            self.forward_headers(run.response)
+
     async def _end(self) -> None:
+        self._forward_head()
+        if self._made_here is not None:
+            self.outcome = self._made_here.outcome
         if self._is_first and self._made_here is not None and self._made_here.refusal is not None:
             raise self._made_here.refusal
+        first = self.reader.first_of
+        if first is not None and self._ending(self._feed.error) in (Ending.REFUSAL, Ending.ENVELOPE):
+            await first.forget()  # the client gets a status in place of a stream
+            self._run_headers = []
         await super()._end()
 
     def _failure(self) -> ErrorInfo | None:

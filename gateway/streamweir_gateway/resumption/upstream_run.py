@@ -20,8 +20,10 @@ from streamweir.runs.stored_event import Source
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.attempt_outcome import NO_OUTCOME
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStream
@@ -42,6 +44,8 @@ class UpstreamRun(ResumableRun):
     Attributes:
         failure: the classified failure that ended the run; None if it succeeded, or if the upstream sent an
             error event of its own.
+        outcome: how the response of the upstream ended; set at the end of the run.
+        copier: the writer that copies the frames of the upstream for the log; None: they are not stored.
         refusal: why no upstream was asked; None if one was. Such a run is deleted.
         response: of the upstream, for the headers that the first client may have; None before there is one.
 
@@ -82,7 +86,9 @@ class UpstreamRun(ResumableRun):
             ),
         )
         self.failure: ErrorInfo | None = None
+        self.outcome = NO_OUTCOME
         self.refusal: Refusal | None = None
+        self.copier: VerbatimWriter | None = None
         self.response: UpstreamResponse | None = None
         self._endpoint: Final = endpoint
         self._prepared: Final = prepared
@@ -128,7 +134,7 @@ class UpstreamRun(ResumableRun):
         self._run = Run(context, self._prepared.request)
         await self._run.run()
         attempt = self._run.attempt
-        self.failure = attempt.reported
+        self.failure, self.outcome = attempt.reported, attempt.outcome
         self.choose_log(attempt.sink)
         await self.finish()
 
@@ -175,12 +181,23 @@ class UpstreamRun(ResumableRun):
                 follows=incoming.follows,
                 names=incoming.names,
             )
+        self.copier = writer if isinstance(writer, VerbatimWriter) else None
         return self.open_log(
             lambda: Source(
                 "auto" if reader.dialect is None else reader.dialect.name, options, incoming.names
             ),
             writer,
         )
+
+    def awaits_document(self, sink: EventSink) -> bool:
+        """Take note that the body is of a JSON type; see `Audience`."""
+        del sink
+        if self.copier is not None:
+            self.copier.is_json = True
+        return False
+
+    def open_document_sink(self, reader: StreamReader, data: bytes) -> None:
+        """Return None: a document is stored in the framing of the first client; see `Audience`."""
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Keep the response for the first client; see `Audience`."""

@@ -34,10 +34,12 @@ from streamweir.translation.taps import TapSink
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
+from streamweir_gateway.runs.attempt_outcome import AttemptOutcome
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.first_requests import last_request, with_messages
 from streamweir_gateway.runs.held_opening import HeldOpening
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.json_document import is_json, read_document
 from streamweir_gateway.runs.operator_hints import about_breaker, about_failure
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_failure import failure_of
@@ -67,6 +69,7 @@ class Attempt:
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
         failure: set if the attempt ended before its first output and before it streamed.
         reported: the failure that ended the attempt, unless it was an error event of the upstream.
+        is_broken: the attempt ended before the body of the upstream did.
         why: `reported` as a hint for the operator.
     """
 
@@ -85,6 +88,7 @@ class Attempt:
         "_request",
         "destination",
         "failure",
+        "is_broken",
         "reported",
         "sink",
         "stream",
@@ -96,6 +100,7 @@ class Attempt:
         self.destination = destination = plan.destination
         self.failure: Failure | None = None
         self.reported: ErrorInfo | None = None
+        self.is_broken = False
         self.why: str | None = None
         timeouts = destination.config.timeouts
         self._options = options = destination.protocol_options(request.target)
@@ -148,6 +153,12 @@ class Attempt:
             live.attempt_ended(number, None if error is None else error.code)
         if error is not None and error.code not in _OUR_END:
             self._context.observer.upstream_failed(label, error.code)
+
+    @property
+    def outcome(self) -> AttemptOutcome:
+        """The facts that decide how a failure reaches the client."""
+        refusal = None if self.failure is None else self.failure.refusal
+        return AttemptOutcome(refusal, is_clean=not self.is_broken)
 
     def hint(self) -> str | None:
         """Return advice for the operator, after the end; None if there is none."""
@@ -206,6 +217,7 @@ class Attempt:
         except Exception as error:
             context.record.add_cause(error)
             logger.exception("the exchange failed", extra={"request_id": context.record.request_id})
+            self.is_broken = True
             self.stream.fail(error_info("INTERNAL"))
         finally:
             supervisor.response = None
@@ -249,6 +261,8 @@ class Attempt:
         if failure is not None:
             self._end_failed(failure)
             return
+        if is_json(response) and self._context.audience.awaits_document(self.sink):
+            await self._take_document(response)
         supervisor, position = self._context.supervisor, self.stream.pipeline.position
         while not supervisor.is_stopping():
             supervisor.clock.last_read = time.monotonic()
@@ -308,6 +322,18 @@ class Attempt:
             self._begin_to_stream(self._context.supervisor.response)
             await self._reading.read_rest()
 
+    async def _take_document(self, response: UpstreamResponse) -> None:
+        """Read the beginning of the body; if it is one JSON document, open the sink that copies it."""
+        begun, is_over = self._reading.take_back()
+        body = await read_document(response, begun, is_over=is_over)
+        if body.is_document:
+            context, before = self._context, self.sink
+            sink = context.audience.open_document_sink(self.stream.reader, body.data)
+            if sink is not None:
+                self.sink = sink
+                self.stream.pipeline.replace_sink(before, sink)
+        self._reading.begin_with(body.data, is_over=body.is_over)
+
     async def _deliver(self) -> None:
         supervisor = self._context.supervisor
         supervisor.clock.is_busy = True
@@ -359,6 +385,7 @@ class Attempt:
     async def _end_broken(self, failure: UpstreamFailure) -> None:
         await self._end_opening(failure.info)
         self._context.record.add_cause(failure)
+        self.is_broken = True
         self.why = about_failure(failure)
         connected = not isinstance(failure, NotConnected | ConnectTimedOut)
         info = failure.info if self.stream.reader.started else failure.info_before_events
@@ -378,6 +405,7 @@ class Attempt:
 
     def _end_for(self, stop: Stop | None) -> None:
         if isinstance(stop, ErrorInfo):
+            self.is_broken = True
             self._end_failed(Failure(stop))
             return
         if stop in ("cancelled", "client_gone"):

@@ -32,6 +32,26 @@ class Audience(Protocol):
         """
         ...
 
+    def awaits_document(self, sink: EventSink) -> bool:
+        """Take note that the body is of a JSON type; return whether one document needs a sink of its own.
+
+        Args:
+            sink: of the present attempt. If it copies lines of JSON it copies a document too.
+        """
+        ...
+
+    def open_document_sink(self, reader: StreamReader, data: bytes) -> EventSink | None:
+        """Return the sink for one JSON document, which the client gets unchanged; replaces the last sink.
+
+        Args:
+            reader: of the attempt; nothing has been read.
+            data: the document.
+
+        Returns:
+            None if the document is of another dialect than the client's: it is translated.
+        """
+        ...
+
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Forward the configured headers of the upstream's response, unless ours have been sent."""
         ...

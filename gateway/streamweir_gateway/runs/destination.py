@@ -189,6 +189,11 @@ class Destination:
         """Whether the client's cookies go on to this upstream."""
         return self._outgoing.forwards_cookies
 
+    @property
+    def adds_credentials(self) -> bool:
+        """Whether requests carry credentials that the configuration adds."""
+        return self._outgoing.adds_credentials
+
     def was_refused_with_credentials(self, status: int, incoming: Incoming) -> bool:
         """Return whether the upstream refused the client's own credentials: its 401 or 403 is passed on."""
         return status in _REFUSED and self._outgoing.passes_credentials(incoming.headers)

@@ -12,12 +12,14 @@ from starlette.types import Scope
 
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
+from streamweir.failures.ending import FailureMode
 from streamweir.http.asked_answer import asked_framing, asked_names
-from streamweir.http.headers import REQUEST_ID, header_value, stream_headers
+from streamweir.http.headers import REQUEST_ID, HeaderList, Headers, header_value, stream_headers
 from streamweir.http.negotiation import (
     UnknownProtocolError,
     choose_framing,
     choose_protocol,
+    chooses_protocol,
     expected_protocol,
 )
 from streamweir.http.refusals import Refusal
@@ -55,6 +57,7 @@ class Endpoint:
     """One path of the gateway.
 
     Attributes:
+        failures: how a failure reaches a client that gets the frames of the upstream.
         copied: the protocols in which frames of the upstream are passed on unchanged, if it speaks them.
 
     Args:
@@ -89,6 +92,7 @@ class Endpoint:
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
         self._returned = response_selection(config.forward_response_headers)
+        self.failures: FailureMode = "told" if config.failures == "told" else "as_they_came"
 
     def _may_be_copied(self, protocol: str) -> bool:
         """Return whether the configuration lets frames of a protocol pass unchanged."""
@@ -121,7 +125,10 @@ class Endpoint:
         except UnknownProtocolError as error:
             raise Refusal("BAD_REQUEST", f"X-Streamweir-Protocol: {error}.") from error
         accept = header_value(headers, b"accept")[:ACCEPT_CHARACTERS]
-        framing = _framing(accept, framing if answers == protocol else self._default[answers])
+        usual = framing if framing is not None and answers == protocol else self._default[answers]
+        framing = _framing(accept, usual)
+        if framing == "json" and self._is_own_client(answers, scope):
+            framing, accept = usual, ""
         is_open = "framing" not in self.config.model_fields_set and _framing(accept, "sse") != _framing(
             accept, "ndjson"
         )
@@ -139,6 +146,16 @@ class Endpoint:
             scope["state"].get("key"),
             follows=is_open,
         )
+
+    def _is_own_client(self, protocol: str, scope: Scope) -> bool:
+        """Return whether a client gets the dialect of the upstreams without having asked for a protocol.
+
+        Old clients send every kind of `Accept`, so `application/json` alone does not ask for a folded answer.
+        """
+        is_own = protocol in self.copied and protocol != "standard"
+        if not is_own or chooses_protocol(scope["headers"], scope["query_string"], self.config.answers):
+            return False
+        return all(destination.config.speaks == protocol for destination in self.destinations)
 
     def as_asked(self, incoming: Incoming, body: bytes) -> Incoming:
         """Return the request with the framing and the names that its body asks for.
@@ -173,12 +190,19 @@ class Endpoint:
         """Return the headers of a stream or a folded answer, as a new list."""
         return [*_constant_headers(media_type), (REQUEST_ID, incoming.request_id.encode("ascii"))]
 
-    def forwarded(self, response: UpstreamResponse) -> list[tuple[bytes, bytes]]:
+    def forwarded(self, response: UpstreamResponse) -> Headers:
         """Return the headers of an upstream's response that are passed on and can be written."""
-        if self.config.relays_all:
-            passed = end_to_end(response.headers, without=_OURS)
-            return [header for header in passed if WRITABLE.fullmatch(header[1])]
-        return [header for header in self._returned.of(response.headers) if WRITABLE.fullmatch(header[1])]
+        return self.forwarded_of(response.headers)
+
+    def forwarded_of(self, headers: HeaderList) -> Headers:
+        """Return those of the headers of an upstream that are passed on and can be written."""
+        relays_all = self.config.relays_all
+        passed = end_to_end([*headers], without=_OURS) if relays_all else self._returned.of(headers)
+        return [header for header in passed if WRITABLE.fullmatch(header[1])]
+
+    def asks_by_body(self, incoming: Incoming) -> bool:
+        """Return whether the body of a request says whether the client wants a stream."""
+        return self.dialects.to_write(incoming.answers).asks_by_body
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:

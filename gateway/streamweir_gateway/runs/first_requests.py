@@ -51,14 +51,15 @@ async def _failure_in(
     response: UpstreamResponse, sequence: RequestSequence, context: RequestContext, destination: Destination
 ) -> Failure | None:
     context.record.upstream_status = response.status
-    info = await first_answer(
+    refused = await first_answer(
         response,
         sequence,
         reader=destination.error_reader,
         client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
+        own_credentials=destination.adds_credentials,
         debug=context.endpoint.debug,
     )
-    return None if info is None else Failure(info, status=response.status)
+    return None if refused is None else Failure(refused.info, status=response.status, refusal=refused.refusal)
 
 
 def with_messages(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
+
+from msgspec.structs import replace
 
 from streamweir.codec.base import Options
 from streamweir.delivery.client_port import ClientPort
@@ -12,22 +14,31 @@ from streamweir.delivery.delivery import Delivery
 from streamweir.delivery.scheduler import LoopScheduler
 from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.errors import ErrorInfo
+from streamweir.failures.ending import Ending, FailureFacts, ending_of
+from streamweir.failures.upstream_refusal import refusal_response, writable_value
+from streamweir.failures.whole_response import WholeResponse, envelope_response
 from streamweir.framing.event_ids import EventIds
 from streamweir.http.headers import Headers, encoded_headers
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.open_writer import Writer, open_writer
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.config import LEFT_SECONDS
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.attempt_outcome import NO_OUTCOME, AttemptOutcome
+from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
+from streamweir_gateway.runs.documents import is_foreign_document, safe_document
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["LiveDelivery"]
+
+_OK: Final = 200
 
 
 class LiveDelivery(Delivery):
@@ -35,6 +46,7 @@ class LiveDelivery(Delivery):
 
     Attributes:
         supervisor: watches over the client.
+        outcome: how the response of the upstream ended; set before `finish`.
 
     Args:
         endpoint: the called endpoint.
@@ -43,7 +55,18 @@ class LiveDelivery(Delivery):
         run: the supervisor of the run.
     """
 
-    __slots__ = ("_endpoint", "_event_ids", "_forwarded", "_incoming", "_run", "supervisor")
+    __slots__ = (
+        "_answer",
+        "_document",
+        "_endpoint",
+        "_event_ids",
+        "_forwarded",
+        "_incoming",
+        "_is_own_answer",
+        "_run",
+        "outcome",
+        "supervisor",
+    )
 
     def __init__(
         self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
@@ -56,6 +79,13 @@ class LiveDelivery(Delivery):
         self._forwarded: Headers = []
         is_for_event_source = incoming.method == "GET" and not endpoint.config.relays_all
         self._event_ids = EventIds() if is_for_event_source else None
+        self._answer: UpstreamResponse | None = None
+        """The response of the upstream, for its status and content type; None before there is one."""
+        self._document = b""
+        """The JSON document that the upstream sent in place of a stream; empty if it sent none."""
+        self._is_own_answer = False
+        """The client asks for a whole answer, by its body, in the dialect of the upstream."""
+        self.outcome: AttemptOutcome = NO_OUTCOME
         self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
 
     def watch(self) -> None:
@@ -83,14 +113,48 @@ class LiveDelivery(Delivery):
         )
         if self._event_ids is not None and isinstance(writer, StreamWriter):
             writer.event_ids = self._event_ids
+        self._is_own_answer = self._speaks_own(reader) and self._endpoint.asks_by_body(incoming)
         self._write_to(writer, write_timeout)
+        return writer
+
+    def awaits_document(self, sink: EventSink) -> bool:
+        """Take note that the body is of a JSON type; see `Audience`."""
+        if self.is_started or self._endpoint.config.relays_all:
+            return False
+        if isinstance(sink, VerbatimWriter):
+            sink.is_json = True
+            return sink.may_copy and not sink.takes_lines
+        return self._incoming.framing == "json" and self._incoming.answers in self._endpoint.copied
+
+    def open_document_sink(self, reader: StreamReader, data: bytes) -> EventSink | None:
+        """Return a writer that copies a document; see `Audience`."""
+        incoming, dialects = self._incoming, self._endpoint.dialects
+        client = dialects.to_write(incoming.answers)
+        if self.is_started or is_foreign_document(data, reader, client=client, dialects=dialects):
+            return None
+        writer = open_writer(
+            incoming.answers,
+            "ndjson",
+            request_id=incoming.request_id,
+            dialects=dialects,
+            source=reader,
+            verbatim=True,
+            follows=True,
+            names=incoming.names,
+        )
+        if not isinstance(writer, VerbatimWriter):
+            return None
+        writer.takes_document = True
+        self._document = data
+        self._write_to(writer, self.clock.write)
         return writer
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Add the forwarded headers of the upstream's response, unless the headers have been sent."""
         config = self._endpoint.config
+        self._answer = response
         if (config.forward_response_headers or config.relays_all) and not self.is_started:
-            self._forwarded += self._endpoint.forwarded(response)
+            self._forwarded = self._endpoint.forwarded(response)
 
     async def send(self) -> None:
         """Send the bytes of the sink; drop the client if it has left."""
@@ -102,15 +166,82 @@ class LiveDelivery(Delivery):
     # Called by the exchange
 
     async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Send the rest and end the response; see `Delivery`.
+        """Send the rest and end the response: properly, by a whole response, or by breaking off.
+
+        Args:
+            error: the error that the stream ended with.
+            failure: the same error as it was classified, if it was; its status is more exact.
 
         Raises:
             ClientGone: the client has left.
+            BrokenOff: the connection has to be closed within the body, which the server does then.
         """
         try:
-            await super().finish(error, failure)
+            if (response := self._whole_response(error, failure)) is not None:
+                await self.answer(response)
+            elif self._ending(error) is Ending.BREAK:
+                await self._break_off()
+            else:
+                await super().finish(error, failure)
         except OSError as gone:
             raise ClientGone from gone
+
+    async def _break_off(self) -> None:
+        if isinstance(self.sink, VerbatimWriter):
+            self.sink.end_with_error()
+        await self.send_rest()
+        if not self._is_dropped and not self.client.break_off():
+            raise BrokenOff("the answer is not whole")
+
+    @property
+    def holds_status(self) -> bool:
+        """Whether a failure before the first byte becomes a status; see `Delivery`."""
+        return self._copies and self._endpoint.config.failures == "as_they_came"
+
+    @property
+    def _copies(self) -> bool:
+        """Whether the client gets the bytes of the upstream, or would get them if any came."""
+        sink = self.sink
+        return sink.may_copy if isinstance(sink, VerbatimWriter) else self._is_own_answer
+
+    def _ending(self, error: ErrorInfo | None) -> Ending:
+        return ending_of(self._facts(error), self._endpoint.failures)
+
+    def _facts(self, error: ErrorInfo | None) -> FailureFacts:
+        """Return the facts that decide how the response ends."""
+        sink = self.sink
+        has_copied = isinstance(sink, VerbatimWriter) and sink.has_copied
+        return FailureFacts(
+            error,
+            "frames" if has_copied else "heartbeats" if self.is_started else "nothing",
+            copies=self._copies,
+            is_clean=self.outcome.is_clean,
+            is_upstreams=has_copied and isinstance(sink, VerbatimWriter) and not sink.has_own_end,
+            is_refused=self.outcome.refusal is not None,
+        )
+
+    def _whole_response(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> WholeResponse | None:
+        """Return the response that is sent in place of the stream; None if the stream is sent."""
+        incoming = self._incoming
+        if self._document and isinstance(self.sink, VerbatimWriter) and not self.sink.has_copied:
+            document = safe_document(self._document)
+            if self._answer is not None:
+                return WholeResponse(self._answer.status, self._document_headers(document), document)
+        ending = self._ending(error)
+        known = failure if failure is not None and error is not None and failure.code == error.code else error
+        if known is None or error is None or ending not in (Ending.REFUSAL, Ending.ENVELOPE):
+            return None
+        info = replace(error, status=known.status)
+        if ending is Ending.REFUSAL and (refusal := self.outcome.refusal) is not None:
+            others = self._endpoint.forwarded_of(refusal.headers)
+            return refusal_response(refusal, info, request_id=incoming.request_id, others=others)
+        protocol = self._endpoint.dialects.to_write(incoming.answers)
+        return envelope_response(
+            info, request_id=incoming.request_id, debug=self._endpoint.debug, protocol=protocol
+        )
+
+    def _document_headers(self, document: bytes) -> Headers:
+        return [*self._headers(), (b"content-length", b"%d" % len(document))]
 
     def choose_sink(self, sink: EventSink) -> None:
         """Choose one of the sinks that were opened; the client gets its bytes."""
@@ -138,8 +269,20 @@ class LiveDelivery(Delivery):
         self.supervisor.update()
 
     def _headers(self) -> Headers:
+        """Return the headers; status and content type of copied frames are those of the upstream."""
         own = self._endpoint.response_headers(self.sink.media_type, self._incoming)
+        answer, sink = self._answer, self.sink
+        copies = isinstance(sink, VerbatimWriter) and sink.may_copy
+        if answer is not None and self.status == _OK and (copies or self._endpoint.config.relays_all):
+            self.status = answer.status
+        if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):
+            own = [(name, given if name == b"content-type" else value) for name, value in own]
         return [*own, *encoded_headers(self.sink.headers), *self._forwarded]
+
+    def _speaks_own(self, reader: StreamReader) -> bool:
+        """Return whether the upstream speaks the dialect of the client, as far as the configuration tells."""
+        name = None if reader.dialect is None else reader.dialect.name
+        return name == self._incoming.answers and name in self._endpoint.copied
 
     def _limit_rest(self) -> None:
         """Limit the time that the client has for the rest: the run was ended from outside."""

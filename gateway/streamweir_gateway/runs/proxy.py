@@ -24,6 +24,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import NO_OFFER, Offer
+from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -69,6 +70,8 @@ class Proxy:
             await send_refusal(send, refusal, request_id=request_id, protocol=protocol)
         except ClientGone:
             record.reason = "client_gone"
+        except BrokenOff:
+            raise
         except Exception as error:
             record.failed(error)
             raise

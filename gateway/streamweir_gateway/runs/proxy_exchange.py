@@ -85,6 +85,7 @@ class ProxyExchange:
     async def _finish(self) -> None:
         attempt = self._run.attempt
         self._delivery.choose_sink(attempt.sink)
+        self._delivery.outcome = attempt.outcome
         await self._delivery.finish(attempt.stream.pipeline.error, attempt.reported)
 
     def _complete_record(self) -> None:

@@ -9,13 +9,16 @@ import asyncio
 import time
 from collections.abc import Callable
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
+from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.errors import CODES, ErrorInfo, MalformedEvent, StreamweirError, error_info
 from streamweir.events import Error, SessionEnd, SessionStart
+from streamweir.failures.safe_body import MAX_BODY_BYTES, MAX_BODY_SECONDS
+from streamweir.failures.upstream_refusal import UpstreamRefusal
 from streamweir.jsontext import parse_json
 from streamweir.redaction import redact, redact_value
 from streamweir.translation.items import events_of
@@ -24,32 +27,50 @@ from streamweir_gateway.requests.request_sequence import MAX_ANSWER_BYTES, Reque
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["classify_response", "first_answer"]
-
-ERROR_BODY_BYTES: Final = 64 << 10
-ERROR_BODY_SECONDS: Final = 2.0
-"""The longest time for which the body of an error is read; the status is enough without it."""
+__all__ = ["Refused", "classify_response", "first_answer"]
 
 _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"video"})
 
 
+class Refused(NamedTuple):
+    """A response that is no stream."""
+
+    info: ErrorInfo
+    refusal: UpstreamRefusal | None = None
+    """The response, if its status is an error; None: it is a redirect, or of a type that is no stream."""
+
+
 async def classify_response(
-    response: UpstreamResponse, *, reader: Callable[[], StreamReader], client_credentials: bool, debug: bool
-) -> ErrorInfo | None:
+    response: UpstreamResponse,
+    *,
+    reader: Callable[[], StreamReader],
+    client_credentials: bool,
+    own_credentials: bool,
+    debug: bool,
+) -> Refused | None:
     """Return the failure that `response` is; None if it can be a stream, whose body has not been read then.
 
     Args:
         response: of the upstream.
         reader: makes a reader of the upstream's dialect, for errors that are written in it.
         client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
+        own_credentials: the upstream got credentials that the gateway has added.
         debug: add the redacted text of the upstream.
     """
-    if response.status == 200:
-        return None if _may_be_stream(response) else error_info("UPSTREAM_INVALID_RESPONSE")
+    if response.status in STREAM_STATUSES:
+        return None if _may_be_stream(response) else Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
     if not 400 <= response.status <= 599:
-        return error_info("UPSTREAM_INVALID_RESPONSE")
-    body = await _error_body(response)
-    return _info_of_error(response, body, reader, client_credentials=client_credentials, debug=debug)
+        return Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
+    body, is_whole = await _error_body(response)
+    return _refused(
+        response,
+        body,
+        reader,
+        is_whole=is_whole,
+        client_credentials=client_credentials,
+        own_credentials=own_credentials,
+        debug=debug,
+    )
 
 
 async def first_answer(
@@ -58,8 +79,9 @@ async def first_answer(
     *,
     reader: Callable[[], StreamReader],
     client_credentials: bool,
+    own_credentials: bool,
     debug: bool,
-) -> ErrorInfo | None:
+) -> Refused | None:
     """Return the failure that the answer to a first request is; None if it was read.
 
     Args:
@@ -67,6 +89,7 @@ async def first_answer(
         sequence: of the attempt; keeps the values of the answer that later requests need.
         reader: makes a reader of the upstream's dialect, for errors that are written in it.
         client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
+        own_credentials: the upstream got credentials that the gateway has added.
         debug: add the redacted text of the upstream.
     """
     body = bytearray()
@@ -74,33 +97,58 @@ async def first_answer(
         body += data
     answer = bytes(body)
     if response.status >= 400 and not sequence.goes_on_after(response.status, answer):
-        error = answer[:ERROR_BODY_BYTES]
-        return _info_of_error(response, error, reader, client_credentials=client_credentials, debug=debug)
+        return _refused(
+            response,
+            answer[:MAX_BODY_BYTES],
+            reader,
+            is_whole=len(answer) <= MAX_BODY_BYTES,
+            client_credentials=client_credentials,
+            own_credentials=own_credentials,
+            debug=debug,
+        )
     is_answer = 200 <= response.status < 300 or response.status >= 400
     if is_answer and len(answer) <= MAX_ANSWER_BYTES and sequence.take(answer):
         return None
-    return _info_of_answer(answer[:ERROR_BODY_BYTES], reader)
+    return Refused(_info_of_answer(answer[:MAX_BODY_BYTES], reader))
 
 
 def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
     """Return the failure in an answer whose status is no error; the error that it reports, if any."""
     refused = error_info("UPSTREAM_INVALID_RESPONSE")
-    info = _refined(refused, 0, body, reader)
-    return info if info.code != "UPSTREAM_ERROR" or _error_of_dialect(body, reader) else refused
+    error = _error_of_dialect(body, reader)
+    info = _refined(refused, 0, body, error)
+    return info if info.code != "UPSTREAM_ERROR" or error else refused
 
 
-def _info_of_error(
+def _refused(
     response: UpstreamResponse,
     body: bytes,
     reader: Callable[[], StreamReader],
     *,
+    is_whole: bool,
     client_credentials: bool,
+    own_credentials: bool,
     debug: bool,
+) -> Refused:
+    """Return the failure that an error status and its body mean, with the parts that a client may get."""
+    error = _error_of_dialect(body, reader)
+    info = _info_of_error(response, body, error, client_credentials=client_credentials, debug=debug)
+    refusal = UpstreamRefusal(
+        response.status,
+        response.headers,
+        body if is_whole else None,
+        error,
+        is_ours=own_credentials and not client_credentials,
+    )
+    return Refused(info, refusal)
+
+
+def _info_of_error(
+    response: UpstreamResponse, body: bytes, error: Error | None, *, client_credentials: bool, debug: bool
 ) -> ErrorInfo:
-    """Return the failure that an error status and its body mean."""
     retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
-    info = _refined(info, response.status, body, reader)
+    info = _refined(info, response.status, body, error)
     if debug:
         info = msgspec.structs.replace(info, details=_details(response.status, body))
     if client_credentials and info.code == "AUTH_FAILED":
@@ -119,20 +167,23 @@ def _may_be_stream(response: UpstreamResponse) -> bool:
     return not types or types[0].partition(b"/")[0].strip().lower() not in _NO_STREAM
 
 
-async def _error_body(response: UpstreamResponse) -> bytes:
-    body = bytearray()
+async def _error_body(response: UpstreamResponse) -> tuple[bytes, bool]:
+    """Return the beginning of the body of an error status, and whether it is the whole body."""
+    body, is_whole = bytearray(), False
     try:
-        async with asyncio.timeout(ERROR_BODY_SECONDS):
-            while len(body) < ERROR_BODY_BYTES and (data := await response.read()):
+        async with asyncio.timeout(MAX_BODY_SECONDS):
+            while len(body) <= MAX_BODY_BYTES and not is_whole:
+                data = await response.read()
                 body += data
+                is_whole = not data or response.is_over
     except (UpstreamFailure, TimeoutError):
         pass
-    return bytes(body[:ERROR_BODY_BYTES])
+    return bytes(body[:MAX_BODY_BYTES]), is_whole and len(body) <= MAX_BODY_BYTES
 
 
-def _refined(info: ErrorInfo, status: int, body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
+def _refined(info: ErrorInfo, status: int, body: bytes, error: Error | None) -> ErrorInfo:
     """Return the failure of the status, refined by the body if the status leaves the cause open."""
-    if (error := _error_of_dialect(body, reader)) is not None:
+    if error is not None:
         return _with_error(info, error, status)
     message, code = error_in_body(_json_of(body))
     found = classify_failure(message, code=code, status=status)

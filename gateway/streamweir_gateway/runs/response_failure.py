@@ -32,13 +32,14 @@ async def failure_of(
     context.record.upstream_status = response.status
     if response.status >= _ERRORS:
         context.supervisor.refused()
-    info = await classify_response(
+    refused = await classify_response(
         response,
         reader=destination.error_reader,
         client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
+        own_credentials=destination.adds_credentials,
         debug=context.endpoint.debug,
     )
-    if info is None:
+    if refused is None:
         return None, None
     why = about_refusal(
         response,
@@ -47,4 +48,4 @@ async def failure_of(
         allows_cookies=context.endpoint.allows_cookies,
         is_handshake=destination.messages is not None,
     )
-    return Failure(info, status=response.status), why
+    return Failure(refused.info, status=response.status, refusal=refused.refusal), why

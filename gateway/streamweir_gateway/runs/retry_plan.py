@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from streamweir.errors import ErrorInfo
+from streamweir.failures.upstream_refusal import UpstreamRefusal
 from streamweir_gateway.config import Retries
 from streamweir_gateway.runs.destination import Destination
 
@@ -55,6 +56,9 @@ class Failure(NamedTuple):
     """False: there was no connection, so the upstream has certainly done nothing."""
     is_in_band: bool = False
     """The upstream reported `status` in an error event of its stream."""
+
+    refusal: UpstreamRefusal | None = None
+    """The response of the upstream, if its status is an error."""
 
     @property
     def weight(self) -> int:

@@ -64,6 +64,11 @@ class StreamReading:
         """
         self._parts, self._rest_is_over = ReadParts(data), is_over
 
+    def take_back(self) -> tuple[bytes, bool]:
+        """Take back the arguments of `begin_with` before any of the bytes is translated."""
+        parts, self._parts = self._parts, None
+        return b"" if parts is None else parts.rest, self._rest_is_over
+
     async def read_rest(self) -> None:
         """Translate the rest of what has been read, and read no more."""
         while (parts := self._parts) is not None:

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote_plus
 from streamweir import __version__
 from streamweir.codec.dialects import Dialects
 from streamweir.http.headers import HeaderList, header_values
+from streamweir.redaction import is_secret_name
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
 from streamweir_gateway.runs.upstream_target import NoSuchPath, UpstreamTarget, with_query
@@ -114,6 +115,11 @@ class UpstreamRequestBuilder:
         return any(header_values(headers, name.encode()) for name in passed)
 
     @cached_property
+    def adds_credentials(self) -> bool:
+        """Whether the configuration adds credentials: by the upstream's `headers`, or in its URL."""
+        return bool(self._authorization) or any(map(_is_credential, self._configured))
+
+    @cached_property
     def constant_options(self) -> dict[str, dict[str, str]] | None:
         """The result of `options` for every request; None if it depends on the client's path."""
         template = self._target.template
@@ -162,3 +168,7 @@ class UpstreamRequestBuilder:
     @cached_property
     def _framing(self) -> str:
         return "auto" if self._speaks is None else self._speaks.framing
+
+
+def _is_credential(name: str) -> bool:
+    return name in CREDENTIALS or name.endswith("-key") or is_secret_name(name)

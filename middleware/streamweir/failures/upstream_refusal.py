@@ -6,7 +6,6 @@ Source: the standard protocol 1.1, section 8 (the table of failures, first row).
 from __future__ import annotations
 
 import re
-from collections.abc import Container
 from typing import Final, NamedTuple
 
 from streamweir.errors import ErrorInfo
@@ -14,13 +13,16 @@ from streamweir.events import Error
 from streamweir.failures.safe_body import safe_body
 from streamweir.failures.whole_response import WholeResponse
 from streamweir.http.headers import HeaderList, Headers
+from streamweir.redaction import redact
 
 __all__ = ["UpstreamRefusal", "refusal_response", "writable_value"]
 
 _WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 """Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
-_KEPT: Final = frozenset({b"retry-after", b"www-authenticate"})
-_KEPT_WITHOUT_CHALLENGE: Final = frozenset({b"retry-after"})
+_RETRY_AFTER: Final = re.compile(rb"\d{1,10}(?:\.\d{1,3})?|[A-Z][a-z]{2,8}, ?[\w :+-]{10,40}")
+"""Seconds, or a date. Source: RFC 9110, section 10.2.3."""
+_PARAMETER: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,="]+)')
+"""The name or the value of a parameter of a challenge."""
 _REFUSED_CREDENTIALS: Final = frozenset({401, 403})
 _BAD_GATEWAY: Final = 502
 
@@ -56,7 +58,7 @@ def refusal_response(
     body = safe_body(refusal.body, given, code=info.code, error=refusal.error)
     headers: Headers = [
         *((b"content-type", value) for value in (given or body.media_type,) if value),
-        *_copied(refusal.headers, _KEPT_WITHOUT_CHALLENGE if is_ours else _KEPT),
+        *_kept_headers(refusal.headers, keeps_challenge=not is_ours),
         (b"cache-control", b"no-store"),
         (b"x-request-id", request_id.encode("latin-1")),
         (b"content-length", b"%d" % len(body.data)),
@@ -72,6 +74,21 @@ def writable_value(headers: HeaderList, name: bytes) -> bytes:
     return value if _WRITABLE.fullmatch(value) else b""
 
 
-def _copied(headers: HeaderList, names: Container[bytes]) -> Headers:
-    pairs = ((name.lower(), value) for name, value in headers)
-    return [pair for pair in pairs if pair[0] in names and _WRITABLE.fullmatch(pair[1])]
+def _kept_headers(headers: HeaderList, *, keeps_challenge: bool) -> Headers:
+    """Return the headers that say when to try again, and with which credentials."""
+    kept: Headers = []
+    for name, value in headers:
+        match name.lower():
+            case b"retry-after" if _RETRY_AFTER.fullmatch(value.strip()):
+                kept.append((b"retry-after", value.strip()))
+            case b"www-authenticate" if keeps_challenge and _WRITABLE.fullmatch(value):
+                kept.append((b"www-authenticate", _safe_challenge(value)))
+    return kept
+
+
+def _safe_challenge(value: bytes) -> bytes:
+    """Return a challenge; only its scheme if its parameters hold a secret or an internal address."""
+    scheme, _, parameters = value.strip().decode("latin-1").partition(" ")
+    values = (match[1] or match[2] for match in _PARAMETER.finditer(parameters))
+    is_safe = all(redact(text, limit=len(text) + 1) == text for text in values if text)
+    return value if is_safe else scheme.encode("latin-1")

@@ -58,6 +58,11 @@ class ReadParts:
         self._data = data
         self._at = 0
 
+    @property
+    def rest(self) -> bytes:
+        """The bytes that have not been taken."""
+        return self._data[self._at :]
+
     def feed(self, take: Callable[[bytes], object]) -> bool:
         """Give `take` one part after the other until the read is used up or the turn is over.
 

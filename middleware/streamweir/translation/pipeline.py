@@ -175,6 +175,11 @@ class Pipeline:
         self._sinks[:] = [sink, *(other for other in self._sinks if isinstance(other, TapSink))]
         self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
 
+    def replace_sink(self, before: EventSink, sink: EventSink) -> None:
+        """Give `sink` every event in place of `before`."""
+        self._sinks[self._sinks.index(before)] = sink
+        self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
+
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
         """Set a function whose warning is sent before a good end of a stream without an answer."""
         self._lifecycle.on_silence = warning

@@ -11,6 +11,7 @@ from streamweir.codec.base import Options
 from streamweir.codec.registry import process_dialects
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventSink
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.metrics import make_metrics
 from streamweir_gateway.observability.observer import Observer
@@ -75,6 +76,12 @@ class Hall:
         assert (dict(options), write_timeout) == ({}, 30.0)
         self.attempts.append([EventList() for _ in range(self._size)])
         return self
+
+    def awaits_document(self, sink: EventSink) -> bool:
+        raise AssertionError("no body of these tests is JSON")
+
+    def open_document_sink(self, reader: StreamReader, data: bytes) -> None:
+        raise AssertionError("no body of these tests is JSON")
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         assert response.status == 200

@@ -188,7 +188,7 @@ async def test_slow_body_of_an_error_does_not_delay_it() -> None:
 
 @pytest.mark.slow
 async def test_error_status_stops_the_first_event_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_classification, "ERROR_BODY_SECONDS", 0.6)
+    monkeypatch.setattr(response_classification, "MAX_BODY_SECONDS", 0.6)
     head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n{"
     assert await failing(then_silent(head)) == ("NOT_FOUND", "upstream_error")
 

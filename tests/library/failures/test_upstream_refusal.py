@@ -61,6 +61,23 @@ def test_refusal_response_with_an_unwritable_type_has_ours(value: bytes) -> None
     assert got.body == b'{"a": 1}'
 
 
+@for_each(
+    "given",
+    [
+        (b"Retry-After", b"120", b"120"),
+        (b"Retry-After", b"Wed, 21 Oct 2026 07:28:00 GMT", b"Wed, 21 Oct 2026 07:28:00 GMT"),
+        (b"Retry-After", b"when db-7.internal is back", None),
+        (b"WWW-Authenticate", b'Bearer error="invalid_token"', b'Bearer error="invalid_token"'),
+        (b"WWW-Authenticate", b"Bearer token=ghp_FakeFakeFakeFakeFakeFakeFakeFake1234", b"Bearer"),
+        (b"WWW-Authenticate", b"Bearer\x01", None),
+    ],
+)
+def test_refusal_response_keeps_headers_that_hold_no_secret(given: tuple[bytes, bytes, bytes | None]) -> None:
+    name, value, expected = given
+    got = refusal_response(UpstreamRefusal(401, [(name, value)], b""), RATE, request_id="r")
+    assert dict(got.headers).get(name.lower()) == expected
+
+
 def test_refusal_response_without_a_body_that_may_be_sent_has_no_body() -> None:
     got = refusal_response(UpstreamRefusal(500, [], None), RATE, request_id="r")
     assert got.body == b""

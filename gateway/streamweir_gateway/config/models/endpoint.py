@@ -193,6 +193,9 @@ class EndpointOptions(UpstreamOptions):
     """The meaning of a body that ends properly without the end mark of its dialect."""
     verbatim: Flag = True
     """A client of the upstream's own dialect gets its frames byte for byte; false: written anew."""
+    failures: Annotated[str, choice("as_they_came", "told")] = "as_they_came"
+    """How a failure reaches a client of the upstream's own dialect: by the upstream's status and a broken
+    connection, or (`told`) by an error event in a body that ends properly."""
     stream_tool_arguments: Flag = False
     """Send a tool's arguments piece by piece too."""
     protocol_options: Annotated[Mapping[str, Options], READ_ONLY] = empty()

@@ -272,9 +272,14 @@ class FrameReader:
         return [(events, held.frame)]
 
     def error_only_events(self) -> Iterator[FrameItems]:
-        """Yield the failure that was held back, at the end of the body."""
-        if self._error_only is not None:
-            yield self.failure_event(self._error_only.failure), None
+        """Yield the failure that was held back, with its frame, at the end of the body."""
+        held, self._error_only = self._error_only, None
+        if held is None:
+            return
+        if held.frame.raw is not None:
+            held.frame.raw += self._held
+            self._held = b""
+        yield self.failure_event(held.failure), held.frame
 
     def failure_event(self, failure: FailureInBody) -> list[StreamItem]:
         """Return the error event of a body that is nothing but a failure."""

@@ -97,6 +97,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._sanitizer = FrameSanitizer()
         self._shown: Content | Thinking | None = None
         self._has_own_end = False
+        self._behind_error: int | None = None
+        """The number of unsent pieces up to the error of the gateway; None before it is written."""
         self._mark = b""
         """The byte order mark of the upstream; empty once something has been written."""
         self._missing_end = b""
@@ -115,6 +117,11 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if self._reader.body.parser.framing is not None:
             return self.copies
         return self._reader.dialect in (None, self._dialect)
+
+    @property
+    def takes_lines(self) -> bool:
+        """Lines of JSON are copied, and so is a document."""
+        return self.follows or "ndjson" in (self._requested, self.framing)
 
     @property
     def has_own_end(self) -> bool:
@@ -224,6 +231,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._take_form()
             super().write(event, stamp)
             self._has_own_end = self._has_own_end or isinstance(event, Error | SessionEnd)
+            if isinstance(event, Error) and event.terminal:
+                self._behind_error = len(self._out)
         else:
             self._show(event, stamp)
 
@@ -257,6 +266,11 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """Write the frames behind the last event, if the gateway has written the end."""
         if not self._copies or self._has_own_end:
             super().finish()
+
+    def end_with_error(self) -> None:
+        """Drop the frames behind the error of the gateway, which clients may take for a good end."""
+        if self._behind_error is not None:
+            del self._out[self._behind_error :]
 
     def _is_written(self, event: Event) -> bool:
         if self.takes_document:

@@ -1,0 +1,571 @@
+"""The table of failures: what a client of the upstream's own dialect gets, in each dialect, at each endpoint.
+
+Source: the standard protocol 1.1, section 8.
+"""
+
+import asyncio
+import json
+import re
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from cases import case
+from loopback import Answer, Gateway, ask, client, gateway, settled
+from scripted_upstream import LAST_CHUNK, Call, chunk, upstream
+from streamweir import Translator, convert
+from streamweir.codec.registry import process_dialects
+from streamweir.errors import CODES
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+DIALECTS: Final = sorted(({*process_dialects().readable} & {*process_dialects().writable}) - {"standard"})
+KINDS: Final = ("plain", "tree", "resume", "relay")
+SECRET: Final = "could not open /srv/agent/tools.py for ops@corp.example"
+ANSWER: Final = [
+    {"type": "session_start", "data": {"session_id": "s1"}},
+    {"type": "content", "data": {"content": "Hello "}, "metadata": {"message_id": "m1"}},
+    {"type": "content", "data": {"content": "world"}, "metadata": {"message_id": "m1"}},
+    {"type": "session_end", "data": {"status": "completed"}},
+]
+FAILURE: Final = [
+    *ANSWER[:3],
+    {
+        "type": "error",
+        "data": {"error_type": "execution", "code": "UPSTREAM_ERROR", "message": "No.", "terminal": True},
+    },
+    {"type": "session_end", "data": {"status": "error"}},
+]
+
+
+class Native(NamedTuple):
+    """A stream of one dialect, as its own backend sends it."""
+
+    media_type: str
+    begun: bytes
+    """Whole frames up to the last text."""
+    whole: bytes
+    failed: bytes
+
+
+@cache
+def native(dialect: str) -> Native:
+    encoder = process_dialects().to_write(dialect)
+    framing = "sse" if "sse" in encoder.framings else encoder.framings[0]
+    whole, failed = (
+        convert(
+            b"".join(b"data: %b\n\n" % json.dumps({"metadata": {}, **event}).encode() for event in events),
+            speaks="standard",
+            answers=dialect,
+            framing=framing,
+        )
+        for events in (ANSWER, FAILURE)
+    )
+    end = b"\n\n" if framing == "sse" else b"\n"
+    media_type = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}.get(framing, "text/plain")
+    begun = whole[: whole.index(end, whole.index(b"world")) + len(end)]
+    return Native(f"{media_type}; charset=UTF-8; v=1", begun, whole, failed)
+
+
+# What the upstream does
+
+DOCUMENT: Final = b'{"ok": false, "code": "LOGIN_REQUIRED", "count": 3}'
+REFUSAL: Final = {
+    "error": {"code": "E_TOO_MUCH", "message": SECRET, "retry": True, "at": [1, 2.5, None]},
+    "request_id": "req_0123456789abcdef",
+}
+
+
+async def plays(call: Call, dialect: str) -> None:
+    """Do what the last segment of the path names."""
+    name, _, argument = call.target.rpartition("/")[2].partition("~")
+    await UPSTREAMS[name](call, native(dialect), argument)
+
+
+def head(status: str, *headers: str) -> bytes:
+    return "\r\n".join((f"HTTP/1.1 {status}", "Connection: close", *headers, "", "")).encode()
+
+
+async def refuses(call: Call, _stream: Native, status: str) -> None:
+    body = json.dumps(REFUSAL).encode()
+    headers = ["Retry-After: 7", "WWW-Authenticate: Bearer", "Content-Type: application/json; v=2"]
+    await call.send(head(f"{status} No", *headers, f"Content-Length: {len(body)}") + body)
+
+
+async def refuses_in_text(call: Call, _stream: Native, media_type: str) -> None:
+    body = SECRET.encode()
+    lines = [f"Content-Type: {media_type.replace('.', '/')}", f"Content-Length: {len(body)}"]
+    await call.send(head("503 No", *lines) + body)
+
+
+async def refuses_in_gzip(call: Call, _stream: Native, _: str) -> None:
+    made = zlib.compressobj(wbits=31)
+    body = made.compress(json.dumps(REFUSAL).encode()) + made.flush()
+    lines = ("Content-Type: application/json", "Content-Encoding: gzip", f"Content-Length: {len(body)}")
+    await call.send(head("500 No", *lines) + body)
+
+
+async def refuses_without_end(call: Call, _stream: Native, size: str) -> None:
+    await call.send(head("500 No", "Content-Type: application/json", "Transfer-Encoding: chunked"))
+    await call.send(chunk(b"[" + b" " * int(size) + b"1]"))
+    await call.until_closed()
+
+
+async def refuses_deeply(call: Call, _stream: Native, levels: str) -> None:
+    body = b"[" * int(levels) + b"]" * int(levels)
+    await call.send(head("500 No", "Content-Type: application/json", f"Content-Length: {len(body)}") + body)
+
+
+async def refuses_with_a_bad_type(call: Call, _stream: Native, _: str) -> None:
+    await call.send(head("500 No", "Content-Type: text/html\x01", "Content-Length: 8") + b'{"a": 1}')
+
+
+async def sends_document(call: Call, _stream: Native, status: str) -> None:
+    body = DOCUMENT
+    lines = ("Content-Type: application/json; v=3", f"Content-Length: {len(body)}")
+    await call.send(head(f"{status} OK", *lines) + body)
+
+
+async def is_silent(call: Call, _stream: Native, _: str) -> None:
+    await call.until_closed()
+
+
+async def closes(call: Call, _stream: Native, _: str) -> None:
+    call.close()
+
+
+async def sends_nothing(call: Call, stream: Native, _: str) -> None:
+    await call.send(head("200 OK", f"Content-Type: {stream.media_type}", "Content-Length: 0"))
+
+
+async def sends_no_chunk(call: Call, stream: Native, _: str) -> None:
+    await call.send(head("200 OK", f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked"))
+    await call.send(LAST_CHUNK)
+
+
+async def sends_page(call: Call, _stream: Native, _: str) -> None:
+    body = b"<!doctype html><title>Sign in</title>"
+    await call.send(head("200 OK", "Content-Type: text/html", f"Content-Length: {len(body)}") + body)
+
+
+async def redirects(call: Call, _stream: Native, status: str) -> None:
+    await call.send(head(f"{status} Go", "Location: /login", "Content-Length: 0"))
+
+
+async def sends_unknown_coding(call: Call, stream: Native, _: str) -> None:
+    lines = (f"Content-Type: {stream.media_type}", "Content-Encoding: x-secret", "Content-Length: 3")
+    await call.send(head("200 OK", *lines) + b"abc")
+
+
+async def begins(call: Call, stream: Native, status: str = "200") -> None:
+    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
+    await call.send(head(f"{status} OK", *lines) + chunk(stream.begun))
+    await asyncio.sleep(0.05)
+
+
+async def breaks(call: Call, stream: Native, _: str) -> None:
+    await begins(call, stream)
+
+
+async def breaks_at_once(call: Call, stream: Native, _: str) -> None:
+    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
+    await call.send(head("200 OK", *lines) + chunk(stream.begun) + b"ff\r\ndata")
+
+
+async def resets(call: Call, stream: Native, _: str) -> None:
+    await begins(call, stream)
+    call.reset()
+
+
+async def stalls(call: Call, stream: Native, _: str) -> None:
+    await begins(call, stream)
+    await call.until_closed()
+
+
+async def floods(call: Call, stream: Native, _: str) -> None:
+    await begins(call, stream)
+    await call.send(chunk(b"data: " + b"x" * 70_000))
+    await call.until_closed()
+
+
+async def ends_early(call: Call, stream: Native, _: str) -> None:
+    await begins(call, stream)
+    await call.send(LAST_CHUNK)
+
+
+async def fails(call: Call, stream: Native, _: str) -> None:
+    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
+    await call.send(head("200 OK", *lines) + chunk(stream.failed) + LAST_CHUNK)
+
+
+async def completes(call: Call, stream: Native, status: str) -> None:
+    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
+    await call.send(head(f"{status} OK", *lines) + chunk(stream.whole) + LAST_CHUNK)
+
+
+UPSTREAMS: Final[Mapping[str, Callable[[Call, Native, str], Awaitable[None]]]] = {
+    "refuses": refuses,
+    "text": refuses_in_text,
+    "gzip": refuses_in_gzip,
+    "endless": refuses_without_end,
+    "deep": refuses_deeply,
+    "bad-type": refuses_with_a_bad_type,
+    "document": sends_document,
+    "silent": is_silent,
+    "closes": closes,
+    "nothing": sends_nothing,
+    "no-chunk": sends_no_chunk,
+    "page": sends_page,
+    "redirect": redirects,
+    "coding": sends_unknown_coding,
+    "breaks": breaks,
+    "breaks-at-once": breaks_at_once,
+    "resets": resets,
+    "stalls": stalls,
+    "floods": floods,
+    "ends-early": ends_early,
+    "fails": fails,
+    "completes": completes,
+}
+
+
+# The gateway
+
+OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "plain": {},
+    "tree": {"request": {"question": "${{ message }}"}},
+    "resume": {"resume": "on"},
+}
+
+
+@asynccontextmanager
+async def in_front(dialect: str, **options: Any) -> AsyncIterator[Gateway]:
+    """A gateway with one endpoint of each kind, in front of an upstream that speaks a dialect."""
+    common = {
+        "speaks": dialect,
+        "answers": [dialect, "standard"],
+        "limits": {"event_bytes": "64KiB"},
+        "timeouts": {"connect": "500ms", "first_event": "500ms", "idle": "500ms"},
+        **options,
+    }
+    async with upstream(lambda call: plays(call, dialect)) as server:
+        endpoints: dict[str, Any] = {
+            f"/{kind}/{{row}}": {"upstream": "service", "path": "/{row}", **common, **special}
+            for kind, special in OPTIONS.items()
+        }
+        endpoints["/relay/*"] = {"upstream": "service", "relay": "all", **common}
+        endpoints["/gone"] = {"upstream": "http://127.0.0.1:9", **common}
+        config = settled(endpoints=endpoints, upstreams={"service": {"url": server.url, "breaker": "off"}})
+        async with gateway(config) as running:
+            yield running
+
+
+BODY: Final = b'{"message": "Hi", "messages": [{"role": "user", "content": "Hi"}], "stream": true}'
+
+
+async def got(running: Gateway, kind: str, row: str, *headers: tuple[str, str]) -> Answer:
+    wish = [("Content-Type", "application/json"), *headers]
+    return await ask(running, target=f"/{kind}/{row}", headers=wish, body=BODY)
+
+
+def told_message(dialect: str, code: str) -> str:
+    """The message in the safe body of a refusal: the dialect's own, redacted, if it is written for users."""
+    is_for_users = dialect == "data-formulator"
+    return "could not open [redacted] for [redacted]" if is_for_users else message_of(code)
+
+
+def message_of(code: str) -> str:
+    return CODES[code].message
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_error_status_of_the_upstream_reaches_the_client(dialect: str) -> None:
+    codes = {400: "UPSTREAM_REJECTED", 401: "AUTH_FAILED", 403: "AUTH_FAILED", 404: "NOT_FOUND"}
+    codes |= {408: "UPSTREAM_TIMEOUT", 429: "RATE_LIMITED", 500: "UPSTREAM_ERROR", 504: "UPSTREAM_TIMEOUT"}
+    async with in_front(dialect) as running:
+        for kind in KINDS:
+            for status, code in {**codes, 503: "UPSTREAM_ERROR", 599: "UPSTREAM_ERROR"}.items():
+                with case(kind, status):
+                    answer = await got(running, kind, f"refuses~{status}")
+                    assert (answer.status, answer.is_whole) == (status, True)
+                    assert answer.header("content-type") == "application/json; v=2"
+                    assert answer.header("retry-after") == "7"
+                    assert answer.header("www-authenticate") == "Bearer"
+                    expected = json.loads(json.dumps(REFUSAL))
+                    if kind != "relay":
+                        expected["error"]["message"] = told_message(dialect, code)
+                        assert answer.header("content-length") == str(len(answer.body))
+                    assert answer.json == expected
+                    line = await running.log.next_line()
+                    assert line["status"] == status
+                    if kind != "relay":
+                        assert line["code"] == ("E_TOO_MUCH" if code == "UPSTREAM_ERROR" else code)
+                        assert line["upstream_status"] == status
+                        assert line["hint"].startswith(f"the upstream answered {status}")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_body_of_a_refusal_that_cannot_be_made_safe_is_replaced_or_left_out(dialect: str) -> None:
+    nested = b"[" * 100 + b"]" * 100
+    message = message_of("UPSTREAM_ERROR").encode()
+    rows = {
+        "text~text.plain": (503, b"text/plain", message),
+        "text~text.html": (503, b"text/html", message),
+        "text~application.octet-stream": (503, b"application/octet-stream", b""),
+        "deep~100": (500, b"application/json", nested),
+        "deep~101": (500, b"application/json", b""),
+        "bad-type": (500, b"application/json", b'{"a": 1}'),
+        "endless~80000": (500, b"application/json", b""),
+        "endless~10": (500, b"application/json", b""),
+    }
+    async with in_front(dialect) as running:
+        for kind in ("plain", "tree", "resume"):
+            for row, (status, media_type, body) in rows.items():
+                with case(kind, row):
+                    answer = await got(running, kind, row)
+                    assert (answer.status, answer.is_whole, answer.body) == (status, True, body)
+                    assert answer.header("content-type") == media_type.decode()
+            answer = await got(running, kind, "gzip")
+            assert answer.json["error"]["message"] == told_message(dialect, "UPSTREAM_ERROR")
+            assert answer.header("content-encoding") is None
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_document_in_place_of_a_stream_reaches_the_client_unchanged(dialect: str) -> None:
+    async with in_front(dialect) as running:
+        for kind in KINDS:
+            for status in (200, 201, 202):
+                for accept in ("*/*", "application/json", "text/event-stream", "application/x-ndjson"):
+                    if kind == "resume" and accept == "text/event-stream":
+                        continue  # a stored run is written anew
+                    with case(kind, status, accept):
+                        answer = await got(running, kind, f"document~{status}", ("Accept", accept))
+                        assert (answer.status, answer.is_whole) == (status, True)
+                        assert answer.body == DOCUMENT
+                        assert answer.header("content-type") == "application/json; v=3"
+
+
+BEFORE_ANYTHING: Final = {
+    "silent": "UPSTREAM_TIMEOUT",
+    "closes": "UPSTREAM_UNREACHABLE",
+    "nothing": "UPSTREAM_TRUNCATED",
+    "no-chunk": "UPSTREAM_TRUNCATED",
+    "page": "UPSTREAM_INVALID_RESPONSE",
+    "redirect~302": "UPSTREAM_INVALID_RESPONSE",
+    "redirect~204": "UPSTREAM_INVALID_RESPONSE",
+    "redirect~206": "UPSTREAM_INVALID_RESPONSE",
+    "coding": "UPSTREAM_INVALID_RESPONSE",
+}
+
+
+def assert_envelope(answer: Answer, code: str, dialect: str) -> None:
+    assert (answer.status, answer.is_whole) == (CODES[code].status, True)
+    assert answer.header("content-type") == "application/json"
+    if process_dialects().to_write(dialect).name in ("openai-chat", "openai-responses", "anthropic"):
+        assert answer.json["error"]["message"] == message_of(code)
+    else:
+        error = {"code": code, "message": message_of(code), "retry": CODES[code].recoverable}
+        assert (answer.json["status"], answer.json["error"]) == ("error", error)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_failure_before_the_first_byte_is_a_status_and_an_envelope(dialect: str) -> None:
+    async with in_front(dialect) as running:
+        for kind in ("plain", "tree", "resume"):
+            for row, code in BEFORE_ANYTHING.items():
+                with case(kind, row):
+                    assert_envelope(await got(running, kind, row), code, dialect)
+                    assert (await running.log.next_line())["code"] == code
+        gone = await ask(running, target="/gone", body=BODY, headers=[("Content-Type", "application/json")])
+        assert_envelope(gone, "UPSTREAM_UNREACHABLE", dialect)
+
+
+def error_of(answer: Answer, dialect: str) -> str:
+    """The code of the error that a reader of the dialect finds in an answer; the reason if it names none."""
+    translator = Translator(speaks=dialect, framing="ndjson")
+    out = translator.feed(answer.body) + translator.close()
+    assert translator.error is not None, answer.body
+    assert out
+    return translator.error.message
+
+
+GOOD_ENDS: Final = re.compile(
+    rb'message_end|workflow_finished|"finish_reason":"|"type":"finish|\[DONE\]|message_stop|RUN_FINISHED'
+    rb'|response.completed|"type": ?"done"|"type": ?"completion"'
+)
+
+BREAKS: Final = {
+    "breaks": "UPSTREAM_TRUNCATED",
+    "breaks-at-once": "UPSTREAM_TRUNCATED",
+    "resets": "UPSTREAM_TRUNCATED",
+    "stalls": "UPSTREAM_TIMEOUT",
+    "floods": "STREAM_LIMIT_EXCEEDED",
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_break_within_the_stream_is_an_error_and_a_broken_connection(dialect: str) -> None:
+    stream = native(dialect)
+    async with in_front(dialect) as running:
+        for kind in KINDS:
+            for row, code in BREAKS.items():
+                with case(kind, row):
+                    answer = await got(running, kind, row)
+                    assert answer.status == 200
+                    assert answer.header("content-type") == stream.media_type
+                    assert answer.body.startswith(stream.begun)
+                    error_of(answer, dialect)
+                    assert answer.is_whole is (kind == "resume")  # there the client may come back
+                    if kind != "resume":
+                        assert not GOOD_ENDS.search(answer.body[len(stream.begun) :])
+                    assert (await running.log.next_line())["code"] == code
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_proper_end_stays_proper(dialect: str) -> None:
+    stream = native(dialect)
+    async with in_front(dialect) as running:
+        for kind in KINDS:
+            with case(kind):
+                early = await got(running, kind, "ends-early")
+                assert (early.status, early.is_whole) == (200, True)
+                if early.body != stream.begun:  # some dialects end with the body
+                    assert early.body.startswith(stream.begun)
+                    error_of(early, dialect)
+                failed = await got(running, kind, "fails")
+                assert (failed.status, failed.is_whole) == (200, True)
+                error_of(failed, dialect)
+                for status in (200, 201, 202):
+                    whole = await got(running, kind, f"completes~{status}")
+                    assert (whole.status, whole.is_whole) == (status, True)
+                    assert whole.body == stream.whole
+                    assert whole.header("content-type") == stream.media_type
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_told_failures_are_errors_in_a_body_that_ends_properly(dialect: str) -> None:
+    reports_by_status = dialect in ("openai-chat", "openai-responses", "anthropic")
+    async with in_front(dialect, failures="told") as running:
+        for row in ("refuses~500", "closes", "nothing", "page", *BREAKS):
+            with case(row):
+                answer = await got(running, "plain", row)
+                assert answer.is_whole
+                if row not in BREAKS and reports_by_status:
+                    assert answer.status == 502
+                else:
+                    assert answer.status == 200
+                    error_of(answer, dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_other_clients_of_the_endpoint_are_told(dialect: str) -> None:
+    async with in_front(dialect) as running:
+        for row in ("refuses~500", "closes", "nothing", "page", "breaks", "ends-early", "fails"):
+            with case(row):
+                answer = await got(running, "plain", row, ("X-Streamweir-Protocol", "standard"))
+                assert answer.status == 200
+                if row != "ends-early" or answer.error is not None:
+                    assert answer.assert_valid().end["status"] == "error"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_heartbeat_of_the_file_takes_the_status(dialect: str) -> None:
+    async with in_front(dialect, heartbeat="100ms") as running:
+        answer = await got(running, "plain", "silent")
+        assert (answer.status, answer.is_whole) == (200, False)
+        error_of(answer, dialect)
+    async with in_front(dialect, heartbeat="auto") as running:
+        assert (await got(running, "plain", "silent")).status == 504
+
+
+# Clients, and how the connection ends
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_client_of_http_1_0_gets_every_frame_and_a_plain_close(dialect: str) -> None:
+    stream = native(dialect)
+    async with in_front(dialect) as running:
+        reader, writer = await asyncio.open_connection(*running.address)
+        writer.write(
+            b"POST /plain/breaks HTTP/1.0\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+        )
+        async with asyncio.timeout(5):
+            answer = await reader.read()  # a reset would raise
+        writer.close()
+        assert stream.begun in answer
+        assert len(answer.partition(stream.begun)[2]) > 20
+
+
+async def test_frames_that_a_slow_client_has_not_read_are_not_lost() -> None:
+    stream = native("legacy")
+    async with in_front("legacy") as running, client(running) as connected:
+        connected.send(target="/plain/breaks", headers=[("Content-Type", "application/json")], body=BODY)
+        await connected.until(stream.begun[:20])
+        connected.stop_reading()
+        await running.log.next_line()
+        await asyncio.sleep(0.1)
+        connected.read_on()
+        answer = await connected.whole()
+    assert not answer.is_whole
+    assert answer.body.startswith(stream.begun)
+    error_of(answer, "legacy")
+
+
+async def test_client_that_leaves_while_the_connection_is_broken_off_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with in_front("legacy") as running:
+        for _ in range(5):
+            async with client(running) as connected:
+                connected.send(
+                    target="/plain/resets", headers=[("Content-Type", "application/json")], body=BODY
+                )
+                await connected.until(b"world")
+                await asyncio.sleep(0.045)
+        for _ in range(5):
+            line = await running.log.next_line()
+            assert line["reason"] in ("truncated", "client_gone")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_drain_in_mid_stream_breaks_off_for_old_clients_and_is_told_to_others() -> None:
+    async with in_front("legacy", timeouts={}) as running, client(running) as old, client(running) as new:
+        wish = [("Content-Type", "application/json")]
+        old.send(target="/plain/stalls", headers=wish, body=BODY)
+        new.send(target="/plain/stalls", headers=[*wish, ("X-Streamweir-Protocol", "standard")], body=BODY)
+        await old.until(b"world")
+        await new.until(b"world")
+        running.streams.drain()
+        broken, told = await old.whole(), await new.whole()
+    assert not broken.is_whole
+    assert error_of(broken, "legacy")
+    assert b"GATEWAY_DRAINING" in broken.body
+    assert told.assert_valid().end["reason"] == "draining"
+
+
+# Credentials
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_refused_credentials_of_the_gateway_are_no_status_for_the_client(status: int) -> None:
+    async with upstream(lambda call: refuses(call, native("legacy"), str(status))) as server:
+        common = {"upstream": server.url, "speaks": "legacy", "answers": ["legacy"]}
+        keys = ("Authorization", "Cookie", "X-Api-Key", "Ocp-Apim-Subscription-Key")
+        endpoints: dict[str, Any] = {
+            f"/{name}": {**common, "headers": {name: "secret-4711-abcd"}} for name in (*keys, "X-Tenant")
+        }
+        endpoints["/client"] = {**common, "forward_headers": ["Authorization"]}
+        async with gateway(settled(endpoints=endpoints)) as running:
+            for name in keys:
+                with case(name):
+                    answer = await ask(running, target=f"/{name}")
+                    assert (answer.status, answer.header("www-authenticate")) == (502, None)
+            for path in ("/X-Tenant", "/client"):
+                with case(path):
+                    answer = await ask(running, target=path, headers=[("Authorization", "Bearer x")])
+                    assert (answer.status, answer.header("www-authenticate")) == (status, "Bearer")
