@@ -20,9 +20,6 @@ REFUSED = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 
-ROOMS_TO_COME = frozenset(("codec",))
-"""Rooms whose docstrings are not plain yet."""
-
 
 def room_of(module: str) -> str:
     package, _, rest = module.partition(".")
@@ -30,7 +27,7 @@ def room_of(module: str) -> str:
     return folder if (PACKAGES[package] / folder).is_dir() and folder else package
 
 
-ROOMS = sorted({room_of(module) for module in MODULES} - ROOMS_TO_COME)
+ROOMS = sorted({room_of(module) for module in MODULES})
 
 
 def docstrings_of(module: str) -> Iterator[tuple[int, str]]:

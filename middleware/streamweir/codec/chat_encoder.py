@@ -1,9 +1,9 @@
-"""What chat protocols have in common: one turn of an assistant, at whose end the client may be to run tools.
+"""The common half of chat protocols: one turn of an assistant, at whose end the client may be to run tools.
 
-A call is written when it is known who runs it: at the end, where the client is to, and else as far as the
-protocol has a form for a call that has been run. Pieces of arguments leave as they come where a decoder knows
-that the client is to run the call. What a person is asked is a part of the text; that the run waits
-stands beside the end (`suspension`).
+A call is written when it is known which side runs it: at the end, if the client is to run it, else as far as
+the protocol has a form for a call that has been run. Pieces of arguments are sent at once if a decoder knows
+that the client is to run the call. A question to a person is a part of the text; that the run waits for an
+answer is written beside the end (`suspension`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ChatEncoder(Encoder):
 
     @cached_property
     def _handed(self) -> KeptCalls:
-        """Calls that the client is to run, unless somebody else does before the end."""
+        """Calls that the client is to run, unless their results arrive before the end."""
         return KeptCalls(self.room // 2)
 
     @cached_property
@@ -125,7 +125,7 @@ class ChatEncoder(Encoder):
         Args:
             reason: why, as the standard's `finish_reason`.
             end: the event.
-            beside: fields to stand beside the protocol's own.
+            beside: fields to be added to the protocol's own.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""What the answer takes from the client's request: names that the client expects to read again."""
+"""Names in a client's request that the client expects to read again in the answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def client_names(request: Mapping[str, Any], fields: Mapping[str, str]) -> Clien
 
     Args:
         request: the JSON object that its body is.
-        fields: by the name of an attribute of `ClientNames`, the field in which it stands.
+        fields: for each attribute of `ClientNames`, the field that has it.
     """
     found = {name: _text_of(request.get(field)) for name, field in fields.items()}
     known: dict[str, Any] = {

@@ -63,10 +63,11 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
 
 
 def counts_in(usage: Any, names: Mapping[str, str]) -> dict[str, int]:
-    """What a `usage` counts, under the standard's names; what is no plausible count is left out.
+    """Return the counts of a `usage`, under the standard's names; values that are no plausible count are left
+    out.
 
     Args:
-        usage: the object, or what stands in its place.
+        usage: the object, or the value in its place.
         names: by the upstream's name, the standard's.
     """
     found = ((known, usage.get(name)) for name, known in names.items()) if isinstance(usage, dict) else ()
@@ -166,7 +167,7 @@ def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]
 def meta_of(**fields: Any) -> Meta | None:
     """Metadata from fields of which some may be absent or blank; None if nothing is left.
 
-    What cannot be an id is kept among the fields that no rule knows, under the standard's name.
+    A value that cannot be an id is kept among the unknown fields, under the standard's name.
     """
     meta: dict[str, Any] = {}
     unfit: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a server counts of a run, kept for the summary at its end."""
+"""A server's counts of a run, kept for the summary at its end."""
 
 from __future__ import annotations
 

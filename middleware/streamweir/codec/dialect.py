@@ -29,7 +29,7 @@ _JUST_A_MESSAGE: Final[Mapping[str, Any]] = MappingProxyType({"message": "Hello"
 
 
 class Dialect:
-    """An event vocabulary: what reads it and what writes it; either may be missing.
+    """An event vocabulary: its decoder and its encoder, either of which may be missing.
 
     Light until it is used: a class that is named by its place is imported when it is first asked for.
 
@@ -37,15 +37,16 @@ class Dialect:
         name: letters, digits, `.`, `_`, `-`; not `auto`.
         decoder: the class that reads it, or its place as `".decode:AcmeDecoder"`, relative to `package`.
         encoder: the class that writes it, or its place.
-        summary: what it is. Its first paragraph counts, so that a module's `__doc__` can stand here.
+        summary: a sentence about it. Only its first paragraph is used, so that it can be a module's
+            `__doc__`.
         package: the package that holds it, with its `examples.txt` and `README.md`.
-        hints: what its messages look like; those of the decoder if not given.
+        hints: signs of its messages; those of the decoder if not given.
         detectable: it may be found out by the first bytes of a body.
-        sample_request: the smallest body that a backend understands which speaks it; just a `message` if not
+        sample_request: the smallest body that a backend of this dialect understands; just a `message` if not
             given.
-        client_paths: what the paths end with at which its clients call, whatever their base URL.
-        request_reader: what reads the requests of its clients, or its place as `".request:READER"`.
-        request_writer: what writes requests to upstreams that speak it, or its place.
+        client_paths: the endings of the paths that its clients call, whatever their base URL.
+        request_reader: reads the requests of its clients; or its place as `".request:READER"`.
+        request_writer: writes requests to upstreams that speak it, or its place.
 
     Raises:
         ConfigurationError: the name cannot be one.
@@ -70,7 +71,7 @@ class Dialect:
             raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
         self.name: Final = name
         self.summary: Final = " ".join((summary or "").strip().partition("\n\n")[0].split())
-        """What it is, in one line."""
+        """A description in one line."""
         self.package: Final = package
         self.detectable: Final = detectable
         self.sample_request: Final = sample_request
@@ -95,7 +96,7 @@ class Dialect:
         encoder: Any = None,
         errors_for_users: bool | None = None,
     ) -> Dialect:
-        """Return the dialect that a `Decoder` or an `Encoder` stands for.
+        """Return the dialect of a `Decoder` or an `Encoder`.
 
         Args:
             name: the dialect's name.
@@ -134,7 +135,7 @@ class Dialect:
 
     @property
     def hints(self) -> Hints | None:
-        """What its messages look like; None if every message has to be shown to it."""
+        """Signs of its messages; None if every message has to be shown to the decoder."""
         if self._hints is not None or isinstance(self._decoder, str | None):
             return self._hints
         return self._decoder.hints
@@ -162,17 +163,17 @@ class Dialect:
 
     @cached_property
     def request_reader(self) -> RequestReader | None:
-        """What reads the requests of its clients; None if there is nothing."""
+        """Reads the requests of its clients; None if the dialect has no reader."""
         return cast("RequestReader | None", _loaded(self._request_reader, self.package))
 
     @cached_property
     def request_writer(self) -> RequestWriter | None:
-        """What writes requests to upstreams that speak it; None if there is nothing."""
+        """Writes requests to upstreams that speak it; None if the dialect has no writer."""
         return cast("RequestWriter | None", _loaded(self._request_writer, self.package))
 
     @property
     def framing(self) -> FramingName:
-        """What it is usually framed as where it is read; `auto` if that is open."""
+        """Its usual framing where it is read; `auto` if that is open."""
         return "auto" if self.decoder is None else self.decoder.framing
 
     @property
@@ -231,7 +232,7 @@ class Dialect:
         return allowed
 
     def options_for(self, path: str) -> Options:
-        """What the URL path of an upstream settles of the options."""
+        """Return the options that are known from the URL path of an upstream."""
         return NO_OPTIONS if self.decoder is None else self.decoder.options_for(path)
 
     def check_options(self, options: Options) -> None:
@@ -294,7 +295,7 @@ def _imported(side: type[T] | str | None, package: str | None) -> type[T] | None
 
 
 def _loaded(side: object, package: str | None) -> object:
-    """What stands at a place; anything else is that itself."""
+    """Return the class at a place; any other value is returned unchanged."""
     if not isinstance(side, str):
         return side
     module, _, name = side.partition(":")
@@ -303,5 +304,5 @@ def _loaded(side: object, package: str | None) -> object:
 
 
 def _documentation_of(side: type) -> str | None:
-    """What the module that a class stands in is about, else the class."""
+    """Return the documentation of the class's module, else of the class."""
     return getattr(sys.modules.get(side.__module__), "__doc__", None) or side.__doc__

@@ -1,4 +1,4 @@
-"""Dialects by name: a set that never changes, so that whoever holds one knows what a name means."""
+"""Dialects by name: an immutable set, so that a name means the same to everything that holds one set."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class InstalledDialect(Protocol):
 class Dialects(Mapping[str, Dialect]):
     """An immutable mapping of dialects by name, in the order of their names.
 
-    A dialect of another package is loaded when it is asked for; one that cannot be loaded is left out where
-    names are listed, and says why when it is named.
+    A dialect of another package is loaded when it is asked for. One that cannot be loaded is left out of
+    listings; a look-up of its name raises an error that gives the reason.
 
     Args:
-        dialects: what is in the set; of two with one name the later.
+        dialects: the members of the set; of two with one name the later.
         installed: finds the dialects of other packages, when the others do not suffice.
     """
 

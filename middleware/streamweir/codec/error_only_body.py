@@ -42,15 +42,15 @@ class ErrorOnlyBody(NamedTuple):
     failure: FailureInBody
     frame: Frame
     events: Sequence[Event]
-    """What the dialect makes of it: events that no rule knows."""
+    """The dialect's events for it: events that no rule reads."""
 
 
 def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> ErrorOnlyBody | Iterable[Event]:
-    """Return what may leave of the first message of a body, or what waits: a failure that is no event.
+    """Return the first message of a body as events, or as a body that waits: it may be a plain failure.
 
     Args:
         frame: that holds the message.
-        decoded: what the dialect makes of it.
+        decoded: the dialect's events for it.
         room: the most bytes that an event may have; a message of an eighth of it does not wait.
     """
     if type(decoded) is tuple and decoded and type(decoded[0]) not in _MAY_BE_FAILURES:  # nearly all
@@ -109,7 +109,7 @@ def _classed_as(given: Error, error: Error) -> Error:
 
 
 def error_event_of(failure: FailureInBody) -> Error:
-    """Return the terminal error that a failure is; its text was written for nobody who is known."""
+    """Return the terminal error for a failure; its text may not have been written for users."""
     error = upstream_error(
         failure.message,
         code=failure.code,

@@ -1,9 +1,9 @@
 """Events of other people's code, checked against the protocol before they are in a stream.
 
 Source: the standard protocol 1.1, sections 1, 2 and 6. Types and closed lists come from the classes in
-`events`; what a type cannot say stands in the tables below: `_SHAPES` for every event, `_PROMISES` for what
-the stages put right if a dialect has it otherwise, and an application that emits it should know. Free-form
-values become what a reader of their JSON gets, so that nothing can fail once an event is on its way.
+`events`; rules that a type cannot express are in the tables below: `_SHAPES` for every event, `_PROMISES` for
+faults that the stages repair in a dialect, and of which an application that emits them should know. Free-form
+values are replaced by the values that a reader of their JSON gets, so that no later step can fail.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
 
 
 def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = None) -> E:
-    """Return the event of class `cls` with these fields; None stands for a field that is absent.
+    """Return the event of class `cls` with these fields; a field that is None is absent.
 
     Raises:
         EventValidationError: a value that the protocol forbids; nothing else can be wrong with the event.
@@ -154,7 +154,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _explained(message: str) -> EventValidationError:
-    """What msgspec found, with the field's name first."""
+    """Return the error for a finding of msgspec, with the field's name first."""
     if missing := _MISSING.match(message):
         path = _PATH.search(message)
         return EventValidationError(

@@ -51,7 +51,7 @@ def refusal_in(message: Mapping[str, Any]) -> Event | None:
 
 
 def events_in(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the standard messages that a folded result stands for, in an order that may have been."""
+    """Yield standard messages that fold to a result, in a possible order."""
     answer: Mapping[str, Any] = message["message"]
     for warning in objects_in(message.get("warnings")):
         yield _message("warning", warning)

@@ -18,7 +18,7 @@ from streamweir.json_size import JsonSizes
 __all__ = ["GROWTH", "FrameGrowth", "bounded_events", "uncounted_events"]
 
 GROWTH: Final = 4
-"""What one frame becomes is at most so many times what one event may have (`limits.event_bytes`)."""
+"""The events of one frame are at most so many times as large as one event may be (`limits.event_bytes`)."""
 
 _ENVELOPE: Final = 160
 """Bytes of an event beside its fields: its type, the id of the request, its number and its time."""
@@ -72,7 +72,7 @@ class FrameGrowth:
         return event
 
     def _short(self, text: str) -> str:
-        """Return `short_id(text)`, which is looked for once: a long id may stand in each of the events."""
+        """Return `short_id(text)`, which is computed once: a long id may be in each of the events."""
         if len(text) <= MAX_ID_CHARACTERS:
             return text
         if text not in self._digests:

@@ -36,7 +36,7 @@ _SSE_ID: Final = "sequence"
 """The number that is the id of an SSE block too."""
 
 POSITION: Final = "\0position"
-"""A number that stands in the id alone, behind its last full stop."""
+"""A number that is in the id alone, behind its last full stop."""
 
 
 class FrameTemplate:
@@ -55,9 +55,10 @@ class FrameTemplate:
 
     @classmethod
     def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
-        """Return the form of the frame `written`, which says `text`; None if it is not plain to see.
+        """Return the template of the frame `written`, which holds `text`; None if it cannot be found for
+        certain.
 
-        A value stands behind the colon of its key, and what comes twice could be anywhere.
+        A value is found behind the colon of its key; a value that occurs twice could be at either place.
         """
         wanted: list[tuple[bytes, int, str | None]] = [(b":" + write_json(text), 1, None)]
         for name, (number, _) in numbers.items():

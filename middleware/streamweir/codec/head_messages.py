@@ -1,4 +1,4 @@
-"""What the first messages of a body say, parsed once for all dialects that look at them."""
+"""The first messages of a body, parsed once for all dialects that look at them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
 
 
 def head_objects(head: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in `head`, those too that stand in an array in place of a stream."""
+    """Yield the JSON objects in `head`, and those in an array that takes the place of a stream."""
     for message in head_messages(head):
         for item in message.value if isinstance(message.value, list) else [message.value]:
             if isinstance(item, dict):

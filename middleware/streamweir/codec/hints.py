@@ -9,12 +9,12 @@ __all__ = ["Hints"]
 
 
 class Hints:
-    """What messages of a dialect look like. One that has none of these signs is not shown to it.
+    """Signs of a dialect's messages. A message without any of these signs is not shown to the dialect.
 
     Args:
         names: SSE event names, or values of the fields `type`, `event`, `kind`.
         keys: fields at the top of a message.
-        starts: what the data of a message begins with, for a dialect whose data is no JSON.
+        starts: the beginnings of a message's data, for a dialect whose data is no JSON.
     """
 
     def __init__(

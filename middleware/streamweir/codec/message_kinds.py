@@ -1,4 +1,4 @@
-"""What kind of message an upstream sent, in plain words, for the operator: never a text of it."""
+"""Describes the kind of an upstream's message, in plain words, for the operator: never with a text of it."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ Piece = Content | Thinking
 """An event that says nothing but one more piece of text."""
 
 Path = tuple[str | int, ...]
-"""Where a value stands in a message: the keys of objects, the places in lists."""
+"""The path of a value in a message: the keys of objects, the indexes of lists."""
 
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
 _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
 _A_STRING: Final = re.compile(rb'"\s*+:\s*+(%b)' % _STRING, re.DOTALL)
 _A_STRING_OR_NUMBER: Final = re.compile(rb'"\s*+:\s*+(%b|%b)' % (_STRING, _NUMBER), re.DOTALL)
-"""What stands behind a key, with the end of that."""
+"""The value behind a key, with the end of that value."""
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
 
@@ -62,17 +62,17 @@ _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
 
 
 class TextFields:
-    """Where the messages of a dialect have their text, and what changes beside it and means nothing.
+    """The places of texts in a dialect's messages, and of values beside them that change and have no meaning.
 
     The dialect vouches for this: of a message that was read as nothing but the text at one of `texts`, any
-    other text that is not empty is read likewise, unless `Decoder.accepts_text` says no; and the reader takes
-    no notice of the numbers and strings at `ignored`, times and counters.
+    other text that is not empty is read likewise, unless `Decoder.accepts_text` returns False; and the reader
+    ignores the numbers and strings at `ignored`, times and counters.
 
     Args:
-        texts: where a text may stand.
-        ignored: where numbers and strings stand that mean nothing.
-        usual: a message that says a piece of the answer and nothing else, as most servers of the dialect
-            write it, aside from blanks: a short answer is over before its template could be learned.
+        texts: the places of texts.
+        ignored: places of numbers and strings that have no meaning.
+        usual: a message with only a piece of the answer, as most servers of the dialect write it, apart from
+            blanks: a short answer is over before its template could be learned.
         learned_after: so many texts in a row that are like one before them. To learn a template takes as
             long as decoding one to five messages, the more the plainer they are.
         counts: the numbers at `ignored` are counts so far, such as those of tokens: the latest message is
@@ -106,7 +106,7 @@ class TextFields:
 
 
 class _Hole(NamedTuple):
-    """A value that changes from message to message: where it stands in the bytes, and in the message."""
+    """A value that changes from message to message: its place in the bytes, and in the message."""
 
     begin: int
     end: int
@@ -118,7 +118,7 @@ class MessageTemplate:
     """The bytes of a message around its text.
 
     Attributes:
-        event: what the message means, whatever its text.
+        event: the event of the message, for any text.
         size: of the bytes.
     """
 
@@ -193,7 +193,7 @@ class MessageTemplate:
 
     @property
     def constants(self) -> tuple[bytes, bytes] | None:
-        """What stands before and behind the text in every message; None if numbers change."""
+        """The bytes before and behind the text in every message; None if numbers change."""
         return None if self._ignored_before or self._ignored_after else (self._before, self._after)
 
 
@@ -238,7 +238,7 @@ class MessageTemplates:
         self._piece: Piece | None = None
         self._frame = _NO_FRAME
         self._row = 0
-        """So many texts stand right before the last one."""
+        """The number of texts in a row right before the last one."""
         self._known: tuple[MessageTemplate, ...] = ()
         self.current: MessageTemplate | None = None
 
@@ -306,7 +306,7 @@ def _are_alike(one: Piece, other: Piece) -> bool:
 
 
 def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
-    """Where the value at `path` stands, as far as its key tells; None unless only one place can be meant."""
+    """Return the bytes of the value at `path`, found by its key; None unless only one place is possible."""
     key = _key_at(path)
     value = _A_STRING if is_text else _A_STRING_OR_NUMBER
     found, at = None, data.find(key)
@@ -322,7 +322,7 @@ def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
 
 @cache
 def _key_at(path: Path) -> bytes:
-    """The last key on the way to a value, as it stands in a message."""
+    """Return the last key on the way to a value, as it is written in a message."""
     return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
 
 

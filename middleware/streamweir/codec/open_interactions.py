@@ -1,4 +1,4 @@
-"""What was asked in a stream and is not answered, for protocols that say so at the end."""
+"""The open questions of a stream, for protocols that report them at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is asked, for protocols that know one form of asking, or none: as a form, or as text.
+"""Questions to a person, for protocols with one form of question or without any: as a form, or as text.
 
 Source: the standard protocol 1.1, section 2 (`interaction`).
 """
@@ -14,7 +14,7 @@ from streamweir.events import Interaction
 __all__ = ["APPROVED", "asks_person", "form_schema", "question_text"]
 
 APPROVED: Final = "approved"
-"""The field of a form that stands for an approval."""
+"""The field of a form that is an approval."""
 
 
 def asks_person(event: Interaction) -> bool:
@@ -63,7 +63,7 @@ _DEFAULT_TEXTS: Final = {
     "questions": "Your input is needed to go on.",
     "tool": "A tool is to be run.",
 }
-"""By kind: what stands for a question that says nothing itself."""
+"""By kind: the text of a question that has no text."""
 
 
 def _property(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _ENTRY_POINTS: Final = "streamweir.dialects"
 _registered: dict[str, Dialect] = {}
 
 _places: dict[str, str] = {}
-"""By name, where the classes of dialects stand that were added by their place."""
+"""By name, the places of the classes of dialects that were added by place."""
 
 
 def process_dialects() -> Dialects:
@@ -48,7 +48,7 @@ def process_dialects() -> Dialects:
 
 
 class _LastSet:
-    """What was returned last, behind what it was made of: each stream asks, and a change is rare."""
+    """The last returned value, with its inputs: every stream asks for it, and a change is rare."""
 
     def __init__(self) -> None:
         self.made: tuple[list[str] | None, dict[str, Dialect], Dialects] = (None, {}, Dialects())
@@ -106,14 +106,14 @@ class _EntryPointDialect:
 
 
 def dialect_at(place: str, name: str | None = None) -> Dialect:
-    """Return the dialect whose class stands at `place`, as `package.module:Class`.
+    """Return the dialect whose class is at `place`, as `package.module:Class`.
 
     Args:
         place: of a `Decoder`, an `Encoder` or a `Dialect`; a class that registers itself is that dialect.
         name: of the dialect; else that which it was registered under, else one made of the class's.
 
     Raises:
-        ConfigurationError: there is no such thing, or it is no dialect.
+        ConfigurationError: there is nothing at the place, or it is not a dialect.
     """
     named = f"the dialect {place!r}"
     module, colon, path = place.partition(":")
@@ -141,7 +141,7 @@ def add_dialect_at(place: str, name: str | None = None) -> Dialect:
 
 
 def places() -> dict[str, str]:
-    """Return by name where the classes of the dialects stand that were added by their place."""
+    """Return by name the places of the classes of the dialects that were added by place."""
     return dict(_places)
 
 
@@ -217,7 +217,7 @@ def register_dialect(
         The class, unchanged, or a decorator that returns it.
 
     Raises:
-        ConfigurationError: the name is taken or cannot be one, or `framing` is none.
+        ConfigurationError: the name is taken or not allowed, or `framing` is unknown.
         TypeError: the class is neither a `Decoder` nor an `Encoder`.
     """
     Dialect(name)  # a wrong name is the decorator's, not the class's

@@ -12,7 +12,7 @@ class Room:
     """The bytes that calls or items of one stream take together before they are whole, about.
 
     Args:
-        of: what is kept, for the words of the error.
+        of: the kind of the values that are kept, for the words of the error.
 
     Attributes:
         size: how many bytes there may be.

@@ -86,7 +86,7 @@ def _short_custom(data: Any, short: Callable[[str], str]) -> dict[str, Any] | No
 
 
 def _with_short_ids(value: Any, short: Callable[[str], str], key: str = "") -> Any:
-    """Return `value` with the digests of ids that are too long, however deep they stand; mostly `value`."""
+    """Return `value` with digests in place of ids that are too long, at any depth; mostly `value` itself."""
     if isinstance(value, str):
         return short(value) if len(value) > MAX_ID_CHARACTERS and _IS_ID.search(key) else value
     if isinstance(value, dict):

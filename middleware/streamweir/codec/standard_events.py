@@ -1,4 +1,4 @@
-"""What each message of the standard protocol means, whatever its fields hold."""
+"""Reads each message of the standard protocol, whatever its fields hold."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def read_standard(message: Mapping[str, Any]) -> Event:
 
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
-    """What a standard event holds beyond the standard."""
+    """Return the fields of a standard event that the standard does not have."""
     if kind == "content" and len(data) == 1 and "content" in data:  # nearly every event
         return None
     fields = _FIELDS[kind]

@@ -91,7 +91,7 @@ def _file(kind: str, value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
 
 
 def _media_type(kind: str, place: str) -> str:
-    """By the address; a file whose kind nobody says is the most usual of its sort."""
+    """Return the media type by the address; a file of unknown kind has the most usual type of its sort."""
     return mimetypes.guess_type(place[:2000])[0] or _UNKNOWN_MEDIA[kind]
 
 

@@ -26,7 +26,7 @@ def suspension(asked: Iterable[Interaction]) -> dict[str, Any]:
 
 
 def is_suspended(message: Mapping[str, Any]) -> bool:
-    """Does `message` say that the run waits for somebody?"""
+    """Whether `message` reports that the run waits for an answer."""
     match message.get(SUSPENSION):
         case {"status": "suspended"}:
             return True

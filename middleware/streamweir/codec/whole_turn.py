@@ -1,4 +1,4 @@
-"""What chat protocols read from a folded result: whose the calls are, what is asked, how it ended."""
+"""Reads a folded result for chat protocols: the side that runs its calls, its questions, its end."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def suspension_of(folded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a person is asked and nobody has answered or taken back."""
+    """Return the questions to a person that are neither answered nor withdrawn."""
     found: dict[str, dict[str, Any]] = {}
     for data in folded["message"]["interactions"]:
         if data["kind"] != "tool":

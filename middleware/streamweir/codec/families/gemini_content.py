@@ -1,4 +1,4 @@
-"""What Gemini's API and the protocols around it have in common: files and code among the parts, tokens.
+"""The parts that Gemini's API and the protocols around it share: files, code, and counts of tokens.
 
 Source: the Gemini API (v1beta), `Part` and `UsageMetadata`; google-genai 1.5 `types.py`.
 """

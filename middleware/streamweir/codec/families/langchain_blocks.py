@@ -48,7 +48,7 @@ class MessageBlocks:
     """Reads the events of messages, of several at a time.
 
     Args:
-        messages: what reads a piece of a message.
+        messages: reads a piece of a message.
         room: how many bytes of ids may be kept, about.
     """
 
@@ -81,7 +81,7 @@ class MessageBlocks:
 
 
 def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
-    """What an event adds, as the piece of a message that older versions have for it."""
+    """Return an event's addition as the piece of a message that older versions send."""
     if name == "message-finish":
         ended = {"usage_metadata": event.get("usage"), "response_metadata": object_in(event, "metadata")}
         return {"content": "", "chunk_position": "last", **ended}
@@ -97,7 +97,7 @@ def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unread(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What no rule reads of an event and of what it adds."""
+    """Return the fields of an event and of its addition that no rule reads."""
     blocks = (object_in(event, name) for name in ("content", "delta"))
     rest = (leftover(event, _KNOWN), *(leftover(block, _BLOCK) for block in blocks))
     return {name: value for found in rest if found for name, value in found.items()}

@@ -189,7 +189,7 @@ class ChainEvents:
 
     @staticmethod
     def _without_steps(events: Iterator[Event]) -> Iterator[Event]:
-        """What a graph has put out, without the ends of its nodes: these have events of their own."""
+        """Yield a graph's output without the ends of its nodes: these have events of their own."""
         return (event for event in events if not isinstance(event, Status))
 
     def _tool(
@@ -236,7 +236,7 @@ class ChainEvents:
         yield from self._left_behind()
 
     def _left_behind(self) -> Iterator[Event]:
-        """What a server passes on no end of, where it chooses events, and leaves out the outermost run."""
+        """Yield ends of calls that a server has left out; one that filters events has no outermost run."""
         return iter(()) if self._root is not None else self._graph.messages.end_calls_left_behind()
 
     # Others
@@ -258,7 +258,7 @@ class ChainEvents:
 def _unread(
     kind: str, phase: str, fields: Mapping[str, Any], data: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """What no rule reads of an event, and of what a run says in it."""
+    """Return the fields of an event, and of its run, that no rule reads."""
     rest = leftover(fields, _FIELDS) if "data" in fields else None
     is_piece = kind in _MODELS and phase == "stream" and "chunk" not in data
     if kind in _READ and not is_piece:

@@ -133,12 +133,13 @@ class ChainMessages:
                 self._history.add(short_id(text_of(message.get("id"))), None)
 
     def read(self, value: Any, meta: Meta | None = None, *, form: Form = "any") -> Iterator[Event]:
-        """Yield what a message adds.
+        """Yield the events of a message.
 
         Args:
-            value: the message; what is none is kept as it is.
+            value: the message; any other value is kept unchanged.
             meta: of the step that it comes from.
-            form: what it holds: a piece if its type says so (`any`), all of it so far (`growing`), or
+            form: its relation to earlier ones: a piece if its type says so (`any`), all of it so far
+                (`growing`), or
                 all of it (`whole`).
         """
         message = plain_message(value)

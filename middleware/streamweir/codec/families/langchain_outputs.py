@@ -1,4 +1,4 @@
-"""What a runnable of LangChain puts out: texts, messages, updates of a graph, steps of an agent, any object.
+"""Reads a runnable's output: texts, messages, updates of a graph, steps of an agent, any object.
 
 Source: langchain-core 1.7 (`runnables/base.py`), langchain 0.3 and langchain-classic 1.0 (`agents/agent.py`,
 `chains/retrieval.py`): objects that add up, of which one field is the answer.
@@ -20,7 +20,7 @@ __all__ = ["ChainOutputs", "has_messages", "is_update", "references"]
 _ANSWERS: Final = ("answer", "output", "text", "result", "response", "generation", "content")
 """The fields that hold an answer, where a chain puts out objects."""
 _ECHOED: Final = frozenset({"input", "question", "query", "chat_history", "history", "agent_scratchpad"})
-"""What was asked, which chains put out with the answer."""
+"""Inputs that chains repeat in their output."""
 _DOCUMENTS: Final = ("context", "documents", "source_documents", "docs")
 _DOCUMENT: Final = ("page_content", "metadata", "id", "type", CLASS)
 _SOURCES: Final = ("url", "link", "source")
@@ -32,15 +32,15 @@ _AGENT: Final = ("actions", "steps", "intermediate_steps", "output", "messages")
 
 
 class ChainOutputs:
-    """Reads what one runnable puts out.
+    """Reads the output of one runnable.
 
     Args:
-        graph: reads messages, and what a graph puts out.
+        graph: reads messages, and the output of a graph.
 
     Attributes:
-        has_models: texts come from models, of which the runnable's own repeat what they said.
-        is_graph: what it puts out as it goes are updates of its nodes.
-        has_sources: what it rests on has come, from a retriever or from a piece of the output.
+        has_models: texts come from models; the runnable's own texts repeat them.
+        is_graph: its streamed output is updates of its nodes.
+        has_sources: its sources are known, from a retriever or from a piece of the output.
     """
 
     def __init__(self, graph: GraphModes) -> None:
@@ -110,7 +110,7 @@ class ChainOutputs:
             yield from self._answer(value, meta, is_last=is_last)
 
     def _updates(self, value: dict[str, Any], *, is_last: bool) -> Iterator[Event]:
-        """What nodes have written; at the end version 1 of the events repeats it, in the place of a state."""
+        """Yield the updates of nodes; at the end version 1 of the events repeats them instead of a state."""
         for event in self._graph.read("updates", "", value):
             if not (is_last and isinstance(event, Data)):
                 yield event

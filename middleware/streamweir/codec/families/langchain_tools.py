@@ -26,7 +26,7 @@ class ToolRuns:
     """Reads the events of tools.
 
     Args:
-        graph: whose messages have the calls, and which asks where a tool is interrupted.
+        graph: reads the messages that have the calls, and the question if a tool is interrupted.
         room: how many bytes of ids may be kept, about.
     """
 
@@ -91,9 +91,9 @@ class ToolRuns:
         yield from self._messages.end_call(failure)
 
     def settle(self) -> Iterator[Event]:
-        """Yield the failures of calls whose runs ended without a result, where nobody is asked either.
+        """Yield the failures of calls whose runs ended without a result and without a question.
 
-        Version 1 says no more of a tool that failed, unless its message comes before the model goes on.
+        Version 1 reports a failed tool only in this way, unless its message comes before the model goes on.
         """
         if not self._silent or self._graph.waits:
             return
@@ -114,7 +114,7 @@ class ToolRuns:
 
 
 def _arguments(given: Any) -> Any:
-    """What a tool was started with; older servers have it as Python's text."""
+    """Return the arguments of a tool; older servers send them as Python's text."""
     if isinstance(given, str) and given.startswith("{'"):
         return value_of_repr(given) or given
     return given

@@ -1,4 +1,4 @@
-"""What LangGraph asks of a person: the interrupts of a graph, and in which form their answers go back.
+"""Reads the questions of LangGraph, which are interrupts of a graph, and the form of their answers.
 
 They come as fields, or as the text that Python has for them, where a server has nothing better.
 
@@ -25,11 +25,11 @@ _KNOWN: Final = (CLASS, "value", "id", "interrupt_id", "response_schema", "resum
 
 
 def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) -> Interaction:
-    """Return the interaction that an interrupt is.
+    """Return the interaction for an interrupt.
 
     Args:
-        value: the interrupt as it is serialised, or what it asks, alone.
-        held: what an answer needs beside the interrupt's id.
+        value: the interrupt as it is serialised, or its value alone.
+        held: the values that an answer needs beside the interrupt's id.
         meta: of the step.
     """
     value = _read(value)

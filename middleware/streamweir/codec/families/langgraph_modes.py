@@ -80,12 +80,12 @@ class GraphModes:
         """Of messages that came as Python's text."""
 
     def read(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
-        """Yield what a mode says; one that is not known is kept as it is.
+        """Yield the events of a mode; the value of an unknown mode is kept unchanged.
 
         Args:
             mode: its name.
             namespace: of the subgraph; empty for the graph itself.
-            value: what it says.
+            value: the value of the mode.
         """
         if mode in _SILENT:
             return
@@ -144,7 +144,7 @@ class GraphModes:
             yield from self.messages.read(message, meta)
 
     def _beside_messages(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """What the graph says of messages, by their ids: where they come from, and nothing of the answer."""
+        """Yield the metadata of messages, by their ids; the origin of a message is left out."""
         found = value if isinstance(value, dict) else {"value": value}
         rest = {name: item for name, item in found.items() if not _is_origin(item)}
         if rest:
@@ -186,7 +186,7 @@ class GraphModes:
                 yield from self._update(name, update, meta_of(**{**(meta or {}), "node_name": name}))
 
     def _update(self, name: str, update: Any, meta: Meta | None) -> Iterator[Event]:
-        """What a node has written: messages, and what else there is of the state."""
+        """Yield the update of a node: messages, and the rest of the state."""
         rest = []
         for part in update if isinstance(update, list) else [update]:
             yield from self._written(part, meta)
@@ -305,7 +305,7 @@ class GraphModes:
 
 
 def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Event]:
-    """Yield a state; what of it is the report of a failure stands apart, so that its texts stay inside."""
+    """Yield a state; a failure that is reported in it is an event of its own, whose texts are not shown."""
     failing = {name: value for name, value in (state or {}).items() if reports_failure({name: value})}
     if rest := leftover(state or {}, failing):
         yield Data("state", rest, meta=meta)
@@ -326,7 +326,7 @@ def _is_origin(item: Any) -> bool:
 
 
 def _channels(result: Any) -> Any:
-    """What a node has written, as one object; older servers list pairs of a channel and its value."""
+    """Return a node's update as one object; older servers list pairs of a channel and its value."""
     if isinstance(result, list) and all(isinstance(item, list) and len(item) == 2 for item in result):
         return {text_of(name): item for name, item in result}
     return result

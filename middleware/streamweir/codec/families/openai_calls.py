@@ -99,8 +99,8 @@ class ClientCalls:
     def go_on(self, choice: int) -> Iterator[Event]:
         """Yield the ends of the calls of a choice that goes on behind them.
 
-        Whoever wrote it has run them: an agent behind this API shows the turns of its model one after the
-        other, and of the results nothing.
+        The server has run these calls itself: an agent behind this API sends the turns of its model one after
+        the other, and no results.
         """
         for tool_id, _ in self._handed.pop(choice, ()):
             self.room.give_back(_HANDED)

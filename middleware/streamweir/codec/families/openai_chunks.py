@@ -40,7 +40,7 @@ _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 _DETAILS: Final = "reasoning_details"
 _TEXTS: Final = ("content", "refusal", *_REASONING)
 _RAN: Final = "tool_call_results"
-"""What Haystack's agents end the results of tools with, of which they show nothing else."""
+"""The finish reason with which Haystack's agents end the results of tools; they send no results."""
 
 _DELTA: Final = frozenset(
     {
@@ -75,9 +75,9 @@ _CHOICE: Final = (
     *("index", "delta", "message", "text", "finish_reason"),
     *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results", "usage", "error"),
 )
-"""What a chunk and a choice consist of: ids, times, padding, and words of the server that its end repeats.
+"""The known fields of a chunk and a choice: ids, times, padding, and fields that the end repeats.
 
-Where usage stands: beside the choices, in `x_groq` (Groq), in the last choice (Moonshot)."""
+Usage is beside the choices, in `x_groq` (Groq), or in the last choice (Moonshot)."""
 
 
 class ChunkReader:
@@ -294,7 +294,7 @@ def _message_id(value: Any) -> Any:
 
 
 def _origin(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a first chunk says about where it comes from."""
+    """Return the ids and names of a first chunk, as metadata of the stream."""
     return {
         name: message[name] for name in ("model", "system_fingerprint", "provider") if message.get(name)
     } or None

@@ -1,7 +1,8 @@
-"""What Python's `repr` says of objects: `Interrupt(value={'a': 1}, id='i')`, for want of a better form.
+"""Reads Python's `repr` of objects: `Interrupt(value={'a': 1}, id='i')`, if a server sends no better form.
 
 Source: `json.dumps(..., default=str)` of home-made servers; langchain-core (`load/dump.py`), which writes
-`{"type": "not_implemented", "repr": ...}` for what it cannot write. Only literals are read; nothing is run.
+`{"type": "not_implemented", "repr": ...}` for an object that it cannot write. Only literals are read; no code
+is run.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def value_of_repr(text: str) -> Any:
-    """Return what `text` says: literals, and objects as mappings of their fields with the class's name.
+    """Return the value of `text`: literals, and objects as mappings of their fields with the class's name.
 
-    Fields may also stand one behind the other, without a class: the texts of LangChain's messages are such.
+    Fields may also follow each other without a class: the texts of LangChain's messages are such.
 
     Returns:
-        The value; None where the text is longer than 64 KiB, nests too deeply, or is nothing of that kind.
+        The value; None if the text is longer than 64 KiB, nests too deeply, or is not of that kind.
     """
     if len(text) > _LONGEST:
         return None

@@ -24,7 +24,7 @@ __all__ = ["RagflowChunkReader"]
 _RUNNING: Final = re.compile(r"\s{0,8}\*'(.{0,256}?)'\* is running\W{0,64}\Z")
 
 _ADDED: Final = frozenset({"reference", "final_content", "waiting_for_user", "error"})
-"""What the server adds to a delta."""
+"""The fields that the server adds to a delta."""
 
 _OWN: Final = _ADDED - {"error"}
 
@@ -33,7 +33,7 @@ _NULLED: Final = frozenset({"role", "content", "function_call", "tool_calls"})
 
 
 class RagflowChunkReader(ChunkReader):
-    """Reads chunks. What stands in the text itself counts only once a chunk has RAGFlow's shape.
+    """Reads chunks. Marks in the text count only once a chunk has RAGFlow's shape.
 
     Attributes:
         judges_texts: a text may be more than its words.

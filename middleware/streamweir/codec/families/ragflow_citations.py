@@ -97,7 +97,7 @@ def _keyed(chunks: Any) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
 
 
 def _without_citation(chunks: Any) -> dict[str, Any]:
-    """What stands among the chunks and is none."""
+    """Return the members of the chunks that are no citations."""
     if isinstance(chunks, dict):
         return {key: value for key, value in chunks.items() if value and not isinstance(value, dict)}
     return {}

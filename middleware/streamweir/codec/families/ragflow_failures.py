@@ -32,7 +32,7 @@ _CANCELLED: Final = re.compile(r"\bTask\b.{0,80}\bhas been cancell?ed\b", re.DOT
 
 
 class ErrorInText(NamedTuple):
-    """A failure that stands in the answer: the text before it, and the failure."""
+    """A failure within the answer: the text before it, and the failure."""
 
     before: str
     error: Error
@@ -44,7 +44,7 @@ def failed(code: Any) -> bool:
 
 
 def failure(message: Any, code: Any, meta: Meta | None) -> Error | SessionEnd:
-    """What a frame with a code says: the run failed, or somebody stopped it."""
+    """Return the event for a frame with a code: the run failed, or was stopped."""
     text = text_of(message)
     if was_cancelled(text):
         return SessionEnd("cancelled", meta=meta)

@@ -55,7 +55,7 @@ def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, 
 
 
 def _tips(event: Interaction) -> str:
-    """What stands above the inputs; where there are none, all that is asked."""
+    """Return the text above the inputs; if there are no inputs, the whole question."""
     described = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
     return described or ("" if _inputs_of(event) else question_text(event))
 

@@ -1,4 +1,4 @@
-"""Reasoning that stands in `reasoning_details` alone: in pieces, or all of it so far in every chunk.
+"""Reads reasoning from `reasoning_details` alone: in pieces, or all of it so far in every chunk.
 
 Source: OpenRouter's page on reasoning tokens (pieces); MiniMax's on interleaved thinking (cumulative).
 MiniMax names its `format`. The second text of any other server decides: if it begins with all of the first

@@ -1,4 +1,4 @@
-"""Reasoning that stands inside the text, between `<think>` and `</think>`, wherever the pieces are cut."""
+"""Reads reasoning within the text, between `<think>` and `</think>`, wherever the pieces are cut."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Passage", "TaggedText"]
 
 
 class Passage(NamedTuple):
-    """A stretch of text and the tag that it stands in (None: outside of all tags)."""
+    """A stretch of text and the tag around it (None: outside of all tags)."""
 
     tag: str | None
     text: str
 
 
 class TaggedText:
-    """Takes a text in pieces and returns what stands inside and outside of the tags.
+    """Takes a text in pieces and returns the texts inside and outside of the tags.
 
     Only what may be the beginning of a tag is held back, until the next piece tells. A closing tag that
     closes nothing is text. An opening tag inside itself is dropped.

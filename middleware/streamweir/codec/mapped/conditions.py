@@ -24,7 +24,7 @@ Test = Callable[[Any, ReadScope], bool]
 
 
 class Conditions:
-    """What a frame has to be for a rule to take it.
+    """The conditions under which a rule takes a frame.
 
     Attributes:
         events: the SSE event names that fit; None: any.

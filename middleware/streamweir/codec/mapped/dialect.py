@@ -51,14 +51,14 @@ _OWN: Final = __name__.rpartition(".")[0]
 
 
 class DialectSource(NamedTuple):
-    """A dialect as it was written.
+    """A dialect before it is compiled.
 
     Attributes:
         name: of the dialect.
         value: its mapping.
-        report: told of what is wrong with it.
-        path: where it stands, for the report.
-        folder: what the files that its examples name are relative to.
+        report: called with each problem.
+        path: its place, for the report.
+        folder: the folder of the files that its examples name.
     """
 
     name: str
@@ -69,13 +69,13 @@ class DialectSource(NamedTuple):
 
 
 class MappedDialect(NamedTuple):
-    """A dialect that was compiled, with what it says of itself.
+    """A compiled dialect, with its examples and its source.
 
     Attributes:
         dialect: reads and writes.
         examples: to be run.
-        source: what it was compiled from.
-        is_sound: nothing is wrong with it.
+        source: the dialect before it was compiled.
+        is_sound: it has no problem.
     """
 
     dialect: Dialect

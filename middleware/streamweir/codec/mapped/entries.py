@@ -1,4 +1,4 @@
-"""What a rule emits: entries, each an event or a group, with conditions and repetitions.
+"""The entries of a rule: each is an event or a group, with conditions and repetitions.
 
 Source: the dialect-file contract, section 3.
 """
@@ -40,13 +40,13 @@ Emit = Callable[[Any, ReadScope, list[Event]], None]
 
 
 class Emission(NamedTuple):
-    """What entries do.
+    """The compiled entries of a rule.
 
     Attributes:
         emit: adds their events.
         types: the types of the entries in them.
         reads: the places of the message that make a difference to them, their plain texts aside.
-        texts: where plain texts stand.
+        texts: the places of plain texts.
         completes_messages: an event in them may end a message.
     """
 
@@ -60,13 +60,13 @@ class Emission(NamedTuple):
 def compile_emission(
     value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary, depth: int = 1
 ) -> Emission:
-    """Return an entry, or a list of them, compiled; what is wrong is reported and says nothing.
+    """Return an entry, or a list of them, compiled; a faulty entry is reported and emits nothing.
 
     Args:
-        value: what stands under `emit`.
-        path: where it stands.
+        value: the value of `emit`.
+        path: its place.
         report: told of problems.
-        names: the scope's names that there are.
+        names: the scope's names that exist there.
         depth: how many groups are around it, itself included.
     """
     if isinstance(value, list):
@@ -330,11 +330,11 @@ def _meta(message: Any, scope: ReadScope, constant: Any, fields: list[_Field]) -
 
 
 class _Weight(NamedTuple):
-    """What the events of one entry are made of, to tell how large they can be.
+    """The parts of one entry's events, from which their largest size follows.
 
     Attributes:
-        expressions: how many there are.
-        literal: bytes of everything that is written out in the entry.
+        expressions: the number of expressions.
+        literal: bytes of all literals in the entry.
         repeats: an expression may hold a part of the message many times.
     """
 

@@ -1,4 +1,4 @@
-"""What makes one event of fields that were evaluated and fit."""
+"""Builders that make one event of fields that were evaluated and fit."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ class EntryKind(NamedTuple):
     """One type of entry.
 
     Attributes:
-        fields: by name, what each holds.
-        required: fields that must stand there; where one is null, the entry says nothing.
-        has_meta: the fields of metadata may stand there.
+        fields: by name, the kind of each.
+        required: fields that must be there; if one is null, the entry emits nothing.
+        has_meta: the fields of metadata are allowed.
     """
 
     fields: Mapping[str, FieldKind]

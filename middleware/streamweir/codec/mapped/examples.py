@@ -50,11 +50,11 @@ class Example(NamedTuple):
     """One example.
 
     Attributes:
-        kind: by the key of what goes in.
-        given: what goes in.
-        wanted: what has to come out.
-        event: the SSE event name of frames that go in.
-        path: where the example stands.
+        kind: the key of its input.
+        given: the input.
+        wanted: the expected output.
+        event: the SSE event name of frames in the input.
+        path: the place of the example.
     """
 
     kind: ExampleKind
@@ -65,11 +65,11 @@ class Example(NamedTuple):
 
 
 def compile_examples(section: Section, kinds: Collection[str]) -> list[Example]:
-    """Return what stands under `examples`, without what is wrong.
+    """Return the sound examples under `examples`.
 
     Args:
         section: the dialect.
-        kinds: of the examples that there is something for.
+        kinds: the kinds of examples that the dialect can run.
     """
     found = []
     for path, value in section.items("examples", "a list of examples"):

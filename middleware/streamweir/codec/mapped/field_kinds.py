@@ -1,6 +1,6 @@
-"""What the fields of events may hold, and how what an upstream sends is made to fit.
+"""The kinds of values in the fields of events, and how an upstream's value is converted to a kind.
 
-Source: the dialect-file contract, section 3. What cannot be made to fit makes the frame malformed.
+Source: the dialect-file contract, section 3. A value that cannot be converted makes the frame malformed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["FieldKind", "word"]
 
 
 class FieldKind(NamedTuple):
-    """What a field holds.
+    """The kind of a field.
 
     Attributes:
-        convert: makes a value fit, which is not null; returns null for one that says nothing.
+        convert: converts a value that is not null; returns null if the field is to be left out.
         what: in words that follow "must be".
         schema: of a literal, as JSON Schema.
     """
@@ -87,7 +87,7 @@ def _progress(value: Any) -> float:
 
 
 def _status_code(value: Any) -> int | None:
-    """Some upstreams send 0, or 200, with an error: that says nothing of it."""
+    """Return a status code; some upstreams send 0, or 200, with an error, which is left out."""
     if not _is_number(value):
         raise _refuse("a number")
     return round(value) if 400 <= value < 600 else None

@@ -42,7 +42,7 @@ def shown(event: Event) -> dict[str, Any]:
 
 
 def event_from(fields: Mapping[str, Any]) -> Event:
-    """Return the event that flat fields stand for; what does not fit is made to."""
+    """Return the event of flat fields; values of a wrong type are converted."""
     name = fields["type"]
     own = set(WIRE_FIELDS[EVENT_TYPES[name]])
     data = {key: value for key, value in fields.items() if key in own}

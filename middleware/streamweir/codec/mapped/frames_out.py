@@ -81,7 +81,7 @@ class FrameOut:
             yield Frame(b"", event, frame_id)
 
     def _is_plain(self, expressions: list[Expression]) -> bool:
-        """The text stands in one leaf, and nothing else depends on it or on what counts."""
+        """Whether the text is in one leaf, and no other value depends on it or on a counter."""
         assert self._data is not None
         leaves = self._data.leaves.values()
         texts = [leaf for leaf in leaves if leaf.path == _CONTENT]
@@ -100,7 +100,7 @@ class FrameOut:
 
 
 def compile_frames(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) -> list[FrameOut]:
-    """Return what stands under `send`, without what is wrong."""
+    """Return the sound frames under `send`."""
     items = (
         [(item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(value, list)
@@ -127,7 +127,7 @@ def _frame(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) 
 
 
 class _TextFrame(Section):
-    """The section `{text: VALUE}` that a text in place of a frame stands for."""
+    """The section `{text: VALUE}` for a text in place of a frame."""
 
     __slots__ = ("_template",)
 
@@ -171,7 +171,7 @@ def _line(value: Any) -> str | None:
 
 
 def _numbers(data: Template | None) -> dict[str, str]:
-    """By key of the JSON: which number stands there. A key that is used twice tells nothing."""
+    """Return, by key of the JSON, the name of the number that is its value; {} if a key comes twice."""
     found: dict[str, str] = {}
     for place, leaf in data.leaves.items() if data else ():
         name = _number_name(leaf)

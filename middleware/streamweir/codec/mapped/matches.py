@@ -60,7 +60,7 @@ class Match:
 
 
 def compile_match(value: Any, path: KeyPath, report: ProblemReport) -> Match | None:
-    """Return the match `value`; None, and a problem noted, if it is none."""
+    """Return the match `value`; None, and a problem is reported, if it is not a match."""
     section = Section.of(value, path, report, "a mapping of fields and values")
     if section is None:
         return None

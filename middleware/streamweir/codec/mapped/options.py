@@ -34,7 +34,7 @@ class DialectOptions(NamedTuple):
 
 
 def compile_options(section: Section) -> DialectOptions:
-    """Return what stands under `options`, without what is wrong."""
+    """Return the sound options under `options`."""
     if section.values.get("options") is None:
         return DialectOptions()
     inner = Section.of(section.values["options"], section.at("options"), section.report)

@@ -11,7 +11,7 @@ from streamweir.expressions import Path
 __all__ = ["MISSING", "concern_each_other", "concerns_any", "parse_path", "value_at"]
 
 MISSING: Final = object()
-"""What stands at a place that there is not."""
+"""The value at a place that does not exist."""
 
 _STEP: Final = re.compile(r"\.?([^.\[\]\s]+)|\[(-?[0-9]{1,9})\]")
 
@@ -30,7 +30,7 @@ def parse_path(text: str) -> Path | None:
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """Return what stands at `path`, or `MISSING`."""
+    """Return the value at `path`, or `MISSING`."""
     for step in path:
         if isinstance(step, str):
             value = value.get(step, MISSING) if isinstance(value, dict) else MISSING

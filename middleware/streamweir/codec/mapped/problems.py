@@ -1,6 +1,6 @@
-"""What is wrong with a dialect's file, and where: a path, and whether it stands at the key or at the value.
+"""Problems of a dialect's file: the path of each, and whether it is at the key or at the value.
 
-Whoever has read the file knows lines and columns; here only paths are known.
+The reader of the file knows lines and columns; only paths are known here.
 """
 
 from __future__ import annotations

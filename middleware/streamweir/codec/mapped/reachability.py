@@ -18,7 +18,7 @@ def unreachable(rules: Sequence[R], takes_all_of: Callable[[R, R], bool]) -> lis
 
     Args:
         rules: in their order.
-        takes_all_of: is nothing left for the second rule where the first one stands before it?
+        takes_all_of: does the first rule take every frame of the second one?
     """
     found = []
     for place, rule in enumerate(rules):

@@ -26,7 +26,7 @@ _LITERALS: Final = 1000
 
 
 class ReadScope(Scope):
-    """What expressions see, and what entries keep that are no events.
+    """The names that expressions see, and the values that entries keep without an event.
 
     Attributes:
         usage: the counts so far, for the summary of the end.
@@ -59,8 +59,8 @@ class ReadScope(Scope):
     def count_event(self, event: Event, out: list[Event], *, expressions: int, literal: int) -> Event:
         """Count an event of the frame, and return it with its ids as short as they leave.
 
-        What the event can be at most is found out without looking at it. Events are measured from the one on
-        with which they might be too many bytes.
+        The largest possible size of the event follows from its parts. Events are only measured from the one
+        on with which they might be too many bytes.
 
         Args:
             event: the event.

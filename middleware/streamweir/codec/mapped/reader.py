@@ -36,12 +36,12 @@ class ReadingRules(NamedTuple):
 
     Attributes:
         rules: find which one takes a frame.
-        ignore: frames that say nothing.
+        ignore: frames without an event.
         terminal: soft evidence of the end.
-        unwrap: what counts as the message.
+        unwrap: the place of the message in a frame.
         is_text: frames hold text; nothing is parsed.
         is_lines: a frame is a line.
-        base: reads what no rule takes.
+        base: reads frames that no rule takes.
         options: the values that expressions see, by the option's name and the value's text.
         collects_arguments: pieces of arguments are collected.
         marks_messages: the dialect marks the end of messages.
@@ -66,8 +66,8 @@ class MappedDecoder(Decoder):
         reading: the rules.
 
     Attributes:
-        taker: what took the last frame: a rule by its label, `ignored`, `terminal`, `base` or `no rule`.
-        rule_events: what the last frame means by itself, before anything is paired.
+        taker: the reader of the last frame: a rule by its label, `ignored`, `terminal`, `base` or `no rule`.
+        rule_events: the events of the last frame before anything is paired.
     """
 
     reading: ClassVar[ReadingRules]

@@ -31,13 +31,13 @@ _PLAIN: Final = frozenset({"lines", "text"})
 def compile_decoder(
     section: Section, options: DialectOptions, base: type[Decoder] | None, *, extends: bool
 ) -> type[Decoder] | None:
-    """Return what reads the dialect; None if it is only written, or too wrong to be read.
+    """Return the decoder of the dialect; None if it is only written, or too faulty to be read.
 
     Args:
         section: the dialect.
         options: its own.
-        base: what reads what no rule takes.
-        extends: it has a base, which may be too wrong itself to be `base`.
+        base: reads frames that no rule takes.
+        extends: it has a base; `base` is None if that is too faulty.
     """
     framing = section.word("framing", FRAMINGS) or (base.framing if base else "auto")
     data = section.word("data", _DATA) or ("text" if framing in _PLAIN else "json")

@@ -22,11 +22,11 @@ _NAME: Final = re.compile(r"[a-z0-9_]+")
 
 
 class Memory:
-    """What one rule remembers.
+    """The values that one rule remembers.
 
     Attributes:
         names: of the values.
-        keep: takes note of what the current value, and the scope, hold; whether that was anything new.
+        keep: remembers values of the current value, and of the scope; returns whether any of them is new.
         reads: the places of the message that the values come from.
         expression_names: the scope's names that the values come from.
     """
@@ -42,7 +42,7 @@ class Memory:
 
 
 def compile_memory(section: Section, names: Vocabulary) -> Memory | None:
-    """Return what stands under `remember`; None where there is nothing."""
+    """Return the memory under `remember`; None if the key is absent."""
     if "remember" not in section:
         return None
     inner = Section.of(section.values["remember"], section.at("remember"), section.report)

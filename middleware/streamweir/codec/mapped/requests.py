@@ -34,17 +34,17 @@ HISTORIES: Final = ("all", "new", "last")
 
 _KEY: Final = "request"
 _TAKEN: Final = ("tools", "inputs", "state", "context", "response_format")
-"""What counts as lost where the tree does not name it."""
+"""The parts that count as lost if the tree does not name them."""
 
 Sides = tuple[RequestReader | None, RequestWriter | None]
 
 
 def compile_requests(section: Section, base: Dialect | None) -> Sides:
-    """Return what reads the requests of a dialect's clients, and what writes them; those of `base` else.
+    """Return the reader of the clients' requests, and the writer of requests; those of `base` if not given.
 
     Args:
         section: the dialect.
-        base: what it extends.
+        base: the dialect that it extends.
     """
     inherited: Sides = (base.request_reader, base.request_writer) if base else (None, None)
     if _KEY not in section:

@@ -30,14 +30,14 @@ class Rule:
     """One rule.
 
     Attributes:
-        place: where it stands in the list.
+        place: its index in the list.
         label: as it is named in reports: `rules[2]`.
-        conditions: what it takes.
-        emission: what it emits; None if it hands a message to the base.
-        message: what it hands to the base.
-        event: the SSE event name of that; None: that of the frame.
-        memory: what it remembers.
-        is_sound: nothing is wrong with it, so that what follows from it can be said.
+        conditions: the frames that it takes.
+        emission: the events that it emits; None if it gives a message to the base.
+        message: the message that it gives to the base.
+        event: the SSE event name of that message; None: that of the frame.
+        memory: the values that it remembers.
+        is_sound: it has no problem, so that other rules can be compared with it.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary, *, is_text_only: bool) -> None:
@@ -104,13 +104,13 @@ class RuleTable:
         return self._by_word.get(word, self._others) if isinstance(word, str) else self._others
 
     def _possible(self, word: str | None) -> tuple[Rule, ...]:
-        """The rules that may take a message with this word; None stands for one that no rule asks for."""
+        """Return the rules that may take a message with this word; None is a word that no rule asks for."""
         wanted = [(rule, _words(rule, self._field)) for rule in self._all]
         return tuple(rule for rule, words in wanted if words is None or word in words)
 
 
 def compile_rules(section: Section, names: Vocabulary, *, is_text_only: bool, has_base: bool) -> list[Rule]:
-    """Return what stands under `rules`, without what is wrong."""
+    """Return the sound rules under `rules`."""
     rules = []
     for index, (path, value) in enumerate(section.items("rules", "a list of rules")):
         report = CountingReport(section.report)

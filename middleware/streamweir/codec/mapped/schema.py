@@ -92,7 +92,7 @@ def _example() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    """What its clients send, and what its servers expect."""
+    """Return the schema of requests: of the clients' bodies, and of the upstreams'."""
     return _mapping(
         {
             "write": _described(

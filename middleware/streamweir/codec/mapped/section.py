@@ -36,7 +36,7 @@ class Section:
 
     @classmethod
     def of(cls, value: Any, path: KeyPath, report: ProblemReport, what: str = "a mapping") -> Section | None:
-        """Return the mapping `value`; None, and a problem noted, if it is none."""
+        """Return the mapping `value`; None, and a problem is reported, if it is not a mapping."""
         if isinstance(value, Mapping):
             return cls(value, path, report)
         report.at_value(path, f"must be {what}", quoted(value))
@@ -46,7 +46,7 @@ class Section:
         return key in self.values
 
     def at(self, key: str | int) -> KeyPath:
-        """Return the path of what stands under `key`."""
+        """Return the path of the value under `key`."""
         return (*self.path, key)
 
     def wrong(self, key: str, message: str, value: Any = None) -> None:
@@ -107,7 +107,7 @@ class Section:
         return []
 
     def items(self, key: str, what: str = "a list") -> Iterator[tuple[KeyPath, Any]]:
-        """Yield the items of a list, with where they stand; nothing where there is none."""
+        """Yield the items of a list, each with its path; nothing if there is no list."""
         value = self.values.get(key)
         if isinstance(value, list):
             for index, item in enumerate(value):
@@ -132,7 +132,7 @@ class Section:
             return None
 
     def template(self, key: str, names: Vocabulary) -> Template:
-        """Return the tree under `key`; what is wrong in it stands for null."""
+        """Return the tree under `key`; a faulty leaf is null."""
         return compile_template(self.values[key], names, self.report.at_value, self.at(key))
 
 

@@ -33,13 +33,13 @@ def text_fields(
     unwrap: Path | None,
     base: TextFields | None,
 ) -> TextFields | None:
-    """Return where the texts are; None where nothing can be vouched for.
+    """Return the places of the texts; None if they cannot be known for certain.
 
     Args:
-        rules: all that read.
-        words: what is ignored and what is evidence of the end.
-        unwrap: where in the message stands what the rules see; None: not at a plain place.
-        base: of the dialect that takes what no rule does.
+        rules: all rules that read.
+        words: frames that are ignored, and frames that are evidence of the end.
+        unwrap: the place in the message of the value that the rules see; None: not a plain place.
+        base: the text places of the dialect that takes frames that no rule takes.
     """
     if unwrap is None:
         return None
@@ -74,7 +74,7 @@ def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
 
 
 def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
-    """What a rule reads for the message that it hands on, plain texts aside."""
+    """Return the reads of a rule for the message that it gives to the base, plain texts aside."""
     if rule.message is None:
         return Reads()
     plain = [
@@ -87,7 +87,7 @@ def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
 
 
 def _unread(seen: Iterable[Path], unwrap: Path, base: TextFields | None) -> tuple[Path, ...]:
-    """The places of numbers and times of which nobody takes notice, in the message and around it."""
+    """Return the places of numbers and times that no rule reads, in the message and around it."""
     own = [(*container, name) for container in _CONTAINERS for name in _CHANGING]
     inside = [path for path in (own if base is None else base.ignored) if not concerns_any(path, seen)]
     envelope = [(*unwrap[:length], name) for length in range(len(unwrap)) for name in _CHANGING]

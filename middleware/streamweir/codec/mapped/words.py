@@ -70,7 +70,7 @@ def _may_be_a_message(text: bytes) -> bool:
 
 
 def compile_words(section: Section, key: str) -> Words:
-    """Return what stands under `ignore` or `terminal`, without what is wrong."""
+    """Return the sound words under `ignore` or `terminal`."""
     words, matches = [], []
     for path, value in section.items(key, "a list of words and matches"):
         if isinstance(value, str):

@@ -28,13 +28,14 @@ class WriteRule:
     """One rule.
 
     Attributes:
-        place: which rule it is.
+        place: its index.
         types: of the events that it takes.
-        frames: what it sends.
-        memory: what it remembers.
+        frames: the frames that it sends.
+        memory: the values that it remembers.
         names: the scope's names in its expressions.
-        depends_on_text: whether it takes an event depends on its text, its place, or what was written.
-        uses_state: whether it takes an event depends on what rules remember.
+        depends_on_text: whether it takes an event depends on the event's text, its place, or the frames
+            before.
+        uses_state: whether it takes an event depends on remembered values.
         plain: its frame, if that differs only in its text, and in known numbers, for events that do.
     """
 
@@ -64,12 +65,12 @@ class WriteRule:
         return self._when is None or is_true(self._when.evaluate(message, scope))
 
     def takes_all_of(self, later: WriteRule) -> bool:
-        """Is nothing left for `later`, which stands behind it?"""
+        """Whether this rule takes every event that `later` takes, a rule behind it."""
         return self._when is None and later.types <= self.types
 
 
 def compile_write_rules(section: Section, names: Vocabulary) -> list[WriteRule]:
-    """Return what stands under `rules` of `write`, without what is wrong."""
+    """Return the sound rules under `rules` of `write`."""
     rules: list[WriteRule] = []
     for place, (path, value) in enumerate(section.items("rules", "a list of rules")):
         inner = Section.of(value, path, section.report, "a rule: `on` and `send`")

@@ -82,9 +82,9 @@ def flat_event(event: Event, stamp: Stamp, beside: Mapping[str, Any]) -> dict[st
     """Return the message of expressions that write: the event, flat.
 
     Args:
-        event: what is written.
+        event: the event that is written.
         stamp: its place.
-        beside: what the event itself does not say.
+        beside: fields that are added to the event's own.
     """
     message: dict[str, Any] = {"type": event.type, **wire_metadata(event), **beside}
     message |= wire_data(event)

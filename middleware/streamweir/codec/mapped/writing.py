@@ -29,13 +29,13 @@ _SWITCH: Final = ("on", "off")
 def compile_encoder(
     section: Section, options: DialectOptions, base: type[Encoder] | None, *, extends: bool
 ) -> type[Encoder] | None:
-    """Return what writes the dialect: by its rules, else as the base does; None if it is not written.
+    """Return the encoder: of the dialect's rules, else of its base; None if it is not written.
 
     Args:
         section: the dialect.
         options: its own.
-        base: what writes what no rule takes.
-        extends: it has a base, which may be too wrong itself to be `base`.
+        base: writes events that no rule takes.
+        extends: it has a base; `base` is None if that is too faulty.
     """
     if "write" not in section:
         return base
