@@ -112,12 +112,9 @@ class StreamReading:
         """Translate as much as one turn of the loop allows; return False if some of the read is left."""
         is_done = parts.feed(self._stream.feed)
         self._parts = None if is_done else parts
-        self._end_at_once()
-        return is_done
-
-    def _end_at_once(self) -> None:
         if self._ends_at_once:
             self._stream.push_held_end()
+        return is_done
 
     def _relay_at_once(self, data: bytes) -> bool:
         """Deliver one read while the task waits; return False if the task has to wake up."""
@@ -125,7 +122,8 @@ class StreamReading:
         written = position.written
         if len(data) <= WHOLE_BYTES:
             self._stream.feed(data)
-            self._end_at_once()
+            if self._ends_at_once:
+                self._stream.push_held_end()
         else:
             self._feed(ReadParts(data))
         now = time.monotonic()

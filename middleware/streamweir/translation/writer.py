@@ -123,9 +123,13 @@ class StreamWriter:
 
     def take(self) -> bytes:
         """Return the bytes that were written since the last call."""
-        if self.event_ids is not None:
-            return self.with_ids(self._taken())
-        return self._taken()
+        out = self._out
+        if len(out) == 1:
+            data = out.pop()
+        else:
+            self._out = []
+            data = b"".join(out)
+        return data if self.event_ids is None else self.with_ids(data)
 
     def take_last(self) -> bytes:
         """Return the bytes that were written since the last call, and all that was held back."""
@@ -136,13 +140,6 @@ class StreamWriter:
         """Return bytes of the body with the ids of `event_ids`, if the body is SSE."""
         is_stream = self.event_ids is not None and self.framing == "sse" and not self.is_failure
         return self.event_ids.add(data) if self.event_ids is not None and is_stream else data
-
-    def _taken(self) -> bytes:
-        out = self._out
-        if len(out) == 1:
-            return out.pop()
-        self._out = []
-        return b"".join(out)
 
     def take_names(self, names: ClientNames) -> None:
         """Take the names that the client used in its request. To be called before the first event."""
