@@ -32,6 +32,9 @@ class AgentDelivery:
         send: takes the client's response.
         record: is completed.
         observer: is told of the attempt.
+
+    Attributes:
+        is_started: the headers of the service have been sent to the client.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class AgentDelivery:
         record: RequestRecord,
         observer: Observer,
     ) -> None:
+        self.is_started = False
         self._service = service
         self._request = request
         self._response = response
@@ -73,7 +77,13 @@ class AgentDelivery:
         live = streams.open(record, self._scope, endpoint.taps)
         try:
             exchange = ProxyExchange(
-                endpoint, prepared, client=client, live=live, record=record, observer=self._observer
+                endpoint,
+                prepared,
+                client=client,
+                live=live,
+                record=record,
+                observer=self._observer,
+                started_with=self._response.status if self.is_started else None,
             )
             take_ownership(self._scope)
             await exchange.run()

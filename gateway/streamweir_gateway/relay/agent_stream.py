@@ -12,13 +12,14 @@ from streamweir.codec.dialects import Dialects
 from streamweir.errors import StreamweirError
 from streamweir.translation.items import events_of
 from streamweir.translation.reader import StreamReader
+from streamweir_gateway.relay.quiet_stream import QuietStream
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 from streamweir_gateway.upstream.transport import ResponseBody, TransportResponse
 
 __all__ = ["Judgement", "OpenedResponse", "judge", "stream_media_types"]
 
-_STREAMS: Final = frozenset({"text/event-stream", "application/x-ndjson"})
+_STREAMS: Final = frozenset({"text/event-stream", "application/x-ndjson", "application/jsonl"})
 _TEXT_FRAMINGS: Final = frozenset({"text", "lines"})
 
 
@@ -130,28 +131,47 @@ class Judgement:
         self.pieces = pieces
 
 
-async def judge(response: TransportResponse, reader: StreamReader, *, limit: int) -> Judgement:
+async def judge(
+    response: TransportResponse,
+    reader: StreamReader,
+    *,
+    limit: int,
+    on_read: Callable[[], None],
+    quiet: Callable[[list[bytes]], QuietStream | None],
+) -> Judgement:
     """Read a response until its first event is known, or cannot be one.
 
     Args:
         response: with status 200 and a stream's media type.
         reader: of the upstream's dialect; read to no end.
-        limit: bytes after which no first event is waited for.
+        limit: bytes that may be kept; after so many no first event is waited for.
+        on_read: called after each read.
+        quiet: returns what sends the comments of the stream on; given the reads that are kept.
 
+    Raises:
+        ClientGone: the client has left while it got comments.
     """
     recorded = _Recorded(response.body)
     decoded = UpstreamResponse(response._replace(body=recorded))
+    quiet_stream = quiet(recorded.pieces)
     is_known: bool | None = None
     size = 0
-    while is_known is None:
-        try:
-            data = await decoded.read()
-        except UpstreamFailure:  # it broke off, or has a coding that only the client can read
-            break
-        size += len(data)
-        is_known = _is_known(reader, data)
-        if is_known is None and (not data or size > limit):
-            break
+    try:
+        while is_known is None:
+            try:
+                data = await decoded.read()
+            except UpstreamFailure:  # it broke off, or has a coding that only the client can read
+                break
+            on_read()
+            is_known = _is_known(reader, data)
+            size += len(data)
+            if is_known is None and quiet_stream is not None:
+                size -= await quiet_stream.pass_on()
+            if is_known is None and (not data or size > limit):
+                break
+    finally:
+        if quiet_stream is not None:
+            await quiet_stream.close()
     return Judgement(response, recorded.pieces, is_agent_stream=bool(is_known))
 
 

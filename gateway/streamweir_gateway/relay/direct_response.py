@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Final, NamedTuple, cast
 
+from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir_gateway.connection.response_encoder import are_header_lines, chunk, status_line
 from streamweir_gateway.upstream.hop_by_hop import HOP_BY_HOP
 from streamweir_gateway.upstream.request import Headers
@@ -90,7 +91,7 @@ def _is_ordinary(status: int, fields: Mapping[bytes, bytes], streams: Set[str]) 
     """Whether a response with these headers has nothing that has to be looked at twice."""
     if status < 200 or fields.get(b"connection", b"close").lower() not in _PERSISTENCE:
         return False
-    if status == 200 and _media_type(fields.get(b"content-type", b"")) in streams:
+    if status in STREAM_STATUSES and _media_type(fields.get(b"content-type", b"")) in streams:
         return False
     if b"transfer-encoding" in fields:
         is_chunked = fields[b"transfer-encoding"] == b"chunked" and b"content-length" not in fields

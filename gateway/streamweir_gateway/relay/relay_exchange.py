@@ -9,21 +9,24 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
 from streamweir.errors import ErrorInfo, error_info
+from streamweir.http.headers import header_value, media_type_of
 from streamweir.http.refusals import Refusal
-from streamweir_gateway.access.edge_middleware import RELAYED
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.handshakes import check_handshake, is_handshake
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.agent_delivery import AgentDelivery
 from streamweir_gateway.relay.agent_stream import judge
+from streamweir_gateway.relay.quiet_stream import MEDIA_TYPE, QuietStream
 from streamweir_gateway.relay.relay_request import RelayBody
 from streamweir_gateway.relay.relay_watch import RelayWatch
+from streamweir_gateway.relay.relayed_response import RelayedResponse
 from streamweir_gateway.relay.request_start import NEW_REQUEST, RequestStart
 from streamweir_gateway.relay.request_stream import ClientBody
 from streamweir_gateway.relay.response_head import interim_headers, relayed_headers
@@ -92,9 +95,9 @@ class RelayExchange:
         "_body",
         "_connection",
         "_first",
-        "_is_started",
         "_key",
         "_observer",
+        "_out",
         "_receive",
         "_record",
         "_scope",
@@ -127,11 +130,11 @@ class RelayExchange:
         self._send = send
         self._record = record
         self._observer = observer
-        self._is_started = False
         self._connection = ClientConnection.of(scope)
         limit = first.endpoint.config.limits.request_bytes
         self._body = ClientBody(scope, receive, self._connection, limit)
         self.watch = RelayWatch(self._connection, first.destination.config.timeouts, start.seconds)
+        self._out = RelayedResponse(scope, send, self.watch, record)
 
     async def run(self) -> AgentDelivery | None:
         """Relay the answer to its end; an agent stream is returned instead, with nothing of it sent.
@@ -260,32 +263,47 @@ class RelayExchange:
                 self.tunnel = open_tunnel(service, response, self._scope, self._connection, self._record)
                 return None
             if service.may_be_agent_stream(request.method, response):
+                self.watch.headers_read()
                 judgement = await judge(
                     response,
                     service.reader(request.target),
                     limit=service.endpoint.config.limits.event_bytes,
+                    on_read=self.watch.body_read,
+                    quiet=partial(self._quiet_stream, service, response),
                 )
                 response = judgement.response
                 is_kept = judgement.is_agent_stream
             if is_kept:
                 self._body.on_piece = _nothing
-                return AgentDelivery(
+                delivery = AgentDelivery(
                     service, request, response, self._scope, self._send, self._record, self._observer
                 )
+                delivery.is_started = self._out.is_started
+                return delivery
             await self._relay(response)
         finally:
             if not is_kept:
                 await response.body.aclose()
         return None
 
+    def _quiet_stream(
+        self, service: Service, response: TransportResponse, pieces: list[bytes]
+    ) -> QuietStream | None:
+        """Return what sends the comments of an event stream on to a client of SSE; None for any other."""
+        is_coded = bool(header_value(response.headers, b"content-encoding").strip())
+        if is_coded or media_type_of(response.headers) != MEDIA_TYPE:
+            return None
+        if service.endpoint.incoming(self._scope, self._record.request_id).framing != "sse":
+            return None
+        return QuietStream(partial(self._out.begin_quiet, response), self._out.send, pieces)
+
     async def _relay(self, response: TransportResponse) -> None:
         """Send the response on, as it comes."""
         headers = relayed_headers(response)
         if self._key is not None:
             headers = [*headers, (b"connection", b"close")]
-        self._scope["state"][RELAYED] = self._is_started = True
         try:
-            is_over = await self._send_beginning(response, headers)
+            is_over = not self._out.is_started and await self._send_beginning(response, headers)
             while not is_over:
                 is_over = await self._send_piece(response)
         except UpstreamFailure as failure:
@@ -296,12 +314,9 @@ class RelayExchange:
 
     async def _send_beginning(self, response: TransportResponse, headers: Headers) -> bool:
         """Send the headers, and what is there of the body together with them; was that all?"""
-        record = self._record
-        record.status, record.bytes_in, record.bytes_out = response.status, 0, 0
         self._connection.cork(True)
         try:
-            await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
-            self.watch.headers_read()
+            await self._out.begin(response.status, headers)
             return response.body.is_ready and await self._send_piece(response)
         finally:
             self._connection.cork(False)
@@ -312,17 +327,9 @@ class RelayExchange:
         Raises:
             UpstreamFailure: the rest does not come.
         """
-        record, body, watch = self._record, response.body, self.watch
-        data = await body.read()
-        is_over = not data or body.is_over
-        record.bytes_in = (record.bytes_in or 0) + len(data)
-        watch.begin_writing()
-        try:
-            await self._send({"type": "http.response.body", "body": data, "more_body": not is_over})
-        except OSError as error:
-            raise ClientGone from error
-        record.bytes_out = (record.bytes_out or 0) + len(data)
-        watch.end_writing()
+        data = await response.body.read()
+        is_over = not data or response.body.is_over
+        await self._out.send(data, is_last=is_over)
         return is_over
 
     # Ends that are none
@@ -334,7 +341,7 @@ class RelayExchange:
             raise Refusal(refused, headers={"Connection": "close"})
         if watch.reason == "client_gone":
             raise ClientGone
-        if not self._is_started:
+        if not self._out.is_started:
             raise NoAnswer(watch.info or error_info("GATEWAY_DRAINING"))
         self._record.reason = watch.reason
         if watch.reason == "slow_client":

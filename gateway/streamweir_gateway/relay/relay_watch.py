@@ -105,6 +105,10 @@ class RelayWatch:
         self._answer.started = True
         self._clock.last_read = self._loop.time()
 
+    def body_read(self) -> None:
+        """Bytes of the upstream's body have come."""
+        self._clock.last_read = self._loop.time()
+
     def begin_writing(self) -> None:
         """The client is to take something, and the upstream may wait meanwhile."""
         clock = self._clock

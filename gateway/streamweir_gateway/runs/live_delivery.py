@@ -88,6 +88,10 @@ class LiveDelivery(Delivery):
         self.outcome: AttemptOutcome = NO_OUTCOME
         self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
 
+    def go_on(self, status: int) -> None:
+        """Send no headers: they have been sent with this status."""
+        self.status, self.is_started = status, True
+
     def watch(self) -> None:
         """Drop the client when it leaves, and limit the rest when the run is ended from outside."""
         self._run.on_stop = self._limit_rest

@@ -31,6 +31,7 @@ class ProxyExchange:
         live: the stream for watchers and taps; the caller closes it.
         record: of the request; completed here.
         observer: gets reports of attempts.
+        started_with: the status of the response, whose headers have been sent; None: nothing has been sent.
     """
 
     __slots__ = ("_delivery", "_record", "_run", "supervisor")
@@ -44,11 +45,14 @@ class ProxyExchange:
         live: LiveStream,
         record: RequestRecord,
         observer: Observer,
+        started_with: int | None = None,
     ) -> None:
         self._record = record
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         live.supervise(self.supervisor)
         self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
+        if started_with is not None:
+            self._delivery.go_on(started_with)
         context = RequestContext(
             endpoint,
             prepared,
