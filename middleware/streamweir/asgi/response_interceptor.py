@@ -344,7 +344,7 @@ class ResponseInterceptor:
         stream = self._stream
         if stream is not None:
             return await self._conclude_stream(stream, failure, reraise=reraise)
-        if failure is None or self._passes:
+        if failure is None or self._passes or self._ownership.failure_passes:
             return failure
         if self._options.passes_failures(self._answers) and self._framing(self._answers, ()) != "json":
             return await self._pass_failure(failure)

@@ -350,6 +350,15 @@ async def test_outer_middleware_lets_pass_what_is_meant_to_pass(before: Any) -> 
     assert not call.has_ended
 
 
+@pytest.mark.parametrize("before", [[], [start()], [start(), SOME_TEXT]])
+async def test_outer_middleware_of_other_paths_lets_pass_what_an_inner_one_raises(before: Any) -> None:
+    failure = boom()
+    inner = StreamweirMiddleware(sending(*before, failure), speaks="legacy", answers="legacy")
+    done = await outcome(inner, speaks="standard", answers="standard", paths="*")
+    assert done.raised is failure
+    assert not done.has_ended
+
+
 @BOTH
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 async def test_exits_always_pass(middleware: Any, kind: Any) -> None:
