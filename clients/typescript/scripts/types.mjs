@@ -80,7 +80,7 @@ function objectOf(node, place, indent) {
     .join("")}${indent.slice(2)}}`;
 }
 
-/** What `if data_type is X then data is Y` says: one member of a union for each shape. */
+/** The rules `if data_type is X then data is Y`: one member of a union for each shape. */
 function narrowed(node, place) {
   const { allOf, ...rest } = node;
   const shapes = allOf.map((rule, index) => ruleOf(rule, `${place}.allOf[${index}]`));

@@ -9,16 +9,15 @@ import type {
   DefaultInput,
 } from "./conversation/conversation-types.js";
 
-/** What the hook returns: the conversation as it is, and its verbs, which stay the same functions. */
+/** The result of the hook: the current conversation, and its functions, which stay the same ones. */
 export type UseAgentStream<Input = DefaultInput> = AgentStreamState<Input> &
   Pick<AgentStream<Input>, "send" | "respond" | "retry" | "resume" | "stop" | "reset">;
 
 /**
  * A conversation as the state of a component.
  *
- * With options the component has a store of its own, made once; the options of the newest render count. A store that
- * is passed in belongs to whoever has made it. When the last component that shows a store of its own has gone, its
- * run is left, not stopped.
+ * With options the component makes a store once; the options of the newest render count. When the component has gone,
+ * the run of that store is left, not stopped. A store that is passed in is neither held nor left.
  */
 export function useAgentStream<Input = DefaultInput>(
   given: AgentStreamOptions<Input> | AgentStream<Input>,

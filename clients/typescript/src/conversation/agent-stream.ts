@@ -68,7 +68,7 @@ function historyOf(messages: readonly Message<unknown>[]): Turn["history"] {
     .map(({ role, mainContent }) => ({ role, content: mainContent }));
 }
 
-/** What a function of the page throws while a request is made is a failure like any other: no promise rejects. */
+/** An exception of a function of the page becomes a failure, so that no promise rejects. */
 function asRequestError(error: unknown): StreamRequestError {
   if (error instanceof StreamRequestError) return error;
   return new StreamRequestError({ ...failureFields("INTERNAL"), kind: "connection_failed", cause: error });
@@ -158,7 +158,7 @@ export function createAgentStream<Input = DefaultInput>(given: AgentStreamOption
     publisher.publish();
   };
 
-  /** No event has come, and none is to come: a run that is over leaves no message. */
+  /** The run was over before it was read: it leaves no message. */
   const isEmpty = ({ handler, request }: Run): boolean =>
     request?.response?.status === 204 && handler.message.metadata.startTime === null;
 

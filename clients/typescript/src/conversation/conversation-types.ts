@@ -7,10 +7,10 @@ import type { FetchOptions, HeadersLike, Source } from "../request/http.js";
 import type { Timeouts } from "../request/options.js";
 import type { ResumeOptions } from "../request/pause.js";
 
-/** What is sent where nothing else is said: a text, or an object with `text` and fields beside it. */
+/** The default input: a text, or an object with `text` and other fields. */
 export type DefaultInput = string | { text?: string; [field: string]: unknown };
 
-/** What the user has sent. */
+/** A message of the user. */
 export interface UserMessage<Input = DefaultInput> {
   id: string;
   role: "user";
@@ -18,7 +18,7 @@ export interface UserMessage<Input = DefaultInput> {
   input: Input;
 }
 
-/** One message of the conversation; `role` says whose. */
+/** One message of the conversation, of the user or of the assistant (`role`). */
 export type Message<Input = DefaultInput> = UserMessage<Input> | MessageState;
 
 /** An answer to an interaction, as it is sent. */
@@ -26,15 +26,15 @@ export interface InteractionAnswer {
   interaction_id: string;
   action: AnswerAction;
   value?: unknown;
-  /** What the interaction's own `resume` held. */
+  /** The `resume` of the interaction. */
   resume?: Record<string, unknown>;
 }
 
 export type AnswerAction = "submit" | "cancel" | "approve" | "reject";
 
-/** What one request is made of. */
+/** The facts of which one request is made. */
 export interface Turn<Input = DefaultInput> {
-  /** What was handed to `send`; null where interactions are answered. */
+  /** The argument of `send`; null if interactions are answered. */
   input: Input | null;
   /** Its text. */
   text: string;
@@ -48,7 +48,7 @@ export interface Turn<Input = DefaultInput> {
 }
 
 /**
- * | status         | what runs                                        |
+ * | status         | running                                          |
  * |----------------|--------------------------------------------------|
  * | `idle`         | nothing                                          |
  * | `submitted`    | a request without an answer yet                  |
@@ -66,9 +66,9 @@ export interface AgentStreamState<Input = DefaultInput> {
   /** Why the last answer failed. */
   error: StreamRequestError | null;
   threadId: string | null;
-  /** Where the run can be read on, while it goes on. */
+  /** The address at which the run can be read, while it lasts. */
   runUrl: string | null;
-  /** What a suspended run waits for: requested, not cancelled, not answered. */
+  /** The interactions that a suspended run waits for: requested, not cancelled, not answered. */
   pendingInteractions: DataOf<"interaction">[];
 }
 
@@ -99,13 +99,13 @@ export interface AgentStreamOptions<Input = DefaultInput> {
 
 /** A conversation with an agent: a store for any framework. No promise of it rejects. */
 export interface AgentStream<Input = DefaultInput> {
-  /** Calls `listener` after each change; returns what ends that. */
+  /** Calls `listener` after each change; returns a function that ends that. */
   subscribe(listener: () => void): () => void;
   /** The conversation: the same object until listeners are told. */
   getSnapshot(): AgentStreamState<Input>;
   /** Asks. Resolves with the answer when it is over; null where one is running already. */
   send(input: Input): Promise<MessageState | null>;
-  /** Answers an interaction. With the last answer a request goes out; null where more are to come, or none is meant. */
+  /** Answers an interaction. With the last answer a request goes out; null if more answers are needed, or no interaction has this id. */
   respond(interactionId: string, value?: unknown, action?: AnswerAction): Promise<MessageState | null>;
   /** Repeats the last request. A failed answer leaves, unless it was the answer to an interaction. */
   retry(): Promise<MessageState | null>;
@@ -116,6 +116,6 @@ export interface AgentStream<Input = DefaultInput> {
   /** Leaves the run and begins anew. */
   reset(messages?: Message<Input>[]): void;
   setOptions(options: AgentStreamOptions<Input>): void;
-  /** Holds the store. When nobody has held it for a task, its run is left, not stopped. */
+  /** Holds the store. If it has had no holder for a task, its run is left, not stopped. */
   retain(): () => void;
 }

@@ -1,6 +1,6 @@
 import type { StreamEvent } from "../protocol.js";
 
-/** The types of events; `unknown` stands for all that this version does not know. */
+/** The types of events; `unknown` is the type of events that this version does not know. */
 export type EventType = StreamEvent["type"];
 
 /** The event of one type: `EventOf<"content">`. */

@@ -1,7 +1,7 @@
 const LF = 10;
 const CR = 13;
 
-/** One whole block of an event stream, as it came, and what of it matters for going on. */
+/** One whole block of an event stream byte for byte, with the fields that resuming needs. */
 export interface Block {
   bytes: Uint8Array;
   id: string | null;
@@ -41,7 +41,7 @@ export class BlockCutter {
     return blocks;
   }
 
-  /** The body has ended: the block that lacks nothing but its blank line; null for none. */
+  /** The body has ended: the block that lacks only its blank line; null if there is no such block. */
   finish(): Block | null {
     const block = this.#cut(new Uint8Array());
     return block.data ? block : null;

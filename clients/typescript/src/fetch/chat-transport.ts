@@ -6,7 +6,7 @@ import { createRunFetch, type RunFetch } from "./run-fetch.js";
 /** A chunk of a message, as AI SDK reads it. */
 export interface ChatChunk {
   type: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a chunk is whatever the kit's own type says that it is
+  // biome-ignore lint/suspicious/noExplicitAny: the kit has a type of its own for chunks
   [field: string]: any;
 }
 
@@ -18,7 +18,7 @@ export interface ChatTransportOptions {
   body?: Source<object> | undefined;
 }
 
-/** What a call of the kit brings along. */
+/** The options of a call by the kit. */
 interface CallOptions {
   chatId: string;
   abortSignal?: AbortSignal | undefined;
@@ -89,7 +89,7 @@ export function createChatTransport(options: ChatTransportOptions): ChatTranspor
   };
 }
 
-/** An answer that is a stream. Rejects with what a refusal says for its reader. */
+/** The body of an answer that is a stream. Rejects with the message of a refusal. */
 async function accepted(response: Response): Promise<ReadableStream<Uint8Array>> {
   const isStream = /^text\/event-stream/i.test(response.headers.get("content-type")?.trim() ?? "");
   if (response.ok && isStream && response.body) return response.body;

@@ -3,7 +3,7 @@ import { createPatience, LEFT } from "../request/patience.js";
 import { delayBefore, pause, type ResumeOptions } from "../request/pause.js";
 import { type Block, BlockCutter, isTerminal } from "./block-cutter.js";
 
-/** What following a run takes. */
+/** Options of a body that follows a run. */
 export interface RunBodyOptions {
   response: Response;
   runUrl: string;
@@ -18,16 +18,16 @@ export interface RunBodyOptions {
 }
 
 const COMES_BACK = [429, 502, 503, 504];
-/** How long is waited behind the end of a stream for what still follows it. */
+/** The milliseconds for which bytes behind the end of a stream are waited for. */
 const REST = 1000;
 
 /**
  * The body of an answer that names its run, in whole blocks: read on behind the last one where it breaks off.
  *
- * | state  | set by                                      | what the reader gets           |
+ * | state  | set by                                      | the reader gets                |
  * |--------|---------------------------------------------|--------------------------------|
  * | open   | construction                                | blocks                         |
- * | ending | a terminal block                            | what follows it, for a second  |
+ * | ending | a terminal block                            | later blocks, for a second     |
  * | closed | the end of the run, a failure, leaving      | the end, or the failure        |
  */
 export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
@@ -63,7 +63,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
   signal?.addEventListener("abort", onAbort);
   if (signal?.aborted) onAbort();
 
-  /** Reads once; the blocks that came, null where the body has ended. Throws where it broke off. */
+  /** Reads once; the blocks that came, null if the body has ended. Throws if it broke off. */
   const read = async (): Promise<Block[] | null> => {
     const next: Promise<{ done: boolean; value?: Uint8Array | undefined }> =
       reader?.read() ?? Promise.resolve({ done: true });
@@ -73,7 +73,7 @@ export function runBody(options: RunBodyOptions): ReadableStream<Uint8Array> {
     return last && isWholeData(last.data) ? [{ ...last, bytes: withBlankLine(last.bytes) }] : null;
   };
 
-  /** Goes on behind a break. False where the run has no more to say; throws `failure` where it is given up. */
+  /** Reads on after a break. False if the run has no more events; throws `failure` if all tries have failed. */
   const recover = async (failure: unknown): Promise<boolean> => {
     if (hasGiven && lastEventId === null) throw failure;
     let named = 0;

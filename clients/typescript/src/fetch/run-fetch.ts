@@ -26,13 +26,13 @@ export interface RunFetchOptions {
 /** A `fetch` that follows runs: breaks are not seen, an abort stops the run, a reload can read it again. */
 export interface RunFetch {
   (input: string | URL | Request, init?: RequestInit): Promise<Response>;
-  /** Where the kept run is read; null where there is none. */
+  /** The address of the kept run; null if no run is kept. */
   runUrl(key: string): string | null;
-  /** A `fetch` whose first call reads the kept run from its start, whatever it is called with; 204 where there is none. */
+  /** A `fetch` whose first call reads the kept run from its start, with any arguments; 204 if no run is kept. */
   reader(key: string): typeof fetch;
   /** Stops the kept run. Never rejects. */
   stop(key: string): Promise<void>;
-  /** Keeps the run no more; it goes on. */
+  /** Forgets the run, which is not stopped. */
   forget(key: string): void;
 }
 
@@ -100,7 +100,7 @@ export function createRunFetch(options: RunFetchOptions = {}): RunFetch {
       const headers = headersOf(given, { "content-type": null, accept: "application/json" });
       await send(cancelUrlOf(url), { method: "POST", headers, keepalive: true, ...(credentials && { credentials }) });
     } catch {
-      // the run ends by itself when nobody reads it
+      // a run that is not read ends by itself
     }
   };
 
@@ -174,7 +174,7 @@ export function createRunFetch(options: RunFetchOptions = {}): RunFetch {
   return Object.assign(runs, { runUrl, reader, stop, forget });
 }
 
-/** What a `Request` says, as the options of a request of its own. */
+/** The options of a `Request`, under those of `init`. */
 async function ownInit(request: Request | null, init: RequestInit = {}): Promise<RequestInit> {
   if (!request) return init;
   const { method, headers, signal, credentials } = request;

@@ -4,44 +4,34 @@ import { matches } from "./pattern.js";
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
 
-/** Why a value does not fit its field; null where it does. An empty one fits unless it is required. */
-export function checkField(field: FormField, value: unknown): FieldError | null {
-  if (isEmpty(value)) return field.required ? "required" : null;
+/** Why a value does not fit its field (null if it does), and the value that goes out: undefined leaves the field out. */
+export function readField(field: FormField, value: unknown): [error: FieldError | null, value: unknown] {
+  if (isEmpty(value)) return [field.required ? "required" : null, undefined];
   switch (field.type) {
-    case "boolean":
-      return booleanOf(value) === undefined ? "type" : null;
+    case "boolean": {
+      const flag = booleanOf(value);
+      return [flag === undefined ? "type" : null, flag ?? value];
+    }
     case "number":
-    case "integer":
-      return checkNumber(field, numberOf(value));
-    case "select":
-      return optionOf(field, value) ? null : "enum";
-    case "multiselect":
-      if (!Array.isArray(value)) return "type";
-      return value.every((item) => optionOf(field, item)) ? null : "enum";
-    case "json":
-      return typeof value === "string" && parsed(value) === undefined ? "json" : null;
+    case "integer": {
+      const number = numberOf(value);
+      return [checkNumber(field, number), number ?? value];
+    }
+    case "select": {
+      const option = optionOf(field, value);
+      return [option ? null : "enum", (option ?? { value }).value];
+    }
+    case "multiselect": {
+      if (!Array.isArray(value)) return ["type", value];
+      const chosen = value.map((item) => optionOf(field, item));
+      return [chosen.every(Boolean) ? null : "enum", value.map((item, at) => (chosen[at] ?? { value: item }).value)];
+    }
+    case "json": {
+      const json = typeof value === "string" ? parsed(value) : value;
+      return [json === undefined ? "json" : null, json];
+    }
     default:
-      return typeof value === "string" ? checkText(field, value) : "type";
-  }
-}
-
-/** What of a value goes out; undefined where the field is left out. */
-export function valueOfField(field: FormField, value: unknown): unknown {
-  if (isEmpty(value)) return undefined;
-  switch (field.type) {
-    case "boolean":
-      return booleanOf(value) ?? value;
-    case "number":
-    case "integer":
-      return numberOf(value) ?? value;
-    case "select":
-      return optionOf(field, value)?.value ?? value;
-    case "multiselect":
-      return Array.isArray(value) ? value.map((item) => optionOf(field, item)?.value ?? item) : value;
-    case "json":
-      return typeof value === "string" ? parsed(value) : value;
-    default:
-      return value;
+      return [typeof value === "string" ? checkText(field, value) : "type", value];
   }
 }
 
@@ -62,17 +52,15 @@ function checkNumber(field: FormField, number: number | undefined): FieldError |
   return field.maximum !== null && number > field.maximum ? "maximum" : null;
 }
 
-/** The choice that a value is: a page's own elements give every value as text. */
+/** The option that a value names. The elements of a page give every value as text. */
 function optionOf({ options }: FormField, value: unknown): { value: unknown } | undefined {
   const known = options ?? [];
+  const text = JSON.stringify(value);
   return (
     known.find((option) => option.value === value) ??
-    known.find((option) => JSON.stringify(option.value) === JSON.stringify(value)) ??
-    known.find((option) => typeof value === "string" && textOf(option.value) === value)
+    known.find(({ value: own }) => [text, value].includes(JSON.stringify(own)))
   );
 }
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 function parsed(text: string): unknown {
   try {
@@ -82,7 +70,6 @@ function parsed(text: string): unknown {
   }
 }
 
-const DATE = /^\d{4}-\d\d-\d\d$/;
 const DATETIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
 
 function checkText(field: FormField, text: string): FieldError | null {
@@ -94,17 +81,14 @@ function checkText(field: FormField, text: string): FieldError | null {
 }
 
 function hasForm(type: FormField["type"], text: string): boolean {
-  if (type === "date") return DATE.test(text) && isDay(text);
+  if (type === "date") return isDay(text);
   if (type === "datetime") return DATETIME.test(text) && isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text));
   if (type === "email") return /^[^\s@]{1,64}@[^\s@]{1,255}$/.test(text);
   return type === "url" ? isUrl(text) : true;
 }
 
-/** A day that there is: the 30th of February becomes another one. */
-const isDay = (text: string): boolean => {
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
-};
+/** The 30th of February is read as a day of March, and no day is read as null. */
+const isDay = (text: string): boolean => new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
 
 function isUrl(text: string): boolean {
   try {

@@ -1,6 +1,6 @@
 import type { DataOf } from "../events/event-types.js";
 import { isObject } from "../events/read-event.js";
-import { checkField, valueOfField } from "./field-values.js";
+import { readField } from "./field-values.js";
 
 type JsonObject = Record<string, unknown>;
 
@@ -25,7 +25,7 @@ export interface FieldOption {
   code: string | null;
 }
 
-/** One field of a form. What is absent is null. */
+/** One field of a form. An absent property is null. */
 export interface FormField {
   name: string;
   label: string;
@@ -53,7 +53,7 @@ export type FieldError =
   | "enum"
   | "json";
 
-/** A form without a picture: what is asked, and how what was entered becomes an answer. */
+/** A form without a picture: its fields, and the way from the values that were entered to an answer. */
 export interface FormModel {
   title: string | null;
   description: string | null;
@@ -62,7 +62,7 @@ export interface FormModel {
   fields: FormField[];
   /** An error for each field that does not fit, by its name; `{}` where all do. */
   validate(values: Readonly<Record<string, unknown>>): Record<string, FieldError>;
-  /** What `respond` takes. */
+  /** The value that `respond` takes. */
   value(values: Readonly<Record<string, unknown>>): unknown;
 }
 
@@ -119,10 +119,10 @@ function model(
     validate: (values) =>
       Object.fromEntries(
         fields
-          .map((field) => [field.name, checkField(field, own(values, field.name))] as const)
+          .map((field) => [field.name, readField(field, own(values, field.name))[0]] as const)
           .filter((entry): entry is [string, FieldError] => entry[1] !== null),
       ),
-    value: (values) => answer(fields.map((field) => [field.name, valueOfField(field, own(values, field.name))])),
+    value: (values) => answer(fields.map((field) => [field.name, readField(field, own(values, field.name))[1]])),
   };
 }
 
@@ -171,7 +171,7 @@ function fieldOf(name: string, given: unknown, required: boolean): FormField {
   };
 }
 
-/** A schema that also allows null is that of what else it allows: the field is then left empty. */
+/** A schema that allows null beside one other schema is that other schema: null is the empty field. */
 function withoutNull(schema: JsonObject): JsonObject {
   for (const name of ["anyOf", "oneOf"]) {
     const choices = own(schema, name);
@@ -224,7 +224,7 @@ function kindOf(schema: JsonObject): { type: FieldType; options: FieldOption[] |
   }
 }
 
-/** The type that a schema names; of several the one beside null, else none that a field can hold. */
+/** The type that a schema names. Of several types null does not count; two others are `any of them`, a JSON field. */
 function typeOf(schema: JsonObject): unknown {
   const type = own(schema, "type");
   if (!Array.isArray(type)) return type;
@@ -238,7 +238,7 @@ function textType(schema: JsonObject): FieldType {
   return known ?? ((numberIn(schema, "maxLength") ?? 0) > LONG_TEXT ? "textarea" : "text");
 }
 
-/** The choices of `enum`, or of `oneOf` / `anyOf` of constants; null where a schema has none. */
+/** The choices of `enum`, or of `oneOf` / `anyOf` of constants; null if the schema has no choices. */
 function optionsOf(schema: JsonObject): FieldOption[] | null {
   const words = own(schema, "enum");
   if (Array.isArray(words)) return words.map((value) => ({ value, label: labelOf(value), code: null }));

@@ -63,7 +63,7 @@ export function isDataFormulator(message: Fields): boolean {
   }
 }
 
-/** What a message of Data Formulator means; `thought` is the number of the next thought, which is a message of its own. */
+/** The events of a message of Data Formulator. `thought` gives the number of the next thought, which is one message. */
 export function readDataFormulator(message: Fields, thought: () => number): StreamEvent[] {
   const think = (text: unknown): StreamEvent[] =>
     textOf(text) ? [event("thinking", { content: textOf(text) }, { message_id: `thought_${thought()}` })] : [];

@@ -15,7 +15,7 @@ import {
   without,
 } from "./fields.js";
 
-/** What stands where there is no node. */
+/** Names of a node that mean that there is no node. */
 const NO_NODE = ["", "system", "unknown"];
 const ENVELOPE = ["type", "thread_id", "run_id", "node_name", "timestamp", "tags", "trace_id", "observation_id"];
 const STATES: Readonly<Record<string, string>> = {
@@ -62,7 +62,7 @@ const KINDS = "content tool_start tool_end error done status thread_id stopped i
   " ",
 );
 
-/** What a message of the envelope means: one of `data`, or a flat one. */
+/** The events of a message of the envelope, with its fields in `data` or beside the type. */
 export function readEnvelope(message: Fields): StreamEvent[] {
   const nested = isObject(message.data) ? message.data : {};
   const flat = present(without(message, ...ENVELOPE, ...(isObject(message.data) ? ["data"] : [])));
@@ -114,7 +114,13 @@ function readKind(kind: string, fields: Fields, metadata: EventMetadata, message
       const word = textOf(fields.status ?? fields.stage).toLowerCase();
       const detail = without(fields, "status", "thread_id", "node_name");
       const about = Object.keys(detail).length ? { detail } : {};
-      return [event("status", { scope: "session", state: STATES[word] ?? "running", ...about }, metadata)];
+      return [
+        event(
+          "status",
+          { scope: "session", state: (Object.hasOwn(STATES, word) && STATES[word]) || "running", ...about },
+          metadata,
+        ),
+      ];
     }
     case "thread_id":
       return [event("session_start", { protocol: "1.1" }, metadata)];
@@ -146,7 +152,7 @@ function node(kind: string, fields: Fields, metadata: EventMetadata): StreamEven
   );
 }
 
-/** What the page posts to go on: the thread, a command, and the state as it was. */
+/** A question for approval. `resume` is the body that a page posts: the thread, a command, and the state. */
 function interrupt(fields: Fields, metadata: EventMetadata, run: string): StreamEvent {
   const { state } = fields;
   const name = metadata.node_name ?? "";
@@ -168,7 +174,7 @@ function interrupt(fields: Fields, metadata: EventMetadata, run: string): Stream
   );
 }
 
-/** What a person is asked in plain words: by LangGraph's first interrupt, or by the state itself. */
+/** The question in plain words: of LangGraph's first interrupt, or of the state. */
 function questionIn(state: unknown): string {
   if (!isObject(state)) return "";
   const interrupts = state.interrupts ?? state.__interrupt__;

@@ -16,11 +16,11 @@ export const first = (fields: Fields, ...names: string[]): unknown =>
 export const without = (fields: Fields, ...names: string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name, value]) => !names.includes(name) && value !== undefined));
 
-/** The fields of an object that hold something; what is absent is an absent key. */
+/** The fields of an object that are neither null nor empty text. */
 export const present = <T extends Fields>(fields: T): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null && value !== "")) as T;
 
-/** A call's arguments as an object: also from JSON text; what is no object is kept under `_raw`. */
+/** A call's arguments as an object: also from JSON text; any other value is kept under `_raw`. */
 export function argumentsOf(value: unknown): Fields {
   if (isObject(value)) return value;
   if (value === undefined || value === null || value === "") return {};

@@ -17,7 +17,7 @@ export function isStandard(message: unknown): boolean {
 
 /**
  * The standard events that one message of an old vocabulary means, an object or a line, with the ids that it carries.
- * Nothing is remembered from call to call; `[]` for one that says nothing. Texts of errors that were not written for
+ * No state is kept from call to call; `[]` for a message without meaning. Texts of errors that were not written for
  * users stay out.
  */
 export function normalizeStreamEvent(message: unknown): StreamEvent[] {
@@ -48,7 +48,7 @@ function hasStandardData(message: Fields): boolean {
 }
 
 export interface NormalizerOptions {
-  /** The backend never says its end: a body that ends properly after an event is complete. */
+  /** The backend sends no end: a body that ends properly after an event is complete. */
   endsAtEof?: boolean | undefined;
 }
 
@@ -168,7 +168,7 @@ function placeOf(open: OpenCall[], name: string): number {
 
 const plain = (text: string): string => text.trim().normalize("NFC");
 
-/** What of a whole answer is new behind the pieces that have come: `all` of them, and those since the last call. */
+/** The part of a whole answer that is new after the pieces before it: `all` of them, and those since the last call. */
 function onlyNew(whole: string, all: string, segment: string): { content: string; op?: "replace" } {
   if (!whole || !all) return { content: whole };
   if (plain(whole) === plain(all) || plain(whole) === plain(segment)) return { content: "" };

@@ -51,7 +51,7 @@ const SUMMARY = ["prompt_tokens", "completion_tokens", "total_tokens", "finish_r
 export const aliasOf = (type: unknown): string | undefined =>
   typeof type === "string" && Object.hasOwn(ALIASES, type) ? ALIASES[type] : undefined;
 
-/** What a message of the old vocabulary means. */
+/** The events of a message of the old vocabulary. */
 export function readOld(message: Fields, type: string): StreamEvent[] {
   const fields = fieldsOf(message);
   const metadata = metadataOf(fields);
@@ -84,7 +84,7 @@ export function readOld(message: Fields, type: string): StreamEvent[] {
   }
 }
 
-/** The fields of a message; those in `data` and `metadata` count where it says nothing itself. */
+/** The fields of a message; those in `data` and `metadata` count if it lacks them. */
 function fieldsOf(message: Fields): Fields {
   const nested = [message.metadata, message.data].filter(isObject);
   const all = Object.fromEntries([...nested, message].flatMap((place) => Object.entries(present(place))));
@@ -158,7 +158,7 @@ function warning(fields: Fields): StreamEvent {
   return event("warning", { message, ...(code === undefined ? {} : { message_code: code }) }, metadataOf(fields));
 }
 
-/** What the old vocabulary has no word for: a standard event without metadata, or the app's own. */
+/** A message whose type the old vocabulary does not have: a standard event without metadata, or the app's own. */
 function other(message: Fields, type: string): StreamEvent {
   const read = isObject(message.data) ? readEvent({ ...message, metadata: message.metadata ?? {} }) : null;
   if (read && read.type !== "unknown") return read;

@@ -46,7 +46,7 @@ export type ChatStreamEvent =
   | { type: "error"; error: string; thread_id: string }
   | StreamEvent;
 
-/** What the document tests for, and no more: a page changes its import and nothing else. */
+/** Tests exactly what the document tests, so that a page changes only its import. */
 // biome-ignore lint/suspicious/noExplicitAny: an event may hold anything
 export function toEnvelope(event: any): StreamEventEnvelope | null {
   if (!isObject(event)) return null;

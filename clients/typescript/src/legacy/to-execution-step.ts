@@ -13,11 +13,11 @@ export interface ExecutionStep {
   startTime: number;
   endTime?: number;
   content?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool takes and gives
+  // biome-ignore lint/suspicious/noExplicitAny: input and output of any tool
   data?: { request?: any; response?: any };
 }
 
-/** What the page does with its steps. */
+/** A change of the page's list of steps. */
 export type AdapterResult =
   | { type: "noop" }
   | { type: "stopped" }
@@ -26,7 +26,7 @@ export type AdapterResult =
   | { type: "append_content"; stepId: string; content: string }
   | { type: "update_step"; stepId: string; updates: Partial<ExecutionStep> };
 
-/** What the page knows of its steps. */
+/** The page's own state of its steps. */
 export interface EventAdapterContext {
   currentThoughtId?: string | null | undefined;
   /** The step of a running tool, by its name, and by its run where it has one. */
@@ -37,7 +37,7 @@ export interface EventAdapterContext {
 
 const keyOf = (run: string): string => `run:${run}`;
 
-/** What one event does to the steps of a run. Two calls of one name are told apart by their runs. */
+/** The change of the steps that one event causes. Two calls of one name are told apart by their runs. */
 export function toExecutionStep(event: unknown, context: EventAdapterContext): AdapterResult {
   const envelope = toEnvelope(event);
   if (!envelope) return { type: "noop" };

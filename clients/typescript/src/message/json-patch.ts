@@ -1,6 +1,6 @@
 import { isObject } from "../events/read-event.js";
 
-/** A patch that is none, or that does not fit its document; the message says why. */
+/** A patch that is malformed, or does not fit its document; the message gives the reason. */
 export class PatchError extends Error {}
 
 type Container = Record<string, unknown> | unknown[];
@@ -8,8 +8,8 @@ type Container = Record<string, unknown> | unknown[];
 /**
  * `document` with the operations of `patch` applied in order: JSON Patch (RFC 6902), JSON Pointer (RFC 6901).
  *
- * The document is never changed: what a patch touches is copied on the way there, the rest is shared. A name is an
- * own property, whatever it is called. Throws `PatchError`; then nothing of the patch counts.
+ * The document is never changed: containers on the path of an operation are copied, all others are shared. Names are own
+ * properties, `__proto__` too. Throws `PatchError`; then no operation of the patch counts.
  */
 export function applyPatch(document: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw new PatchError("a patch is a list of operations");
@@ -103,7 +103,7 @@ function insert(parent: Container, step: string, value: unknown): void {
 const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
 const get = (parent: Container, key: string | number): unknown => (parent as Record<string | number, unknown>)[key];
 
-/** Sets an own property: `parent.__proto__ = value` would change what the object inherits. */
+/** Sets an own property: `parent.__proto__ = value` would change the prototype of the object. */
 function put(parent: Container, key: string | number, value: unknown): void {
   Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
 }

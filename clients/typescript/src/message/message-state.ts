@@ -2,7 +2,7 @@ import type { Code, ErrorType, Reason } from "../events/codes.js";
 import type { DataOf } from "../events/event-types.js";
 import type { ToolError } from "../protocol.js";
 
-/** One call of a tool and what is known of it so far; names as on the wire, times in milliseconds. */
+/** One call of a tool, with the fields that have come so far; names as on the wire, times in milliseconds. */
 export interface ToolCall {
   tool_id: string;
   tool_name: string;
@@ -78,7 +78,7 @@ export interface ReferencePart extends PartBase {
   reference: DataOf<"reference">;
 }
 
-/** What happened, one thing after the other: what a chat draws from top to bottom. */
+/** One thing that happened. The list of them is the order in which a chat is drawn. */
 export type MessagePart = TextPart | ThinkingPart | ToolPart | StatusPart | InteractionPart | DataPart | ReferencePart;
 
 /** Ids of the last stream, the first start and the last end in Unix milliseconds. */
@@ -90,7 +90,7 @@ export interface MessageMetadata {
   endTime: number | null;
 }
 
-/** All that the streams of one message have said. Plain data that never changes: a later event makes another object. */
+/** The streams of one message, folded. Plain data that never changes: a later event makes another object. */
 export interface MessageState {
   /** For keys: it stays. */
   id: string;

@@ -8,7 +8,6 @@ import { GrowingList } from "./growing-list.js";
 import { applyPatch, PatchError } from "./json-patch.js";
 import { MessageParts } from "./message-parts.js";
 import type { DataBlock, MessageMetadata, MessageState } from "./message-state.js";
-import { MessageTexts } from "./message-texts.js";
 import { ToolCalls } from "./tool-calls.js";
 
 export interface MessageStreamHandlerOptions {
@@ -22,13 +21,11 @@ const timeOf = ({ metadata }: StreamEvent): number | null => metadata.upstream_t
 /**
  * Folds events, of one stream or of several one after another, into the message that a page shows.
  *
- * An event costs what it brings: a snapshot is made when somebody asks for it, and shares what has not changed.
+ * The cost of an event does not depend on the events before it: a snapshot is made when it is asked for, and shares its
+ * unchanged lists and parts with the last one.
  */
 export class MessageStreamHandler {
   readonly #id = randomId("msg_");
-  readonly #answer = new MessageTexts();
-  readonly #thinking = new MessageTexts();
-  readonly #channels = new Map<string, MessageTexts>();
   readonly #calls = new ToolCalls();
   readonly #blocks = new GrowingList<DataBlock>();
   readonly #references = new GrowingList<EventOf<"reference">["data"]>();
@@ -45,7 +42,6 @@ export class MessageStreamHandler {
   #error: EventOf<"error">["data"] | null = null;
   #reported: EventOf<"error">["data"] | null = null;
   #end: EventOf<"session_end">["data"] | null = null;
-  #channelTexts: Record<string, string> | null = {};
   #snapshot: MessageState | null = null;
 
   constructor(options: MessageStreamHandlerOptions = {}) {
@@ -57,7 +53,7 @@ export class MessageStreamHandler {
     return this.getSnapshot();
   }
 
-  /** Calls `listener` after each event; returns what ends that. */
+  /** Calls `listener` after each event; returns a function that ends that. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -138,10 +134,8 @@ export class MessageStreamHandler {
       case "session_start":
         return this.#begin(event);
       case "content":
-        this.#addContent(event);
         return this.#parts.addText(event, time);
       case "thinking":
-        this.#thinking.append(event.metadata.message_id ?? null, event.data.content);
         return this.#parts.addThinking(event, time);
       case "tool_call_start":
       case "tool_call_progress":
@@ -167,7 +161,7 @@ export class MessageStreamHandler {
     }
   }
 
-  /** A stream begins: what the one before it left open without an id is over. */
+  /** A stream begins: open texts and calls of the one before it, if they have no id, are over. */
   #begin({ data }: EventOf<"session_start">): void {
     this.#setMetadata({
       ...this.#metadata,
@@ -175,24 +169,8 @@ export class MessageStreamHandler {
       requestId: data.request_id || this.#metadata.requestId,
     });
     this.#error = this.#reported = this.#end = null;
-    for (const texts of [this.#answer, this.#thinking, ...this.#channels.values()]) texts.complete(null);
     this.#calls.beginStream();
     this.#parts.beginStream();
-  }
-
-  #addContent({ data, metadata }: EventOf<"content">): void {
-    const messageId = metadata.message_id ?? null;
-    let texts = this.#answer;
-    if (data.channel !== undefined) {
-      texts = this.#channels.get(data.channel) ?? new MessageTexts();
-      this.#channels.set(data.channel, texts);
-      this.#channelTexts = null;
-    }
-    if (data.op === "replace") texts.replace(messageId, data.content);
-    else texts.append(messageId, data.content);
-    if (!data.is_complete) return;
-    texts.complete(messageId);
-    if (texts === this.#answer) this.#thinking.complete(messageId);
   }
 
   #addCall(event: Parameters<ToolCalls["take"]>[0], time: number | null): void {
@@ -253,14 +231,13 @@ export class MessageStreamHandler {
 
   #made(): MessageState {
     const error = this.#error;
-    this.#channelTexts ??= Object.fromEntries([...this.#channels].map(([channel, { text }]) => [channel, text]));
     return {
       id: this.#id,
       messageId: this.#messageId,
       role: "assistant",
-      thinkingContent: this.#thinking.text,
-      mainContent: this.#answer.text,
-      channels: this.#channelTexts,
+      thinkingContent: this.#parts.thinking,
+      mainContent: this.#parts.answer,
+      channels: this.#parts.channels,
       toolCalls: this.#calls.list.snapshot(),
       dataBlocks: this.#blocks.snapshot(),
       references: this.#references.snapshot(),

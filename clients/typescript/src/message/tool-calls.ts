@@ -60,7 +60,7 @@ const begun = (tool_id: string, start_time: number | null): ToolCall => ({
   end_time: null,
 });
 
-/** What a call is after one more event. A start that was made up where a run is resumed knows less than the call. */
+/** The call after one more event. A start that was made up when a run was resumed knows less than the call. */
 function after(call: ToolCall, event: CallEvent, time: number | null): ToolCall {
   switch (event.type) {
     case "tool_call_start": {

@@ -2,7 +2,7 @@ import type { Code, ErrorType, FailureFields, FailureKind, Reason } from "../eve
 
 export type { FailureKind } from "../events/codes.js";
 
-/** The fields of a `StreamRequestError`: a failure with the names of the wire, and what is known of its request. */
+/** The fields of a `StreamRequestError`: a failure with the names of the wire, and facts of its request. */
 export interface StreamRequestErrorInit extends FailureFields {
   kind: FailureKind;
   status?: number | null | undefined;
@@ -15,7 +15,7 @@ export interface StreamRequestErrorInit extends FailureFields {
  * |---------------------|---------------------------------------------------------------------|
  * | `connection_failed` | no answer                                                           |
  * | `request_rejected`  | a status other than 200, 201, 202, or a refusal in place of a stream |
- * | `request_timeout`   | a clock ran out: `reason` says which                                |
+ * | `request_timeout`   | a clock ran out: `reason` names it                                  |
  * | `stream_failed`     | the stream's own terminal error, a limit, or no stream at all       |
  * | `stream_truncated`  | the body ended or broke without `session_end`                       |
  */

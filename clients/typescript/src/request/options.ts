@@ -25,7 +25,7 @@ export interface ParseOptions extends EventReaderOptions {
   onWarning?: ((data: DataOf<"warning">) => void) | undefined;
 }
 
-/** What is told before a stream is gone on with. */
+/** Reported before each try to resume a stream. */
 export interface Reconnect {
   /** The number of the try since the last event: 1, 2 ... */
   attempt: number;
@@ -45,11 +45,11 @@ export interface StreamRequestOptions extends ParseOptions {
   headers?: HeadersSource | undefined;
   /** The protocol that is asked for: `X-Streamweir-Protocol`. */
   protocol?: string | undefined;
-  /** Made up if absent; null: none is sent. */
+  /** A new one if absent; null: the request has no id. */
   requestId?: string | null | undefined;
   /**
    * Absent: an answer that names its run is gone on with after a break. False: never. True or options: a request
-   * other than GET also brings a handle of its own, and is sent again if it got lost before any answer.
+   * other than GET also carries a handle that this package has made, and is sent again if it got lost before any answer.
    */
   resume?: boolean | ResumeOptions | undefined;
   /** The last event that is here already, where a run is read from a place. */

@@ -1,7 +1,7 @@
 /** Thrown into a wait that is left. */
 export const LEFT = Symbol("left");
 
-/** A clock: how many milliseconds are left of it, and what is thrown when it has run out. */
+/** A clock: its remaining milliseconds, and the value that is thrown when it has run out. */
 export interface Clock {
   left: number;
   thrown: unknown;

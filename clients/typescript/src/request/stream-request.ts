@@ -11,7 +11,7 @@ import { type Clock, createPatience, LEFT } from "./patience.js";
 import { delayBefore, type Pause, pause } from "./pause.js";
 import { callSafely } from "./report.js";
 
-/** A stream that is asked for: its events, and what is known of the request. */
+/** A requested stream: its events, and facts of the request. */
 export interface StreamRequest extends AsyncIterableIterator<StreamEvent> {
   /** The request id of the answer, else of its events, else the one that was sent. */
   readonly requestId: string | null;
