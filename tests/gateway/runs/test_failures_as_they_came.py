@@ -6,232 +6,23 @@ Source: the standard protocol 1.1, section 8.
 import asyncio
 import json
 import re
-import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
 from cases import case
+from failing_upstreams import DOCUMENT, REFUSAL, STREAMS, native, plays, refuses
 from loopback import Answer, Gateway, ask, client, gateway, settled
-from scripted_upstream import LAST_CHUNK, Call, chunk, upstream
+from scripted_upstream import upstream
 from streamweir import Translator, convert
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import CODES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-DIALECTS: Final = sorted(({*process_dialects().readable} & {*process_dialects().writable}) - {"standard"})
 KINDS: Final = ("plain", "tree", "resume", "relay")
-SECRET: Final = "could not open /srv/agent/tools.py for ops@corp.example"
-ANSWER: Final = [
-    {"type": "session_start", "data": {"session_id": "s1"}},
-    {"type": "content", "data": {"content": "Hello "}, "metadata": {"message_id": "m1"}},
-    {"type": "content", "data": {"content": "world"}, "metadata": {"message_id": "m1"}},
-    {"type": "session_end", "data": {"status": "completed"}},
-]
-FAILURE: Final = [
-    *ANSWER[:3],
-    {
-        "type": "error",
-        "data": {"error_type": "execution", "code": "UPSTREAM_ERROR", "message": "No.", "terminal": True},
-    },
-    {"type": "session_end", "data": {"status": "error"}},
-]
-
-
-class Native(NamedTuple):
-    """A stream of one dialect, as its own backend sends it."""
-
-    media_type: str
-    begun: bytes
-    """Whole frames up to the last text."""
-    whole: bytes
-    failed: bytes
-
-
-@cache
-def native(dialect: str) -> Native:
-    encoder = process_dialects().to_write(dialect)
-    framing = "sse" if "sse" in encoder.framings else encoder.framings[0]
-    whole, failed = (
-        convert(
-            b"".join(b"data: %b\n\n" % json.dumps({"metadata": {}, **event}).encode() for event in events),
-            speaks="standard",
-            answers=dialect,
-            framing=framing,
-        )
-        for events in (ANSWER, FAILURE)
-    )
-    end = b"\n\n" if framing == "sse" else b"\n"
-    media_type = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}.get(framing, "text/plain")
-    begun = whole[: whole.index(end, whole.index(b"world")) + len(end)]
-    return Native(f"{media_type}; charset=UTF-8; v=1", begun, whole, failed)
-
-
-# What the upstream does
-
-DOCUMENT: Final = b'{"ok": false, "code": "LOGIN_REQUIRED", "count": 3}'
-REFUSAL: Final = {
-    "error": {"code": "E_TOO_MUCH", "message": SECRET, "retry": True, "at": [1, 2.5, None]},
-    "request_id": "req_0123456789abcdef",
-}
-
-
-async def plays(call: Call, dialect: str) -> None:
-    """Do what the last segment of the path names."""
-    name, _, argument = call.target.rpartition("/")[2].partition("~")
-    await UPSTREAMS[name](call, native(dialect), argument)
-
-
-def head(status: str, *headers: str) -> bytes:
-    return "\r\n".join((f"HTTP/1.1 {status}", "Connection: close", *headers, "", "")).encode()
-
-
-async def refuses(call: Call, _stream: Native, status: str) -> None:
-    body = json.dumps(REFUSAL).encode()
-    headers = ["Retry-After: 7", "WWW-Authenticate: Bearer", "Content-Type: application/json; v=2"]
-    await call.send(head(f"{status} No", *headers, f"Content-Length: {len(body)}") + body)
-
-
-async def refuses_in_text(call: Call, _stream: Native, media_type: str) -> None:
-    body = SECRET.encode()
-    lines = [f"Content-Type: {media_type.replace('.', '/')}", f"Content-Length: {len(body)}"]
-    await call.send(head("503 No", *lines) + body)
-
-
-async def refuses_in_gzip(call: Call, _stream: Native, _: str) -> None:
-    made = zlib.compressobj(wbits=31)
-    body = made.compress(json.dumps(REFUSAL).encode()) + made.flush()
-    lines = ("Content-Type: application/json", "Content-Encoding: gzip", f"Content-Length: {len(body)}")
-    await call.send(head("500 No", *lines) + body)
-
-
-async def refuses_without_end(call: Call, _stream: Native, size: str) -> None:
-    await call.send(head("500 No", "Content-Type: application/json", "Transfer-Encoding: chunked"))
-    await call.send(chunk(b"[" + b" " * int(size) + b"1]"))
-    await call.until_closed()
-
-
-async def refuses_deeply(call: Call, _stream: Native, levels: str) -> None:
-    body = b"[" * int(levels) + b"]" * int(levels)
-    await call.send(head("500 No", "Content-Type: application/json", f"Content-Length: {len(body)}") + body)
-
-
-async def refuses_with_a_bad_type(call: Call, _stream: Native, _: str) -> None:
-    await call.send(head("500 No", "Content-Type: text/html\x01", "Content-Length: 8") + b'{"a": 1}')
-
-
-async def sends_document(call: Call, _stream: Native, status: str) -> None:
-    body = DOCUMENT
-    lines = ("Content-Type: application/json; v=3", f"Content-Length: {len(body)}")
-    await call.send(head(f"{status} OK", *lines) + body)
-
-
-async def is_silent(call: Call, _stream: Native, _: str) -> None:
-    await call.until_closed()
-
-
-async def closes(call: Call, _stream: Native, _: str) -> None:
-    call.close()
-
-
-async def sends_nothing(call: Call, stream: Native, _: str) -> None:
-    await call.send(head("200 OK", f"Content-Type: {stream.media_type}", "Content-Length: 0"))
-
-
-async def sends_no_chunk(call: Call, stream: Native, _: str) -> None:
-    await call.send(head("200 OK", f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked"))
-    await call.send(LAST_CHUNK)
-
-
-async def sends_page(call: Call, _stream: Native, _: str) -> None:
-    body = b"<!doctype html><title>Sign in</title>"
-    await call.send(head("200 OK", "Content-Type: text/html", f"Content-Length: {len(body)}") + body)
-
-
-async def redirects(call: Call, _stream: Native, status: str) -> None:
-    await call.send(head(f"{status} Go", "Location: /login", "Content-Length: 0"))
-
-
-async def sends_unknown_coding(call: Call, stream: Native, _: str) -> None:
-    lines = (f"Content-Type: {stream.media_type}", "Content-Encoding: x-secret", "Content-Length: 3")
-    await call.send(head("200 OK", *lines) + b"abc")
-
-
-async def begins(call: Call, stream: Native, status: str = "200") -> None:
-    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
-    await call.send(head(f"{status} OK", *lines) + chunk(stream.begun))
-    await asyncio.sleep(0.05)
-
-
-async def breaks(call: Call, stream: Native, _: str) -> None:
-    await begins(call, stream)
-
-
-async def breaks_at_once(call: Call, stream: Native, _: str) -> None:
-    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
-    await call.send(head("200 OK", *lines) + chunk(stream.begun) + b"ff\r\ndata")
-
-
-async def resets(call: Call, stream: Native, _: str) -> None:
-    await begins(call, stream)
-    call.reset()
-
-
-async def stalls(call: Call, stream: Native, _: str) -> None:
-    await begins(call, stream)
-    await call.until_closed()
-
-
-async def floods(call: Call, stream: Native, _: str) -> None:
-    await begins(call, stream)
-    await call.send(chunk(b"data: " + b"x" * 70_000))
-    await call.until_closed()
-
-
-async def ends_early(call: Call, stream: Native, _: str) -> None:
-    await begins(call, stream)
-    await call.send(LAST_CHUNK)
-
-
-async def fails(call: Call, stream: Native, _: str) -> None:
-    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
-    await call.send(head("200 OK", *lines) + chunk(stream.failed) + LAST_CHUNK)
-
-
-async def completes(call: Call, stream: Native, status: str) -> None:
-    lines = (f"Content-Type: {stream.media_type}", "Transfer-Encoding: chunked")
-    await call.send(head(f"{status} OK", *lines) + chunk(stream.whole) + LAST_CHUNK)
-
-
-UPSTREAMS: Final[Mapping[str, Callable[[Call, Native, str], Awaitable[None]]]] = {
-    "refuses": refuses,
-    "text": refuses_in_text,
-    "gzip": refuses_in_gzip,
-    "endless": refuses_without_end,
-    "deep": refuses_deeply,
-    "bad-type": refuses_with_a_bad_type,
-    "document": sends_document,
-    "silent": is_silent,
-    "closes": closes,
-    "nothing": sends_nothing,
-    "no-chunk": sends_no_chunk,
-    "page": sends_page,
-    "redirect": redirects,
-    "coding": sends_unknown_coding,
-    "breaks": breaks,
-    "breaks-at-once": breaks_at_once,
-    "resets": resets,
-    "stalls": stalls,
-    "floods": floods,
-    "ends-early": ends_early,
-    "fails": fails,
-    "completes": completes,
-}
-
 
 # The gateway
 
@@ -282,7 +73,7 @@ def message_of(code: str) -> str:
     return CODES[code].message
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_error_status_of_the_upstream_reaches_the_client(dialect: str) -> None:
     codes = {400: "UPSTREAM_REJECTED", 401: "AUTH_FAILED", 403: "AUTH_FAILED", 404: "NOT_FOUND"}
     codes |= {408: "UPSTREAM_TIMEOUT", 429: "RATE_LIMITED", 500: "UPSTREAM_ERROR", 504: "UPSTREAM_TIMEOUT"}
@@ -308,7 +99,7 @@ async def test_error_status_of_the_upstream_reaches_the_client(dialect: str) -> 
                         assert line["hint"].startswith(f"the upstream answered {status}")
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_body_of_a_refusal_that_cannot_be_made_safe_is_replaced_or_left_out(dialect: str) -> None:
     nested = b"[" * 100 + b"]" * 100
     message = message_of("UPSTREAM_ERROR").encode()
@@ -334,7 +125,7 @@ async def test_body_of_a_refusal_that_cannot_be_made_safe_is_replaced_or_left_ou
             assert answer.header("content-encoding") is None
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_document_in_place_of_a_stream_reaches_the_client_unchanged(dialect: str) -> None:
     async with in_front(dialect) as running:
         for kind in KINDS:
@@ -372,7 +163,7 @@ def assert_envelope(answer: Answer, code: str, dialect: str) -> None:
         assert (answer.json["status"], answer.json["error"]) == ("error", error)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_failure_before_the_first_byte_is_a_status_and_an_envelope(dialect: str) -> None:
     async with in_front(dialect) as running:
         for kind in ("plain", "tree", "resume"):
@@ -407,7 +198,7 @@ BREAKS: Final = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_break_within_the_stream_is_an_error_and_a_broken_connection(dialect: str) -> None:
     stream = native(dialect)
     async with in_front(dialect) as running:
@@ -425,7 +216,7 @@ async def test_break_within_the_stream_is_an_error_and_a_broken_connection(diale
                     assert (await running.log.next_line())["code"] == code
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_proper_end_stays_proper(dialect: str) -> None:
     stream = native(dialect)
     async with in_front(dialect) as running:
@@ -439,6 +230,10 @@ async def test_proper_end_stays_proper(dialect: str) -> None:
                 failed = await got(running, kind, "fails")
                 assert (failed.status, failed.is_whole) == (200, True)
                 error_of(failed, dialect)
+                broken = await got(running, kind, "fails-and-breaks")
+                assert broken.status == 200
+                assert broken.is_whole is (kind == "resume")
+                error_of(broken, dialect)
                 for status in (200, 201, 202):
                     whole = await got(running, kind, f"completes~{status}")
                     assert (whole.status, whole.is_whole) == (status, True)
@@ -446,7 +241,35 @@ async def test_proper_end_stays_proper(dialect: str) -> None:
                     assert whole.header("content-type") == stream.media_type
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic"])
+async def test_client_that_wants_no_stream_gets_the_answer_of_its_upstream(dialect: str) -> None:
+    body = b'{"messages": [], "input": "Hi", "stream": false}'
+    wish = [("Content-Type", "application/json"), ("Accept", "*/*")]
+    async with in_front(dialect) as running:
+        for kind in ("plain", "relay"):
+            with case(kind):
+                whole = await ask(running, target=f"/{kind}/answers-whole", body=body, headers=wish)
+                sent = convert(native(dialect).whole, speaks=dialect, answers=dialect, framing="json")
+                assert (whole.status, whole.header("content-type")) == (200, "application/json; v=3")
+                assert whole.json.keys() == json.loads(sent).keys()
+                assert b"Hello world" in whole.body
+                refused = await ask(running, target=f"/{kind}/refuses~429", body=body, headers=wish)
+                assert (refused.status, refused.header("retry-after")) == (429, "7")
+                assert refused.json["error"]["code"] == "E_TOO_MUCH"
+
+
+async def test_detected_dialect_is_as_good_as_a_configured_one() -> None:
+    async with in_front("legacy", speaks="auto") as running:
+        for row, status in {"refuses~429": 429, "nothing": 502, "page": 502, "document~202": 202}.items():
+            with case(row):
+                answer = await got(running, "plain", row, ("Accept", "text/event-stream"))
+                assert (answer.status, answer.is_whole) == (status, True)
+        broken = await got(running, "plain", "breaks")
+        assert (broken.status, broken.is_whole) == (200, False)
+        error_of(broken, "legacy")
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_told_failures_are_errors_in_a_body_that_ends_properly(dialect: str) -> None:
     reports_by_status = dialect in ("openai-chat", "openai-responses", "anthropic")
     async with in_front(dialect, failures="told") as running:
@@ -461,7 +284,7 @@ async def test_told_failures_are_errors_in_a_body_that_ends_properly(dialect: st
                     error_of(answer, dialect)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_other_clients_of_the_endpoint_are_told(dialect: str) -> None:
     async with in_front(dialect) as running:
         for row in ("refuses~500", "closes", "nothing", "page", "breaks", "ends-early", "fails"):
@@ -472,7 +295,7 @@ async def test_other_clients_of_the_endpoint_are_told(dialect: str) -> None:
                     assert answer.assert_valid().end["status"] == "error"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_heartbeat_of_the_file_takes_the_status(dialect: str) -> None:
     async with in_front(dialect, heartbeat="100ms") as running:
         answer = await got(running, "plain", "silent")
@@ -485,7 +308,7 @@ async def test_heartbeat_of_the_file_takes_the_status(dialect: str) -> None:
 # Clients, and how the connection ends
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STREAMS)
 async def test_client_of_http_1_0_gets_every_frame_and_a_plain_close(dialect: str) -> None:
     stream = native(dialect)
     async with in_front(dialect) as running:
