@@ -271,7 +271,7 @@ class _Gateway:
         return Relay(services, streams=self.streams, observer=self.observer)
 
     def taskless_relays(self, routes: Sequence[Route]) -> TasklessRelays | None:
-        """Return what relays requests without a task; None where there is something to ask of all of them."""
+        """Return the relays of requests without a task; None if every request needs a check."""
         config = self._config
         if config.auth or config.cors or config.rate_limit or self.rates is not None:
             return None

@@ -105,7 +105,7 @@ class RoutingTable:
                 self._literal.setdefault(route.template, []).append(route)
 
     def find(self, method: str, path: str, raw_path: str | None = None) -> Found | None:
-        """Return what serves a request, if anything does.
+        """Return the route that serves a request, if there is one.
 
         Args:
             method: of the request.
@@ -226,7 +226,7 @@ def _model_routes(config: GatewayConfig) -> Iterator[Route]:
 
 
 def _exactness(template: str) -> tuple[bool, tuple[int, ...]]:
-    """Return what sorts the more exact template first: of those that are open, the longer one."""
+    """Return a sort key that puts the more exact template first: of the open ones, the longer one."""
     segments = template.split("/")
     return is_open(template), tuple(2 if segment == "*" else "{" in segment for segment in segments)
 

@@ -87,7 +87,7 @@ class WarningCollector:
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Put the collector and its request id into the context of what runs inside."""
+        """Put the collector and its request id into the context of the code inside."""
         token = _collector.set(self)
         try:
             with bound_request_id(self.request_id):
@@ -192,7 +192,7 @@ def current_collector() -> WarningCollector | None:
 
 @contextmanager
 def bound_request_id(request_id: str) -> Iterator[None]:
-    """Put `request_id` into the context of what runs inside."""
+    """Put `request_id` into the context of the code inside."""
     token = _request_id.set(request_id)
     try:
         yield

@@ -3,7 +3,7 @@
     StreamweirError
     ├── ConfigurationError (ValueError)     a wrong option or file: the caller's fault
     │   └── UnknownDialectError             a dialect that is not registered
-    ├── ProtocolError                       the peer's fault: what arrived is not the dialect
+    ├── ProtocolError                       the peer's fault: the bytes are not of the dialect
     │   ├── MalformedEvent                  one event; the stream goes on
     │   └── NotTheDialect                   the whole body; the stream ends
     ├── LimitExceeded                       an event or a stream over its bound

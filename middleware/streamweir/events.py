@@ -386,7 +386,7 @@ def wire_data(event: Event) -> dict[str, Any]:
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:
-    """Return what `event` carries as `metadata` on the wire, beside its stamp.
+    """Return the `metadata` of `event` on the wire, beside its stamp.
 
     A duration goes under `extra` where an event has no place for one.
     """

@@ -16,7 +16,7 @@ from streamweir.jsontext import write_json
 __all__ = ["JsonSizes"]
 
 _NUMBER: Final = 12
-"""Bytes of a usual number, `true`, `false` or `null`, with what separates it from its neighbours."""
+"""Bytes of a usual number, `true`, `false` or `null`, with the separator behind it."""
 
 _SHORT: Final = 64
 """A text of at most so many characters is counted at each place that it has."""

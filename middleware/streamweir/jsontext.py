@@ -45,7 +45,7 @@ _MAX_INTEGER_DIGITS: Final = 1000
 """Longer integers stay the text they are: converting them takes quadratic time."""
 
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, or what begins as one and never ends: each byte is looked at once."""
+"""A string, or the beginning of a string that never ends: each byte is looked at once."""
 
 _STRETCH: Final = re.compile(
     rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+',
@@ -144,7 +144,7 @@ def write_json_text(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of what should be text: itself, nothing for null, anything else as JSON."""
+    """Return the text of a value that should be one: itself, nothing for null, anything else as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else write_json_text(value)
@@ -154,7 +154,7 @@ def plain_json(value: Any) -> Any:
     """Return a copy of `value` as a reader of its JSON text would have it.
 
     Raises:
-        ValueError: it holds what JSON has no form for, itself, or more than `MAX_DEPTH` levels.
+        ValueError: it holds a value that JSON has no form for, itself, or more than `MAX_DEPTH` levels.
     """
     try:
         data = orjson.dumps(value, default=_as_json, option=_OWN_VALUES)
@@ -275,7 +275,7 @@ def _integer(digits: str) -> int | str:
 
 
 def _write_leniently(value: Any) -> bytes:
-    """Write what orjson refuses, in C as far as it is only integers and lone surrogates."""
+    """Write a value that orjson refuses, in C as far as it is only integers and lone surrogates."""
     try:
         text = json.dumps(
             value, ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")

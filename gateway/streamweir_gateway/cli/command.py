@@ -100,7 +100,7 @@ def add_command(
 
 
 def when_called(module: str) -> Run:
-    """Return what carries out a command: the function `run` of `module`, imported when it is called."""
+    """Return a function that runs a command: the function `run` of `module`, imported when it is called."""
 
     def run(args: argparse.Namespace) -> int:
         implementation: Run = import_module(module).run

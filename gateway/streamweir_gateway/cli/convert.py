@@ -201,7 +201,7 @@ def _patience(translator: Translator) -> float | None:
 def _translator(
     args: argparse.Namespace, dialects: Dialects, head: bytes = b"", recorded: Mapping[str, Any] = _NOTHING
 ) -> Translator:
-    """Return what translates a body that begins with `head`.
+    """Return the translator for a body that begins with `head`.
 
     Options that the command line does not give are those of the recording.
     """

@@ -42,7 +42,7 @@ def label_of(name: str) -> str:
 
 @contextmanager
 def open_input(name: str) -> Iterator[io.FileIO]:
-    """Open a file, or standard input for `-`, without a buffer: a read returns what has arrived.
+    """Open a file, or standard input for `-`, without a buffer: a read returns the bytes that have arrived.
 
     Raises:
         CommandFailed: it cannot be opened.
@@ -78,7 +78,7 @@ def open_output(name: str | None) -> Iterator[Output]:
 def pieces(
     source: io.FileIO, name: str, *, patience: Callable[[], float | None] = lambda: None
 ) -> Iterator[bytes]:
-    """Yield what arrives, as it arrives, until the end or until nothing came for `patience()` seconds.
+    """Yield bytes as they arrive, until the end or until nothing came for `patience()` seconds.
 
     Raises:
         ReadFailed: the system reports an error.

@@ -17,7 +17,7 @@ _SECONDS: Final = 0.2
 
 
 def shown(arriving: Iterable[bytes], total: int | None) -> Iterator[bytes]:
-    """Yield what arrives, and write on standard error how much that was, if it takes long.
+    """Yield the arriving bytes, and write their number on standard error if it takes long.
 
     Only where standard error is a terminal and standard output is not, or is not written to: the line would
     be in the middle of the stream.

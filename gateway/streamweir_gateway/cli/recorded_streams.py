@@ -39,7 +39,7 @@ def recordings_in(name: str) -> list[Capture]:
 
 
 def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] | None, Iterable[bytes]]:
-    """Look at the first line of what arrives: return the captures, or None and the body, nothing lost.
+    """Look at the first line of the input: return the captures, or None and the body, nothing lost.
 
     Bytes that cannot be the first line of a capture are passed on at once, as a body.
 

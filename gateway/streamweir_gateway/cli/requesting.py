@@ -141,7 +141,7 @@ def _of_model(endpoint: EndpointConfig, body: bytes) -> EndpointConfig:
 
 
 def _upstream(args: argparse.Namespace, endpoint: EndpointConfig) -> UpstreamConfig:
-    """The endpoint's first upstream, or the first one that speaks what `--to` names."""
+    """Return the endpoint's first upstream, or the first one that speaks the dialect of `--to`."""
     if args.dialect is None:
         return endpoint.upstreams[0]
     for upstream in endpoint.upstreams:

@@ -27,7 +27,7 @@ __all__ = ["EffectiveValue", "effective_values"]
 
 _DEFAULT_OF_A_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*):-[^{}]*\}")
 _NO_SECTIONS: Final = frozenset({"defaults", "dialects"})
-"""`defaults` is in every endpoint already; what a dialect holds is its own."""
+"""`defaults` is in every endpoint already; the keys of a dialect are its own."""
 
 
 class EffectiveValue(NamedTuple):

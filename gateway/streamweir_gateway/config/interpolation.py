@@ -40,7 +40,7 @@ class Interpolation:
     tolerant: bool = False
 
     def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:
-        """Return a copy of `value` with all references filled; `report` gets which, and what is missing."""
+        """Return a copy of `value` with all references filled; `report` gets each and the missing ones."""
         if isinstance(value, dict):
             return {key: self.fill(inner, report, (*path, key)) for key, inner in value.items()}
         if isinstance(value, list):
@@ -83,7 +83,7 @@ class Interpolation:
         return value
 
     def _file(self, name: str) -> str:
-        """Return what the file holds, without the newline that editors and secret stores put at the end."""
+        """Return the text of the file, without the newline that editors and secret stores put at the end."""
         try:
             with (self.folder / name).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)

@@ -68,7 +68,7 @@ def _section_at(path: KeyPath) -> type[Section]:
 
 
 def written_kind(annotations: Iterable[Any]) -> Any:
-    """Return what the file holds where a field is annotated so."""
+    """Return the annotation of the file's value for a field with these annotations."""
     kind, *metadata = annotations
     if get_origin(kind) is Annotated:
         kind, *inner = get_args(kind)

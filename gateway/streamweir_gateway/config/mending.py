@@ -88,7 +88,7 @@ class Fault(NamedTuple):
 
 
 def mended(tree: Tree, faults: Iterable[Fault]) -> Tree:
-    """Return a copy of `tree` without `faults`; what lay below one may be wrong in turn."""
+    """Return a copy of `tree` without `faults`; the values below one may be wrong in turn."""
     copied = copy.deepcopy(tree)
     # A key takes with it what it holds, so keys go last, the inner before the outer.
     for fault in sorted(faults, key=lambda fault: (fault.kind == "key", -len(fault.path))):
@@ -110,7 +110,7 @@ def _mend(tree: Tree, fault: Fault) -> None:
 
 
 def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
-    """Return the mapping or list that holds what `path` leads to, and the last step.
+    """Return the mapping or list that holds the value at `path`, and the last step.
 
     A string is allowed for a list of one, and a list for a mapping that holds it: the step into it leads
     nowhere, and what is written there itself is meant.

@@ -31,7 +31,7 @@ class Layer(NamedTuple):
     tree: Mapping[str, Any]
 
     def only(self, section: type[Section]) -> Layer:
-        """Return what is about the keys of `section`."""
+        """Return the part that has keys of `section`."""
         return Layer(self.path, {key: self.tree[key] for key in written_keys(section) if key in self.tree})
 
 
@@ -44,7 +44,7 @@ class Merged(NamedTuple):
 
 
 def merge(tree: Tree) -> Merged:
-    """Return what a file comes to; `tree` stays as it is."""
+    """Return the merged values of a file; `tree` stays as it is."""
     merging = _Merging(tree, Layer(("defaults",), _mapping(tree.get("defaults"))))
     merged = {
         **tree,
@@ -177,7 +177,7 @@ class _Merging:
 
 
 def _references(written: object) -> list[Any]:
-    """Return what is written as one upstream, or as a list of them."""
+    """Return the references written as one upstream, or as a list of them."""
     return written if isinstance(written, list) else [written] if isinstance(written, str) else []
 
 

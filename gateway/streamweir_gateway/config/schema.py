@@ -41,7 +41,7 @@ _PYTHON: Final = {
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the schema (draft 2020-12) of what a file may hold before anything is filled in."""
+    """Return the schema (draft 2020-12) of a file before anything is filled in."""
     schema = GatewayConfig.model_json_schema()
     # what dialects hold is checked where they are compiled, and described by a schema of its own
     schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE, _PYTHON]}
@@ -64,7 +64,7 @@ def schema_text(schema: Mapping[str, Any]) -> str:
 
 
 def schemas() -> dict[Path, str]:
-    """Return what each shipped file holds: the schema of a configuration, and that of a dialect's file."""
+    """Return the text of each shipped file: the schema of a configuration, and that of a dialect's file."""
     return {SCHEMA_FILE: schema_text(config_schema()), DIALECT_SCHEMA_FILE: schema_text(dialect_schema())}
 
 

@@ -54,7 +54,7 @@ def validate(tree: Tree, report: Report, folder: Path | None = None) -> GatewayC
 
 
 def _faults(errors: Iterable[ErrorDetails], report: Report) -> list[Fault]:
-    """Return each fault once: what is wrong in `defaults` is found at every endpoint."""
+    """Return each fault once: one in `defaults` is found at every endpoint."""
     faults = (_fault(error, report) for error in errors)
     return list({(fault.kind, fault.path): fault for fault in faults}.values())
 

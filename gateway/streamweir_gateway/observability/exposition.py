@@ -1,4 +1,4 @@
-"""The metrics over HTTP, and what several processes need to have them in common.
+"""The metrics over HTTP, and the values that several processes share for them.
 
 Processes share their metrics through files in a directory that `PROMETHEUS_MULTIPROC_DIR` names: the
 parent makes the directory and sets the variable (`shared_directory`), and calls `worker_gone` for each

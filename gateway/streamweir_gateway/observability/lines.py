@@ -93,7 +93,7 @@ class LineQueue(QueueHandler):
             self._refused += 1
 
     def take(self) -> Iterator[LogRecord]:
-        """Yield what waits, at last a line about those that were lost."""
+        """Yield the records that wait, at last a line about those that were lost."""
         with suppress(Empty):
             for _ in range(MAX_WAITING):
                 yield self.queue.get_nowait()
@@ -185,7 +185,7 @@ _queues: dict[int, LineQueue] = {}
 
 
 def lines_to(stream: TextIO | None = None) -> Lines:
-    """Return what writes lines to `stream`, or to standard error; one queue per file descriptor."""
+    """Return the writer of lines to `stream`, or to standard error; one queue per file descriptor."""
     target: TextIO | None = stream or sys.stderr  # which is None where it was closed before the start
     if target is None:
         return _NoLines()

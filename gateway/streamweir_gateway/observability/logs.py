@@ -63,7 +63,7 @@ class LogSettings(NamedTuple):
         return logging.getLevelNamesMapping()[self.level.upper()]
 
     def line(self, stream: TextIO | None) -> Callable[[MutableMapping[str, Any]], str]:
-        """Return what makes the line of an event that goes to `stream`, or to standard error."""
+        """Return the function that makes the line of an event for `stream`, or for standard error."""
         is_text = self.form == "text" or (self.form == "auto" and _is_terminal(stream or sys.stderr))
         return text_line if is_text else _json
 
@@ -201,7 +201,7 @@ class _Censor:
 
 
 def _middle_cut(trace: str) -> str:
-    """Return a traceback without its middle if it is long: the end says what happened."""
+    """Return a traceback without its middle if it is long: the end has the error."""
     first, last = TRACE_CHARACTERS
     if len(trace) <= first + last:
         return trace

@@ -49,7 +49,7 @@ class RequestLog(Protocol):
 
 
 class Observer:
-    """Told what happens to requests, streams and upstreams. Every method is cheap and never raises.
+    """Gets the events of requests, streams and upstreams. Every method is cheap and never raises.
 
     Args:
         log: where the line of a request goes.
@@ -175,7 +175,7 @@ class Observer:
         (self._log.info if went_well else self._log.warning)("request", **fields)
 
     def _complain(self) -> None:
-        """Say once that telling does not work: what fails for every request would fill the log."""
+        """Log once that observing does not work: a line for every request would fill the log."""
         if not self._has_complained:
             self._has_complained = True
             logger.warning("telling of a request failed; this is said once", exc_info=True)

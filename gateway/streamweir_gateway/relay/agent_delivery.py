@@ -1,4 +1,4 @@
-"""An agent stream among what a whole service answers, delivered as at any other endpoint."""
+"""An agent stream among the responses of a whole service, delivered as at any other endpoint."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def stream_media_types(speaks: str, dialects: Dialects) -> frozenset[str]:
 
 
 class _Recorded:
-    """A `ResponseBody` that keeps what was read of another one."""
+    """A `ResponseBody` that keeps the bytes that were read from another one."""
 
     def __init__(self, body: ResponseBody) -> None:
         self.pieces: list[bytes] = []

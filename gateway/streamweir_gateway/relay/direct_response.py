@@ -61,7 +61,7 @@ def direct_response(
 
 
 def _head(response: WholeResponse, streams: Set[str]) -> _Head | None:
-    """Return what was written for the same head before, or write it."""
+    """Return the bytes written for the same head before, or write them."""
     repeated = response.repeated
     if repeated is None:
         return _written_head(response.status, response.headers, streams)

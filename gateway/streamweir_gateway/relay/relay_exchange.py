@@ -1,4 +1,4 @@
-"""One exchange: the service is asked, and what it answers goes to the client piece by piece.
+"""One exchange: a request to the service, and its response to the client piece by piece.
 
 After the headers there is one way to fail: the client's connection is closed within the body, so that the
 body is not taken for complete.
@@ -220,7 +220,7 @@ class RelayExchange:
         return request._replace(on_interim=self._inform)
 
     def _inform(self, status: int, headers: Headers) -> None:
-        """Hand on what the service says before it answers."""
+        """Send the client an interim response of the service."""
         if (kept := interim_headers(status, headers)) is not None:
             self._connection.inform(status, kept)
 
@@ -313,7 +313,7 @@ class RelayExchange:
             self._record.reason = "done"
 
     async def _send_beginning(self, response: TransportResponse, headers: Headers) -> bool:
-        """Send the headers, and what is there of the body together with them; was that all?"""
+        """Send the headers together with the part of the body that is there; was that all?"""
         self._connection.cork(True)
         try:
             await self._out.begin(response.status, headers)

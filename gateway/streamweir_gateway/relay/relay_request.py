@@ -39,7 +39,7 @@ _CONNECTION: Final = frozenset({b"connection"})
 
 
 class RelayBody(NamedTuple):
-    """The body of a client's request: all of it, or its beginning and what is still to come."""
+    """The body of a client's request: all of it, or its beginning and the reader of the rest."""
 
     data: bytes
     stream: RequestStream | None = None

@@ -44,7 +44,7 @@ class ClientBody:
             raise Refusal("REQUEST_TOO_LARGE")
 
     async def begin(self) -> RelayBody:
-        """Return what has come of the body, and this where more follows.
+        """Return the part of the body that has come, with this object if more follows.
 
         Raises:
             Refusal: it is too large, or the server takes no more of it.
@@ -57,7 +57,7 @@ class ClientBody:
         return RelayBody(data) if self.is_read else RelayBody(data, self)
 
     async def read(self) -> bytes:
-        """Return the next piece; nothing at the end. Raises what `begin` does."""
+        """Return the next piece; nothing at the end. Raises the errors of `begin`."""
         while not self.is_read:
             try:
                 data = await self._next_piece()

@@ -47,7 +47,7 @@ class Service:
         return media_type_of(response.headers) in self.media_types
 
     def reader(self, target: str) -> StreamReader:
-        """Return what finds out whether a response is an agent stream.
+        """Return a reader that finds out whether a response is an agent stream.
 
         Args:
             target: of the request.

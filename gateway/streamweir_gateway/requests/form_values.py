@@ -18,7 +18,7 @@ _MOST_LINES: Final = 1000
 
 
 def form_values(text: str, schema: Any) -> Any:
-    """Return what `text` fills into a form; the text itself where that cannot be told.
+    """Return the values of a form that `text` gives; the text itself if they cannot be found in it.
 
     A JSON object is the values. Else lines as `name: value` are, or as many lines as there are fields; the
     only field, or the only one that is required, takes all of the text.

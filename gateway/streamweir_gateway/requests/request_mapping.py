@@ -1,4 +1,4 @@
-"""An endpoint's clients' requests to what its upstreams expect: read once, written for each of them.
+"""The mapping of an endpoint's requests: read once, then written for each upstream.
 
 Source: the request contract, sections 1 and 3 to 6.
 """
@@ -52,7 +52,7 @@ class RequestMapping(Protocol):
     def offers(
         self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
-        """Return what upstreams are sent, those first that are to be asked first.
+        """Return the requests to upstreams, in the order in which these are to be asked.
 
         Args:
             incoming: the client's request.

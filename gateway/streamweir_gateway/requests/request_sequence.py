@@ -62,7 +62,7 @@ class RequestSequence:
         return expected is not None and expected.lower().encode() in answer.lower()
 
     def take(self, answer: bytes) -> bool:
-        """Take what later requests need of the answer to a first one; False where it is not there."""
+        """Take from the answer to a request the values that later ones need; False if they are absent."""
         takes = self._written.pop(0).takes
         if not takes:
             return True

@@ -30,7 +30,7 @@ async def last_request(
     """Make the first requests, and return the last one, or the failure of one of the first.
 
     Args:
-        sequence: of the attempt; takes from each answer what later requests need.
+        sequence: of the attempt; takes from each answer the values that later requests need.
         open_request: sends a request.
         context: of the request of the client.
         destination: the upstream that is asked.

@@ -52,7 +52,7 @@ class LiveStreams:
         return len(self._running)
 
     def watch(self, on_begin: Callable[[LiveStream], None]) -> None:
-        """Call `on_begin` with every stream that becomes live from now on; what it raises is logged."""
+        """Call `on_begin` with every stream that becomes live from now on; an error of it is logged."""
         self._watchers.append(on_begin)
 
     def open(self, record: RequestRecord, scope: Scope, makers: Sequence[TapMaker] = ()) -> LiveStream:

@@ -56,7 +56,7 @@ class StreamReading:
         """`_parts` is the last of the body, which has ended properly."""
 
     def begin_with(self, data: bytes, *, is_over: bool) -> None:
-        """Translate first what has been read of the response before.
+        """Translate the bytes that were read before, to classify the response.
 
         Args:
             data: the bytes.

@@ -123,7 +123,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._parser.on_interim = on_interim
 
     async def response(self) -> ResponseParser:
-        """Wait for the headers of the response to what was sent.
+        """Wait for the headers of the response.
 
         Raises:
             NotSent, Unreachable, InvalidResponse: there are none.
@@ -136,7 +136,7 @@ class UpstreamConnection(asyncio.Protocol):
         return self._parser
 
     async def read(self) -> bytes:
-        """Return what has come of the body since the last call, or comes next; nothing at its end.
+        """Return the part of the body that came since the last call, or comes next; nothing at its end.
 
         Raises:
             Truncated, InvalidResponse: the rest does not come.
@@ -157,7 +157,7 @@ class UpstreamConnection(asyncio.Protocol):
         return data
 
     async def relay(self, take: Callable[[bytes], bool]) -> None:
-        """Let `take` have what comes of the body, within the loop's own call, until it returns False.
+        """Call `take` with the body's bytes, within the loop's own call, until it returns False.
 
         Waking a task for each read costs several times as much. What `take` has not been given, and the end
         or the failure of the body, is for `read`, which may be called as soon as this returns.
@@ -358,7 +358,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pause_if_full()
 
     def _raise_failure(self) -> None:
-        """Raise what is wrong with the response, if anything is.
+        """Raise the fault of the response, if it has one.
 
         No variable may hold the parser here or in a caller: the failure's traceback holds them all, and only
         `end_exchange` breaks that circle.
@@ -382,7 +382,7 @@ class UpstreamConnection(asyncio.Protocol):
 
 
 def _polling(transport: asyncio.BaseTransport) -> Callable[[float], list[tuple[int, int]]] | None:
-    """Return what asks the system whether anything has come; None on Windows: the loop finds it, later."""
+    """Return a function that asks the system for new bytes; None on Windows: the loop finds them, later."""
     if not hasattr(select, "poll"):
         return None
     poll = select.poll()

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class UpstreamFailure(StreamweirError):
-    """The upstream did not give what was asked for."""
+    """The upstream did not give a response."""
 
     code: ClassVar[str] = "UPSTREAM_ERROR"
     reason: ClassVar[Reason | None] = None

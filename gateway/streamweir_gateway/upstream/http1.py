@@ -49,7 +49,7 @@ _LENIENT: Final = {
 
 
 class _Enough(Exception):
-    """The response is complete; what follows is none of it."""
+    """The response is complete; the bytes behind it are not part of it."""
 
 
 class ResponseParser:
@@ -111,7 +111,7 @@ class ResponseParser:
         self._parser: httptools.HttpResponseParser | None = None  # while there is something to parse
 
     def feed(self, data: bytes) -> bytes:
-        """Take in what one read gave; return the body's bytes in it.
+        """Take the bytes of one read; return the body's bytes in them.
 
         Bytes of the body before a fault are returned, and `failure` is set.
         """

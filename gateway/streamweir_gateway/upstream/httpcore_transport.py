@@ -1,4 +1,4 @@
-"""httpx's own transport, for what ours does not speak: HTTP/2 over TLS, and proxies.
+"""httpx's own transport, for protocols that ours does not speak: HTTP/2 over TLS, and proxies.
 
 Every request has a connection of its own. httpcore tells an HTTP/2 server nothing about a stream that is
 left early, lets one slow reader hold up the others of its connection, and loses pooled connections whose
@@ -212,7 +212,7 @@ class _Exchange:
 def _follower(
     sockets: list[Any], clock: asyncio.Timeout, on_connected: Callable[[], None] | None
 ) -> Callable[..., Any]:
-    """Return what httpcore tells its steps to: it keeps the socket and sees when the request goes out."""
+    """Return the callback for httpcore's steps: it keeps the socket and sees when the request is sent."""
 
     async def follow(step: str, about: Mapping[str, Any]) -> None:
         if step == "connection.connect_tcp.complete":

@@ -140,7 +140,7 @@ _FRAMING: Final = frozenset(
         *("te", "trailer", "upgrade", "expect", "http2-settings"),
     }
 )
-"""Headers that say where a message ends or what becomes of its connection: ours alone to write."""
+"""Headers that frame a message or decide on its connection: only the gateway writes them."""
 
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
 
@@ -152,7 +152,7 @@ def _framing_header(length: int | None) -> tuple[bytes, bytes]:
 
 
 def _wire_text(value: str) -> bytes:
-    """Clients' bytes reach us as Latin-1, which gives them back; what a file holds beyond it is UTF-8."""
+    """Return bytes for a text. A client's bytes are Latin-1 here; other characters of a file become UTF-8."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:

@@ -76,7 +76,7 @@ class RequestWriter:
             self._task.cancel()
 
     def note_unsent(self) -> None:
-        """Some of what was written waits to be sent."""
+        """Some of the written bytes wait to be sent."""
         self.is_unsent = True
 
     def note_sent(self) -> None:

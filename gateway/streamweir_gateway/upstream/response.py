@@ -37,7 +37,7 @@ class UpstreamResponse:
         self._pieces: Iterator[bytes] = iter(())
 
     async def read(self) -> bytes:
-        """Return what one read gave, decoded; nothing at the end of the body.
+        """Return the bytes of one read, decoded; nothing at the end of the body.
 
         Raises:
             UpstreamFailure: the body is not whole, or cannot be decoded.

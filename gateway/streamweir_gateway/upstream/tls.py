@@ -17,7 +17,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     """Return the context for connections to one upstream; it takes milliseconds, so make it once.
 
     Raises:
-        TlsFileError: a file is missing or is not what it should be.
+        TlsFileError: a file is missing or has the wrong content.
     """
     context = _trusting(tls.ca)
     if not tls.verify:

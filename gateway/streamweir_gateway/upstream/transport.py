@@ -27,7 +27,7 @@ class ResponseBody(Protocol):
         """`read` would return at once, as far as that is known."""
 
     async def read(self) -> bytes:
-        """Return what has come since the last call, or comes next; nothing at the end.
+        """Return the bytes that came since the last call, or come next; nothing at the end.
 
         Raises:
             UpstreamFailure: the rest does not come.

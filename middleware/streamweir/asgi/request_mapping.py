@@ -191,7 +191,7 @@ def _reader_of(protocol: str) -> RequestReader:
 
 
 def _problem_of(requests: Sequence[Written], path: str) -> str | None:
-    """Return what the requests need that a middleware cannot make; None if there is nothing."""
+    """Return the reason why a middleware cannot make the requests; None if it can."""
     if len(requests) > 1:
         return "a first request"
     [written] = requests

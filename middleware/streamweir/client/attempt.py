@@ -154,7 +154,7 @@ class StreamAttempt:
             self.request_id = given
 
     async def _within_time(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Return what `step` gave; None after silence where the stream may end.
+        """Return the result of `step`; None after silence, if the stream may end there.
 
         One scope for each wait for the network, for any number of events.
         """

@@ -148,7 +148,7 @@ class StreamEngine:
         return "cancelled"
 
     async def _at_end(self) -> ReceivedEvent | None:
-        """Return what ends the stream; None where it goes on over another connection."""
+        """Return the event that ends the stream; None if the stream goes on over another connection."""
         attempt = self._attempt
         if self._is_over:
             return self._take_last()

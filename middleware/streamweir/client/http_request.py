@@ -156,7 +156,7 @@ class LoopRequest(HttpRequest):
         return await anext(self._chunks, None)
 
     def abort(self) -> None:
-        """Do nothing: no call blocks a thread, and what waits on an event loop is cancelled."""
+        """Do nothing: no call blocks a thread, and a wait on an event loop is cancelled."""
 
     async def _close(self) -> None:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True), contextlib.suppress(Exception):

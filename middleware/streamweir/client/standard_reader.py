@@ -1,7 +1,6 @@
 """The body of a stream of the standard protocol as received events.
 
-It is read as it is: its ids, times and numbers are the server's, and what breaks the protocol is reported,
-not repaired.
+Ids, times and numbers stay the server's. A breach of the protocol is reported, not repaired.
 """
 
 from __future__ import annotations

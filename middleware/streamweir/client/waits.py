@@ -36,7 +36,7 @@ class Waits(Protocol):
     async def within(
         self, deadline: float, step: Callable[[], Awaitable[_T]], abort: Callable[[], None] | None = None
     ) -> _T:
-        """Return what `step` gives.
+        """Return the result of `step`.
 
         Args:
             deadline: by `now`.
@@ -57,7 +57,7 @@ class Waits(Protocol):
         ...
 
     def release(self) -> None:
-        """End what watches the clock; the next wait starts it anew."""
+        """End the task that watches the clock; the next wait starts it anew."""
         ...
 
 

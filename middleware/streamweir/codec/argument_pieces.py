@@ -192,7 +192,7 @@ class ArgumentPieces:
         return None
 
     def _completed(self, event: ToolCallStart) -> ToolCallStart:
-        """An explicit start, with what was collected where it has no arguments itself."""
+        """Return an explicit start, with the collected arguments if it has none itself."""
         name = None if event.tool_name == "unknown" else event.tool_name
         call = self._meant(event.tool_id, name)
         if call is None:

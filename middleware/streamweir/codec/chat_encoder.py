@@ -104,7 +104,7 @@ class ChatEncoder(Encoder):
         raise NotImplementedError
 
     def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
-        """Return a call that the client is to run, or what its pieces have not said of it."""
+        """Return a call that the client is to run, or the rest of it if its pieces were sent."""
         raise NotImplementedError
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
@@ -112,7 +112,7 @@ class ChatEncoder(Encoder):
         raise NotImplementedError
 
     def write_references(self, event: Reference) -> Iterable[Frame]:
-        """Return what the answer relies on."""
+        """Return the sources of the answer."""
         raise NotImplementedError
 
     def write_failure(self, error: Error) -> Iterable[Frame]:
@@ -138,7 +138,7 @@ class ChatEncoder(Encoder):
         raise NotImplementedError
 
     def write_other(self, event: Event) -> Iterable[Frame]:
-        """Return what only this protocol can say; counted as lost if it has no word for it."""
+        """Return an event that only this protocol has a form for; counted as lost if it has none."""
         self.lose(event)
         return ()
 

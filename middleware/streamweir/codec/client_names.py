@@ -11,7 +11,7 @@ _LONGEST: Final = 256
 
 
 class ClientNames(NamedTuple):
-    """The client's own names; None for what it names none.
+    """The client's own names; None for each that it does not give.
 
     Attributes:
         model: that it asks.

@@ -1,4 +1,4 @@
-"""Small readings that decoders share: what to make of a field that may hold anything."""
+"""Small conversions that decoders share, for fields that may hold any value."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_count(value: Any) -> TypeGuard[int]:
 
 
 def arguments(value: Any) -> dict[str, Any]:
-    """A call's arguments as an object: also from JSON text; what is no object is kept under `_raw`."""
+    """A call's arguments as an object: also from JSON text; any other value is kept under `_raw`."""
     if isinstance(value, dict):
         return value
     if value is None or value == "":
@@ -105,7 +105,7 @@ def named_data(name: str, value: Any, meta: Meta | None = None) -> Data:
 
 
 def is_custom(event: Event) -> bool:
-    """Is this what no rule knows? A stream of nothing else is no proof that its dialect was spoken."""
+    """Is this an event that no rule reads? A stream of only such events is no proof of its dialect."""
     return isinstance(event, Data) and event.data_type == "custom"
 
 
@@ -219,7 +219,7 @@ def message_params(value: Any) -> dict[str, Any] | None:
 
 
 def milliseconds(value: Any, *, scale: float = 1) -> int | None:
-    """A duration as whole milliseconds: `value` times `scale`; None for what is no plausible number."""
+    """A duration as whole milliseconds: `value` times `scale`; None if it is no plausible number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         return None
     return round(value * scale)

@@ -16,7 +16,7 @@ _LARGEST: Final = 1024
 def keep_counts(
     summary: dict[str, Any], counted: Mapping[str, Any], known: Collection[str]
 ) -> dict[str, Any]:
-    """Note in `summary` what was counted; return what is too much or too large to be kept to the end.
+    """Note counts in `summary`; return those that are too many or too large to be kept to the end.
 
     Args:
         summary: where it is kept; later counts replace earlier ones.

@@ -24,19 +24,19 @@ _OURS: Final = frozenset({"request_id", "timestamp", "sequence"})
 
 
 def checked_events(decode: Callable[[Frame], Iterable[Event]], frame: Frame) -> Iterator[Event]:
-    """Yield what `decode` makes of `frame`.
+    """Yield the events that `decode` returns for `frame`, checked.
 
     Raises:
-        EventValidationError: one of them is no event, or holds what no event can.
+        EventValidationError: one of them is no event, or has a value that no event can have.
     """
     return map(decoded_event, decode(frame))
 
 
 def decoded_event(event: object) -> Event:
-    """Return `event` as the stages take it: with metadata of the right types, and what is foreign as extra.
+    """Return `event` for the stages: with metadata of the right types, and unknown fields as extra.
 
     Raises:
-        EventValidationError: it is no event, or holds what no event can.
+        EventValidationError: it is no event, or has a value that no event can have.
     """
     cls = type(event)
     if cls not in _CLASSES:

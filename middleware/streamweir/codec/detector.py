@@ -50,7 +50,7 @@ class Detector:
         self._parser = head_parser(limit)
         self._scores: dict[str, float] = {}
         self._shown_heads: dict[str, type[Decoder]] = {}
-        """By name, what has to see the whole head."""
+        """By name, the decoders that have to see the whole head."""
         self._lines = 0
         self._messages = 0
         self._taken = 0

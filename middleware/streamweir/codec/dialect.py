@@ -1,4 +1,4 @@
-"""One dialect as a value: its name, what it is, and where what reads and writes it is found."""
+"""One dialect as a value: its name, its description, and the places of its decoder and encoder."""
 
 from __future__ import annotations
 
@@ -206,12 +206,12 @@ class Dialect:
 
     @property
     def request_names(self) -> Mapping[str, str]:
-        """Where its clients' requests name what they ask."""
+        """The fields of its clients' requests that name a conversation or a run."""
         return {} if self.encoder is None else self.encoder.request_names
 
     @property
     def request_headers(self) -> Mapping[str, bytes]:
-        """Which headers of its clients' requests say what they know."""
+        """The headers of its clients' requests that tell which form of the dialect they read."""
         return {} if self.encoder is None else self.encoder.request_headers
 
     @property

@@ -83,7 +83,7 @@ def error_only_body(body: bytes) -> FailureInBody | None:
 
 
 def _refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
-    """The same events; an error that is all of them says what the dialect has left open of `failure`."""
+    """Return the same events; a lone error gets, from `failure`, the fields that the dialect left open."""
     match events:
         case [Error() as error]:
             given = error_event_of(failure)

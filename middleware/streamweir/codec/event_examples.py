@@ -27,7 +27,7 @@ __all__ = ["EVENT_EXAMPLES", "EventExample"]
 
 
 class EventExample(NamedTuple):
-    """One thing that can be said: its name, the events that say it, what has to come before them."""
+    """One example: its name, its events, and the events that have to come before them."""
 
     name: str
     events: tuple[Event, ...]

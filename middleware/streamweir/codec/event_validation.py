@@ -39,7 +39,7 @@ __all__ = ["TIMED", "checked_event", "checked_meta", "reasons_of_code", "shaped_
 E = TypeVar("E", bound=Event)
 
 Check = Callable[[Any], Iterator[tuple[str, str]]]
-"""Yields what is wrong with an event: the field, and the problem in words that follow its name."""
+"""Yields the problems of an event: each is a field, and words that follow its name."""
 
 TIMED: Final = (ToolCallEnd, Status, SessionEnd)
 """The events that may say how long something took."""
@@ -92,7 +92,7 @@ def shaped_event(cls: type[E], fields: Mapping[str, Any]) -> E:
     """Return the event of class `cls` with these fields, as far as the stages do not put them right.
 
     Raises:
-        EventValidationError: a value that the protocol forbids, and no stage knows what to make of.
+        EventValidationError: a value that the protocol forbids, and that no stage can repair.
     """
     plain = {name: _plain(name, value) for name, value in fields.items() if value is not None}
     try:

@@ -1,4 +1,4 @@
-"""A request that is answered by nothing but a failure: what a protocol's own error body is made of."""
+"""A request whose only answer is a failure: the values of a protocol's own error body."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ __all__ = ["finish_error"]
 def finish_error(word: object, meta: Meta | None = None) -> Error | None:
     """Return the terminal error of a finish word that says that the run broke off; None for other words.
 
-    A decoder yields it in place of what it collected: a call that was being written is not handed out.
+    A decoder yields it in place of the calls that it collected: a call that was being written is not sent.
 
     Args:
         word: `finish_reason`, `stop_reason`, `finishReason` or `done_reason`, as the server writes it.

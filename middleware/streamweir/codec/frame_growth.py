@@ -30,7 +30,7 @@ _SMALL: Final = 4 << 20
 """Below so many bytes every event counts: a table that is filled up may alone be a quarter of them."""
 
 _REMEMBERED: Final = 8 << 10
-"""Bytes of an event that may come from what the decoder remembers: a few ids of the longest kind."""
+"""Bytes of an event that may come from the decoder's memory: a few ids of the longest kind."""
 
 
 def uncounted_events(frame_bytes: int, most: int) -> int:

@@ -30,7 +30,7 @@ Number = tuple[int, int]
 
 _string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""They write strings as `write_json` does, in one call; what was read by its form is valid text."""
+"""They write strings as `write_json` does, in one call; a text that was read by a template is valid."""
 
 _SSE_ID: Final = "sequence"
 """The number that is the id of an SSE block too."""

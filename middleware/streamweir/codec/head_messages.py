@@ -43,7 +43,7 @@ class HeadMessage(NamedTuple):
 
 
 def head_message(frame: Frame) -> HeadMessage | None:
-    """Return what `frame` says; None for an event of this process, whatever dialect is around it."""
+    """Return the message of `frame`; None for an event of this process, whatever dialect is around it."""
     data = frame.data
     return HeadMessage(frame.event, data, _value(data)) if data.find(TOKEN_PREFIX) < 0 else None
 
@@ -58,7 +58,7 @@ def _value(data: bytes) -> Any:
 
 
 def head_parser(limit: int = EVENT_BYTES) -> SniffingParser:
-    """Return what cuts the head of a body into frames: objects or lines, unless it is SSE."""
+    """Return the parser that cuts the head of a body into frames: objects or lines, unless it is SSE."""
     return SniffingParser(limit, expected="ndjson", in_a_row=True)
 
 

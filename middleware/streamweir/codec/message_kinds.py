@@ -13,7 +13,7 @@ _FIELDS: Final = (
     *("type", "event", "kind", "method", "action", "op", "object", "event_type", "eventType"),
     *("status", "code"),
 )
-"""Fields that say what a message is, in the order in which they are looked for."""
+"""Fields that name the kind of a message, in the order in which they are looked for."""
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,39}")
 _MOST_NAMES: Final = 3

@@ -52,7 +52,7 @@ _KEPT: Final = 2
 """So many templates of a stream are kept for when texts go on behind something else."""
 
 _LONGEST_COMPARED: Final = 4 << 10
-"""No longer message is kept to be compared with the next one: what it means takes many times its bytes."""
+"""No longer message is kept to be compared with the next one: its events take many times its bytes."""
 
 _NO_FRAME: Final = Frame(b"")
 
@@ -266,7 +266,7 @@ class MessageTemplates:
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return a template that says of two messages with different texts what the decoder said."""
+        """Return a template that gives for two messages with different texts the events of the decoder."""
         last = self._piece
         if last is None or not _are_alike(last, piece):
             self._row = 0

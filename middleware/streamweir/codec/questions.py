@@ -23,7 +23,7 @@ def asks_person(event: Interaction) -> bool:
 
 
 def form_schema(event: Interaction) -> dict[str, Any] | None:
-    """Return what is asked as JSON Schema; None where there is nothing to fill in.
+    """Return the question as JSON Schema; None if there is nothing to fill in.
 
     A question is a text, one with options an enum of them; an approval is a boolean.
     """
@@ -45,7 +45,7 @@ def form_schema(event: Interaction) -> dict[str, Any] | None:
 
 
 def question_text(event: Interaction) -> str:
-    """Return what is asked as text for a person: title, text, and questions or fields with their options."""
+    """Return the question as text for a person: title, text, and questions or fields with their options."""
     texts = [text for text in (event.title, event.description) if text]
     asked = [_line(text_of(item.get("text")), item.get("options")) for item in event.questions or ()]
     properties = (event.schema or {}).get("properties")
@@ -79,7 +79,7 @@ def _line(text: str, options: Any) -> str:
 
 
 def _options(options: Any) -> list[str]:
-    """The options as texts; of one that is an object, what a person would read."""
+    """Return the options as texts; of an object, the text that a person would read."""
     return [
         text_in(option, "label", "text", "title", "value") if isinstance(option, dict) else text_of(option)
         for option in (options if isinstance(options, list) else ())

@@ -36,7 +36,7 @@ _places: dict[str, str] = {}
 def process_dialects() -> Dialects:
     """Return the dialects that can be named in this process.
 
-    A value: what is registered later is in the set that is asked for later.
+    The set is a value: a dialect that is registered later is only in sets that are asked for later.
     """
     path, registered, known = _last.made
     if path != sys.path or registered != _registered:
@@ -146,7 +146,7 @@ def places() -> dict[str, str]:
 
 
 def _dialect_of(value: Any, name: str | None, named: str) -> Dialect:
-    """Return the dialect that was loaded; `named` is what messages call it."""
+    """Return the loaded dialect; `named` is its name in messages."""
     if isinstance(value, Dialect) and name in (None, value.name):
         return value
     for dialect in _registered.values():

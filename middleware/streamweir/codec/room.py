@@ -1,4 +1,4 @@
-"""How many bytes may be kept of what waits until it is whole."""
+"""A bound on the bytes of values that wait until they are whole."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def file_type(media_type: str) -> Literal["image", "audio", "file"]:
 
 
 def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], meta: Meta | None) -> Data:
-    """Return a file; what has neither bytes nor an address is data of the upstream's own."""
+    """Return a file; one with neither bytes nor an address is data of the upstream's own."""
     if file.get("url") or file.get("base64"):
         return Data(kind, file, meta=meta)
     return named_data("file", file, meta)

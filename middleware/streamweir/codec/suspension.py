@@ -34,7 +34,7 @@ def is_suspended(message: Mapping[str, Any]) -> bool:
 
 
 def asked_in(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield what is asked by a message with that field; nothing where it has none."""
+    """Yield the questions of a message with that field; nothing if it has no such field."""
     match message.get(SUSPENSION):
         case {"interactions": list(asked)}:
             for data in asked:

@@ -128,7 +128,7 @@ def _open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def text_of_turn(folded: Mapping[str, Any]) -> str:
-    """Return all texts, one channel after the other, and what a person is asked."""
+    """Return all texts, one channel after the other, and the questions to a person."""
     message = folded["message"]
     texts = [message["content"], *message.get("channels", {}).values()]
     texts += map(_question, message["interactions"])

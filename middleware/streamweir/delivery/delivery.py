@@ -48,7 +48,7 @@ class ClientGoneError(OSError):
 
 
 class Delivery:
-    """Sends what `sink` writes to one client; the headers leave with the first piece.
+    """Sends the bytes of `sink` to one client; the headers leave with the first piece.
 
     A subclass gives the headers (`_headers`) and sets `sink` before anything is sent.
 
@@ -117,7 +117,7 @@ class Delivery:
         return bool(self._unsent)
 
     def send_at_once(self, now: float) -> bool:
-        """Send what the sink has written, without waiting.
+        """Send the bytes that the sink has written, without waiting.
 
         Args:
             now: `time.monotonic()`.
@@ -136,7 +136,7 @@ class Delivery:
         return True
 
     async def send(self) -> None:
-        """Send what the sink has written, as soon as the client takes it.
+        """Send the bytes that the sink has written, as soon as the client takes them.
 
         Raises:
             OSError: the client has left.
@@ -189,7 +189,7 @@ class Delivery:
                 await self._write(b"", more=True)
 
     async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Send the rest of what the sink has written, and end the response.
+        """Send the rest of the sink's bytes, and end the response.
 
         Args:
             error: the error that the stream ended with; decides the status of a folded answer.
@@ -214,7 +214,7 @@ class Delivery:
         await self._write_rest(more=False)
 
     async def send_rest(self) -> None:
-        """Send the rest of what the sink has written, and do not end the body.
+        """Send the rest of the sink's bytes, and do not end the body.
 
         The caller has the connection closed within the body, so that the client sees that it is not whole.
 

@@ -35,7 +35,7 @@ Token = Mapping[str, Any]
 
 
 class InvalidExpression(ValueError):
-    """An expression that cannot be parsed, or cannot be meant; the text says what to write."""
+    """An expression that cannot be parsed, or that is a mistake; the text says how to write it."""
 
 
 def parsed(text: str, vocabulary: Vocabulary) -> Node:

@@ -1,4 +1,4 @@
-"""The tree of an expression as closures: a fifth of what walking it costs.
+"""The tree of an expression as closures: a fifth of the time of walking it.
 
 Source: JMESPath specification 2016-09-05; the tree is that of the package `jmespath`. A closure gets the
 current value and the scope; where the specification has an error it raises one of `FAILURES`.
@@ -36,7 +36,7 @@ _ORDERED: Final = frozenset({"number", "string"})
 
 
 def compile_node(node: Node, names: Collection[str], *, is_head: bool = True) -> Evaluate:
-    """Return what evaluates `node`.
+    """Return the function that evaluates `node`.
 
     Args:
         node: a node of the tree.

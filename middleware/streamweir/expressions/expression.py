@@ -1,4 +1,4 @@
-"""One expression: what evaluates it, and what it reads."""
+"""One expression: its function, and the places that it reads."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Expression:
         names: the scope's names in it.
         name: the one that it is, if it is nothing else.
         reads: the places of the message that make a difference to its value.
-        truth_reads: those that make a difference to whether that is true.
-        repeats: its value may hold a part of what it looks at many times.
+        truth_reads: the places that make a difference to whether its value is true.
+        repeats: its value may hold a part of its input many times.
     """
 
     __slots__ = ("evaluate", "name", "names", "path", "reads", "repeats", "truth_reads")
@@ -60,7 +60,7 @@ def compile_expression(text: str, vocabulary: Vocabulary = NO_NAMES) -> Expressi
 
 
 def _repeats(node: Node) -> bool:
-    """May the value of this node hold a part of what it looks at more than once?"""
+    """May the value of this node hold a part of its input more than once?"""
     is_call = node["type"] == "function_expression"
     return node["type"] in _REPEATING or (is_call and node["value"] in _REPEATING_FUNCTIONS)
 

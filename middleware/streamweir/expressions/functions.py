@@ -34,11 +34,12 @@ Evaluate = Callable[[Any, Scope], Any]
 
 
 class Function(NamedTuple):
-    """A function: what it does with its scope and arguments, and the types of these.
+    """A function: its code, and the types of its arguments.
 
     Attributes:
         call: given the scope and the arguments.
-        types: allowed types by place; `EXPRESSION` is an `&expression`, given as what evaluates it.
+        types: allowed types by place; `EXPRESSION` is an `&expression`, given as the function that evaluates
+            it.
         optional: how many of the last arguments may be left out.
         is_variadic: the last argument may be repeated.
     """

@@ -38,7 +38,7 @@ class Reads(NamedTuple):
 
 
 def reads_of(tree: Node, names: Collection[str], *, is_condition: bool = False) -> Reads:
-    """Return what an expression looks at, whose current value is the message.
+    """Return the places that an expression reads if its current value is the message.
 
     Args:
         tree: of the expression.
@@ -75,7 +75,7 @@ def _kind(part: Part, names: Collection[str]) -> Reads:
 
 
 def _inner(part: Part) -> list[Part]:
-    """The parts of a part; what is relative to something below the message stays so."""
+    """Return the parts of a part; a part that is relative to a value below the message stays so."""
     found = parts(part.node, is_head=part.is_head)
     return [item._replace(is_relative=item.is_relative or part.is_relative) for item in found]
 

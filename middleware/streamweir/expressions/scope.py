@@ -76,7 +76,7 @@ class Scope:
 
     @property
     def text(self) -> str:
-        """The raw text of the frame, or what follows the prefix that the rule asked for (`_text`)."""
+        """The raw text of the frame, or the text behind the prefix that the rule asked for (`_text`)."""
         return self.frame.text if self.rest is None else self.rest
 
     def begin(self) -> None:
@@ -84,7 +84,7 @@ class Scope:
         self.visited = self.made = 0
 
     def forget(self) -> None:
-        """Let go of what was looked at: a large frame is not kept until the next one."""
+        """Release the values of the last frame: a large frame is not kept until the next one."""
         self.message, self.item, self.frame, self.rest = None, None, _NO_FRAME, None
 
     def visit(self, items: int) -> None:
@@ -98,7 +98,7 @@ class Scope:
             raise MalformedEvent("more items of lists than may be visited for one frame")
 
     def visit_text(self, text: str) -> None:
-        """Count a text that is going to be looked through. Raises what `visit` does."""
+        """Count a text that is going to be searched. Raises the errors of `visit`."""
         if len(text) >= TEXT_PER_VISIT:
             self.visit(len(text) // TEXT_PER_VISIT)
 
@@ -137,7 +137,7 @@ class Vocabulary(NamedTuple):
     members: Mapping[str, Collection[str]] = {}
 
     def below_each(self) -> Vocabulary:
-        """Return what there is for each item of a list."""
+        """Return the names that exist for each item of a list."""
         return self._replace(names=self.names | {"_item", "_index"})
 
 

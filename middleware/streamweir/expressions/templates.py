@@ -25,7 +25,7 @@ NO_LEAVES: Final[Mapping[Path, Expression]] = MappingProxyType({})
 
 Place = tuple[str | int, ...]
 Report = Callable[[Place, str], None]
-"""Takes note of what is wrong with the leaf at a place in the tree."""
+"""Takes note of a problem with the leaf at a place in the tree."""
 
 
 class Template:

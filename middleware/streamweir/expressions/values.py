@@ -18,7 +18,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
 
 
 def type_name(value: Any) -> str:
-    """Return what JMESPath calls the type of a JSON value."""
+    """Return JMESPath's name of the type of a JSON value."""
     return _TYPE_NAMES.get(type(value), "unknown")
 
 

@@ -45,13 +45,13 @@ class Ending(Enum):
     """How a response ends."""
 
     END = auto()
-    """The body ends properly behind what the sink has written."""
+    """The body ends properly behind the sink's bytes."""
     REFUSAL = auto()
     """The upstream's status, with a safe form of its body, in place of a stream."""
     ENVELOPE = auto()
     """The status of the error's code and an envelope, in place of a stream."""
     BREAK = auto()
-    """The connection is closed within the body, behind what the sink has written."""
+    """The connection is closed within the body, behind the sink's bytes."""
 
 
 class FailureFacts(NamedTuple):

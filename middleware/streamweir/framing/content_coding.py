@@ -49,7 +49,7 @@ class BodyDecoder(Protocol):
     """Coded bytes in, decoded pieces out."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to, in bounded pieces; exhaust it before the next call.
+        """Yield the decoded bytes of `data`, in bounded pieces; exhaust it before the next call.
 
         Raises:
             CodedBodyError: the bytes are not in this coding.
@@ -71,12 +71,12 @@ class Inflate:
     def __init__(self, *, raw_fallback: bool) -> None:
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._header: bytes | None = b"" if raw_fallback else None
-        """The first byte of what may be a zlib header, which has two."""
+        """The first byte of a possible zlib header, which has two."""
         self._begun = False
         self._empty_members = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` unpacks to."""
+        """Yield the unpacked bytes of `data`."""
         for start in range(0, len(data), INFLATE_INPUT):
             yield from self._feed(data[start : start + INFLATE_INPUT])
 
@@ -131,7 +131,7 @@ class Brotli:
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` unpacks to."""
+        """Yield the unpacked bytes of `data`."""
         self._begun = self._begun or bool(data)
         try:
             yield from self._pieces(data)

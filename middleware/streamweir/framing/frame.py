@@ -101,5 +101,5 @@ class FrameParser(Protocol):
         ...
 
     def finish(self) -> Iterator[Frame]:
-        """Yield what the end of the body completes; the last frame may be `unterminated`."""
+        """Yield the frames that the end of the body completes; the last one may be `unterminated`."""
         ...

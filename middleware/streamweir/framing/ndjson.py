@@ -112,7 +112,7 @@ class NDJSONParser:
             yield frame
 
     def finish(self) -> Iterator[Frame]:
-        """Yield what the end of the body completes."""
+        """Yield the frames that the end of the body completes."""
         if self._document is not None:
             yield from self._document.finish()
             self.recognised = self._document.recognised

@@ -138,7 +138,7 @@ class SniffingParser:
         return self.framing
 
     def finish(self) -> Iterator[Frame]:
-        """Yield what the end of the body completes."""
+        """Yield the frames that the end of the body completes."""
         if self.chosen is None and not self._head:
             return
         if self.chosen is None:

@@ -225,7 +225,7 @@ class SSEParser:
             raise LimitExceeded("an event is larger than allowed")
 
     def finish(self) -> Iterator[Frame]:
-        """Yield what the end of the body completes."""
+        """Yield the frames that the end of the body completes."""
         if not self.keeps_raw:
             yield from self._finish()
             return

@@ -52,7 +52,7 @@ def preflight_envelope(
 
 
 def info_of(error: BaseException | ErrorInfo | str, *, debug: bool) -> ErrorInfo:
-    """Return what is reported of a failure in place of a stream; a `RequestError` says it itself.
+    """Return the report of a failure in place of a stream; a `RequestError` has its own.
 
     Raises:
         ValueError: `error` is text, but no code.

@@ -41,7 +41,7 @@ def _keys(uses: Iterable[ToolUse]) -> set[str]:
 
 
 def key_set(use: ToolUse) -> set[str]:
-    """Return what identifies the calls of these records: their ids, or their names if they have no ids."""
+    """Return the key of the calls of these records: their ids, or their names if they have no ids."""
     place = use.tool_id or use.name
     return {
         str(use.value(record, place)) for record, _ in use.records if use.value(record, place) is not None
@@ -97,7 +97,7 @@ def _names(use: ToolUse) -> list[str]:
 
 
 def _call_key(use: ToolUse, record: Record) -> tuple[Any, ...]:
-    """Return what identifies a call: its id, or else everything that is known of it."""
+    """Return the key of a call: its id, or else all its known fields."""
     if use.tool_id is not None:
         return (str(use.value(record, use.tool_id)),)
     if use.use == "both":

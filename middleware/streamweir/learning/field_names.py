@@ -1,4 +1,4 @@
-"""Names of fields and messages, and what they usually mean. Case and underscores make no difference."""
+"""Names of fields and messages, and their usual meaning. Case and underscores make no difference."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _UNDERSTOOD: Final = frozenset({"content", "thinking", "tool_call_start", "tool_
 
 
 class NothingLearned(Exception):
-    """No dialect can be learned from the bodies; `str()` says what is missing."""
+    """No dialect can be learned from the bodies; `str()` gives the reason."""
 
 
 class Learned(NamedTuple):

@@ -1,4 +1,4 @@
-"""How the records of a unit describe tool calls: which field is which, and what the records do."""
+"""How the records of a unit describe tool calls: the field of each value, and the step of each record."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _error_in(unit: Unit, places: list[Place]) -> Place | None:
 
 
 def _first_guess(use: ToolUse, words: set[str], *, has_result: bool) -> Use:
-    """Return what the records do, judged by names and fields alone."""
+    """Return the step of a call that the records are, judged by names and fields alone."""
     begins, ends = bool(words & START_WORDS), bool(words & RESULT_WORDS)
     if has_result and use.result is not None and use.arguments is None and not begins:
         return "end"

@@ -120,7 +120,7 @@ class Unit:
         return self.group.root(place) if self.each is None else expression(place, "_item")
 
     def used(self, place: Place) -> tuple[Place, Place]:
-        """Return what a report counts as used: the place of the list, and the place in its items."""
+        """Return the places that a report counts as used: that of the list, and the place in its items."""
         return (self.each or (), place)
 
     def values(self, place: Place) -> list[Any]:

@@ -13,7 +13,7 @@ from streamweir.options.sizes import parse_size
 __all__ = ["EVENT_BYTES", "REQUEST_BYTES", "Limits"]
 
 EVENT_BYTES: Final = 8 << 20
-"""The default bound, in bytes, of one event and of what is kept of a stream until it is complete."""
+"""The default bound, in bytes, of one event and of the parts of a stream that are kept until complete."""
 
 
 REQUEST_BYTES: Final = 10 << 20

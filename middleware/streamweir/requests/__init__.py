@@ -1,4 +1,4 @@
-"""Requests: what clients send, read to one canonical form, and written as upstreams expect it.
+"""Requests: the clients' bodies, read to one canonical form, and written as upstreams expect it.
 
 Source: the request contract.
 """

@@ -1,4 +1,4 @@
-"""The canonical request: what every reader makes and every writer takes.
+"""The canonical request: every reader returns one and every writer takes one.
 
 Absent is absent: there are no nulls. Source: the request contract, section 2.
 """
@@ -90,7 +90,7 @@ class Tool(TypedDict, total=False):
 
 
 class Answer(TypedDict, total=False):
-    """The answer to an interaction; `resume` is what the interaction's own `resume` held."""
+    """The answer to an interaction; `resume` is the interaction's own `resume`, sent back."""
 
     interaction_id: Required[str]
     action: Required[Literal["submit", "cancel", "approve", "reject"]]

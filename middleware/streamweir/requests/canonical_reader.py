@@ -1,4 +1,4 @@
-"""Reads the canonical fields themselves: what the standard protocol's clients send, flat.
+"""Reads the canonical fields themselves: the flat body of the standard protocol's clients.
 
 Source: the request contract, sections 2 and 3 (`standard`, `legacy`).
 """
@@ -65,13 +65,13 @@ def read_fields(
 
 
 def made_request(**fields: Any) -> Request:
-    """Return a request of what there is: what is None or empty is left out."""
+    """Return a request of these fields; those that are None or empty are left out."""
     found = {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
     return cast("Request", found)
 
 
 def add_message(messages: list[Message], text: str | None) -> None:
-    """Add the user's text, unless it is what the user has said last anyway."""
+    """Add the user's text, unless it is the user's last message anyway."""
     if not text or (messages and _asked_last(messages) == text):
         return
     messages.append(made_message("user", text))

@@ -16,10 +16,10 @@ __all__ = ["conversation_names"]
 
 
 def conversation_names(body: Mapping[str, Any], reader: RequestReader | None) -> dict[str, str]:
-    """Return by `thread_id` and `session_id` what a request names; nothing for what it names none.
+    """Return the names of a request by `thread_id` and `session_id`; an absent name is left out.
 
     Args:
-        body: of the request, or what its query says in the place of one.
+        body: of the request, or the object of its query in the place of one.
         reader: of the client's protocol; None: it has none.
     """
     named = {kind: body.get(kind) for kind in ("thread_id", "session_id")}

@@ -51,7 +51,7 @@ def decision_in(text: str) -> bool | None:
 
 
 def refuses(answer: Answer) -> bool:
-    """Does an answer say no, or call off what was asked?"""
+    """Does an answer refuse, or cancel the question?"""
     return answer["action"] in ("cancel", "reject")
 
 

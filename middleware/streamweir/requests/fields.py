@@ -1,4 +1,4 @@
-"""An object of a client's body, read field by field: what is of a wrong type is named, never shown.
+"""An object of a client's body, read field by field: a value of a wrong type is named, never shown.
 
 A null counts as absent. Source: the request contract, section 3.
 """
@@ -44,7 +44,7 @@ class Fields:
         return f"{self.place}.{name}" if self.place else name
 
     def error(self, name: str, expected: str) -> RequestError:
-        """Return what is raised for a field: that it must be what is `expected`."""
+        """Return the error for a field: it must be `expected`."""
         return RequestError(f"must be {expected}", field=self.path(name) if name else self.place)
 
     def get(self, name: str) -> Any:

@@ -34,11 +34,11 @@ class InlineText(NamedTuple):
 
 
 def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_history: bool) -> InlineText:
-    """Return the user's last text, behind what the upstream does not know of the conversation.
+    """Return the user's last text, behind the part of the conversation that the upstream does not know.
 
     Args:
         messages: of the conversation.
-        knows_thread: the upstream has it, but for what came since the assistant's last message.
+        knows_thread: the upstream has it, except for messages since the assistant's last one.
         keeps_history: False: nothing but the results of tools goes before the text.
     """
     at = last_user_index(messages)

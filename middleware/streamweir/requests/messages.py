@@ -58,7 +58,7 @@ def read_message(fields: Fields) -> Message:
 
 
 def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str | list[Part] | None:
-    """Return what a message says: a text, or the parts that `read` makes of a list."""
+    """Return the content of a message: a text, or the parts that `read` returns for a list."""
     value = fields.get("content")
     if value is None or isinstance(value, str):
         return value
@@ -68,7 +68,7 @@ def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str |
 
 
 def made_message(role: str, content: str | list[Part] | None = None, **others: Any) -> Message:
-    """Return a message of what there is: what is None or empty is left out, but for a text."""
+    """Return a message of these fields; None and empty values are left out, except for a text."""
     message: dict[str, Any] = {"role": role}
     if content is not None:
         message["content"] = content
@@ -85,7 +85,7 @@ def content_of(parts: Iterable[Part | None]) -> str | list[Part] | None:
 
 
 def read_part(fields: Fields) -> Part | None:
-    """Return one part, a canonical one or one of OpenAI's; None for what is left out."""
+    """Return one part, a canonical one or one of OpenAI's; None if it is to be left out."""
     kind = fields.get("type")
     match kind:
         case "text" | "input_text" | "output_text":

@@ -1,4 +1,4 @@
-"""A request on its way to an upstream: what a writer is handed, and what it asks of it.
+"""A request on its way to an upstream, as a writer gets it.
 
 Source: the request contract, sections 4 and 5.
 """
@@ -158,7 +158,7 @@ class Outgoing:
         return self.request.get("resume", [])
 
     def held(self, answer: Answer) -> Mapping[str, Any]:
-        """Return what the interaction's `resume` held.
+        """Return the `resume` of the interaction.
 
         Raises:
             RequestError: it held nothing.
@@ -169,7 +169,7 @@ class Outgoing:
         return held
 
     def cannot_answer(self) -> RequestError:
-        """Return what is raised for an answer that the upstream cannot take."""
+        """Return the error for an answer that the upstream cannot take."""
         return RequestError("is an answer that this service cannot take", field="resume")
 
 

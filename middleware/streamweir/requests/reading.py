@@ -97,7 +97,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
 
 
 def ordered(request: Request) -> Request:
-    """Return the request without what is None, its fields in the contract's order."""
+    """Return the request without fields that are None, in the contract's order."""
     found = {name: request[name] for name in FIELDS if request.get(name) is not None}  # type: ignore[literal-required]
     return cast("Request", found)
 

@@ -42,7 +42,7 @@ _FORBIDDEN: Final = re.compile(r"(?i:authorization|cookie|content-.*|proxy-.*|x-
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 Report = Callable[[tuple[str | int, ...], str], None]
-"""Takes note of what is wrong with the value at a place in the tree."""
+"""Takes note of a problem with the value at a place in the tree."""
 
 
 class Tree(NamedTuple):
@@ -57,7 +57,7 @@ class Tree(NamedTuple):
     source: Any
 
     def value(self, root: Any) -> Any:
-        """Return what the tree comes to.
+        """Return the value of the tree.
 
         Raises:
             RequestError: the client sent more than may be looked at for one request.
@@ -72,7 +72,7 @@ class Tree(NamedTuple):
         return value
 
     def overlay(self, root: Any) -> Mapping[str, Any]:
-        """Return what is laid over a body: the tree of a mapping is one."""
+        """Return the mapping that is laid over a body: the value of the tree."""
         found = self.value(root)
         return found if isinstance(found, Mapping) else {}
 
@@ -156,7 +156,7 @@ def compile_tree(tree: Any, report: Report, place: tuple[str | int, ...] = ()) -
 
 
 def names_read(tree: Tree) -> set[tuple[str, ...]]:
-    """Return the first names of what the expressions of a tree look at, as `("headers", "x-user")`."""
+    """Return the first names that the expressions of a tree read, as `("headers", "x-user")`."""
     return {
         tuple(str(step) for step in path[:2])
         for expression in tree.template.expressions

@@ -1,4 +1,4 @@
-"""The canonical request to what an upstream expects: threads, the writer, the tree laid over, what is lost.
+"""The canonical request as an upstream's requests: threads, the writer, the tree laid over, lost parts.
 
 Source: the request contract, sections 1, 4, 5 and 8.
 """
@@ -121,7 +121,7 @@ def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
 
 
 def made_ids() -> Callable[[], str]:
-    """Return what makes the ids `made-1`, `made-2` ..., for what is only shown."""
+    """Return a function that makes the ids `made-1`, `made-2` ..., for requests that are only shown."""
     numbers = itertools.count(1)
     return lambda: f"made-{next(numbers)}"
 

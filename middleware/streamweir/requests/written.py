@@ -94,7 +94,7 @@ def path_segment(value: str, field: str) -> str:
 
 
 def without_absent(**fields: Any) -> dict[str, Any]:
-    """Return a body of what there is: None, empty lists and empty objects are left out."""
+    """Return a body of these fields; None, empty lists and empty objects are left out."""
     return {
         name: value
         for name, value in fields.items()

@@ -1,4 +1,4 @@
-"""A run as the store knows it: what it was claimed with, and its state when it was found.
+"""A run as the store knows it: the values of its claim, and its state when it was found.
 
 Source: the contract of resumable streams, sections 2 and 3.
 """

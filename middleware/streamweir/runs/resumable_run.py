@@ -174,7 +174,7 @@ class ResumableRun:
         """Return a sink for the events of the run; a second one replaces the first.
 
         Args:
-            source: returns what the events are read with; called when the stream begins.
+            source: returns the source of the events; called when the stream begins.
             writer: of the first client. If it copies the frames of the upstream, these are stored too.
         """
         if isinstance(writer, VerbatimWriter):
@@ -195,7 +195,7 @@ class ResumableRun:
     # Storing
 
     def send_at_once(self, now: float) -> bool:
-        """Store what was written to the log, without waiting; False leaves the rest to `send`.
+        """Store the written part of the log, without waiting; False leaves the rest to `send`.
 
         Args:
             now: `time.monotonic()`; not used, see `Audience`.
@@ -215,7 +215,7 @@ class ResumableRun:
         return self._unsent is not None or not self.owned.can_take_more
 
     async def send(self) -> None:
-        """Store what was written to the log, and wait until there is room for more."""
+        """Store the written part of the log, and wait until there is room for more."""
         batch = self._take()
         if batch is not None:
             await self._index_ids(batch)

@@ -42,7 +42,7 @@ class StoreFull(StoreUnavailable):
 
 
 class UnreadableValue(StoreUnavailable):
-    """The store holds something else under a name than what this library writes there."""
+    """The store holds a value under a name that this library does not write there."""
 
 
 class RunLost(StreamweirError):

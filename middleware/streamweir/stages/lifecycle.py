@@ -74,7 +74,7 @@ _MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
 
 
 class Lifecycle:
-    """The last stage: what passes it is a valid stream.
+    """The last stage: its output is a valid stream.
 
     Attributes:
         started: `session_start` has been sent.
@@ -208,7 +208,7 @@ class Lifecycle:
                 yield event
 
     def _end_behind_error(self, event: Event, end: SessionEnd) -> Iterable[Event]:
-        """Of what follows a terminal error only the end counts: the upstream's own, or any at all."""
+        """Return the end only: of the events behind a terminal error it alone counts."""
         match event:
             case SessionEnd(reason=reason, summary=summary):
                 fits = self.error is not None and fits_code(reason, self.error.code)

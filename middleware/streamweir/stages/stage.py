@@ -25,7 +25,7 @@ class Stage(Protocol):
 
 
 def passed_on(stage: Stage, event: Event) -> Iterable[Event]:
-    """Return what `stage` lets through for `event`."""
+    """Return the events that `stage` returns for `event`."""
     handled = stage.handles if event.meta is None else stage.handles_with_meta
     events = stage.process(event) if type(event) in handled else None
     return (event,) if events is None else events

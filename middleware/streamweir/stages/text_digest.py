@@ -48,7 +48,7 @@ class TextDigest:
         self._room = self.length + self._kept
 
     def new_part(self, whole: str) -> str | None:
-        """Return what `whole` adds to the text (nothing: `""`), or None if it is not the same text.
+        """Return the part of `whole` that is new (`""` if there is none), or None if it is not the same text.
 
         White space around the text and the Unicode normal form do not make another text.
         """

@@ -300,7 +300,7 @@ _PATCH_OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy"
 
 
 def breaches_of(value: Any, shape: Shape, place: str) -> Iterator[str]:
-    """Yield what keeps `value` from being the object that `shape` describes."""
+    """Yield the reasons why `value` is not the object that `shape` describes."""
     if not isinstance(value, dict):
         yield f"{place} must be an object"
         return
@@ -316,7 +316,7 @@ def breaches_of(value: Any, shape: Shape, place: str) -> Iterator[str]:
 
 
 def data_breaches(data_type: Any, data: Any) -> Iterator[str]:
-    """Yield what keeps `data` from being the structured data that its `data_type` promises."""
+    """Yield the reasons why `data` is not the structured data that its `data_type` promises."""
     if data_type == "state_delta":
         if not isinstance(data, list) or not all(map(_is_patch, data)):
             yield "data.data must be a JSON Patch: a list of operations"

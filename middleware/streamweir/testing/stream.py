@@ -84,7 +84,7 @@ def assert_valid_stream(body: bytes, *, framing: str = "sse", headers: Headers |
 
 
 class _Checker:
-    """Walks along one stream and notes what breaks a rule."""
+    """Walks along one stream and notes breaches of the rules."""
 
     def __init__(self) -> None:
         self.breaches: list[str] = []

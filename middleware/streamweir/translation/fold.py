@@ -101,7 +101,7 @@ class MessageTexts:
         """Append `piece` to a message; without an id, to the last message that is not over.
 
         Returns:
-            By how many bytes what is held has grown.
+            By how many bytes the kept text has grown.
         """
         if not piece:
             return 0
@@ -116,7 +116,7 @@ class MessageTexts:
         """Replace the whole text of a message; without an id, of the last message.
 
         Returns:
-            By how many bytes what is held has grown.
+            By how many bytes the kept text has grown.
         """
         message = self._message(message_id)
         shrunk = message.clear()

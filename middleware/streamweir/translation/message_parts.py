@@ -305,7 +305,7 @@ class PartList:
         return place
 
     def _begin_other(self, part: MessagePart) -> _Place:
-        """Begin a part that is no text: what was open is closed."""
+        """Begin a part that is no text, and close the open one."""
         self.end_stream()
         return self._begin(part)
 

@@ -17,7 +17,7 @@ __all__ = ["ToolCall"]
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """One call and what is known of it so far; what is absent is `None`.
+    """One call and its known fields; an absent one is `None`.
 
     Attributes:
         progress: 0..1.
@@ -50,7 +50,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
         }
 
     def start(self, event: ToolCallStart) -> None:
-        """Note what a start reports; one that was made up where a run is resumed knows less than the call."""
+        """Note a reported start; one that was made up where a run is resumed knows less than the call."""
         if event.tool_name != UNNAMED:
             self.tool_name = event.tool_name
         self.description = event.description or self.description

@@ -31,7 +31,7 @@ _OPENED: Final = {
     "found unexpected end of stream": "the quotation mark here is not closed",
     "could not find expected ':'": f"this line {_NO_KEY}",
 }
-"""By YAML's message: what has been begun before the place where it stumbles."""
+"""By YAML's message: the construct that has begun before the place of the error."""
 
 _HERE: Final = {
     "found undefined alias": "no anchor `&NAME` before this `*NAME`; a text may begin with * in quotes only",
@@ -50,7 +50,7 @@ class YamlFault(NamedTuple):
 
 
 def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
-    """Return what is wrong where YAML stumbles.
+    """Return the problem at the place of YAML's error.
 
     Args:
         text: of the file.

@@ -71,7 +71,7 @@ class Report:
     filled: set[KeyPath] = field(default_factory=set)
     """Values that `${...}` filled in: they are never quoted."""
     problems: set[Problem] = field(default_factory=set)
-    """A set: what is wrong in `defaults` is found at every endpoint and reported once."""
+    """A set: a problem in `defaults` is found at every endpoint and reported once."""
     remarks: set[Problem] = field(default_factory=set)
     """Values that were probably meant otherwise; the file is good all the same."""
 
@@ -117,7 +117,7 @@ class Report:
         return path
 
     def stop_if_any(self) -> None:
-        """Raise `ConfigErrors` with what has been collected, in the file's order, if it is anything."""
+        """Raise `ConfigErrors` with the collected problems, in the file's order, if there are any."""
         if self.problems:
             raise ConfigErrors(sorted(self.problems, key=self._reading_order))
 
@@ -140,5 +140,5 @@ class Report:
 
 
 def _one_line(text: str) -> str:
-    """Escape what would break the line or hide part of it: a key may hold any character."""
+    """Escape characters that would break the line or hide part of it: a key may hold any character."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

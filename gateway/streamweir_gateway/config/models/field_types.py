@@ -37,7 +37,7 @@ Item = TypeVar("Item")
 
 
 def one_or_more(rule: str) -> BeforeValidator:
-    """Return what takes a single string for a list of one; `rule` is the message about anything else."""
+    """Return a validator that takes a single string for a list of one; `rule` is the message otherwise."""
 
     def read(value: Any) -> Any:
         if isinstance(value, str):

@@ -79,7 +79,7 @@ class GatewayConfig(Section):
 
     @property
     def goodbye(self) -> float:
-        """Seconds that any client may take for what is left once a stop has ended its run."""
+        """Seconds that any client may take for the rest of its response once a stop has ended its run."""
         return max(
             (upstream.timeouts.left for endpoint in self.endpoints for upstream in endpoint.upstreams),
             default=LEFT_SECONDS,

@@ -1,4 +1,4 @@
-"""Streams that are kept for clients that come back, and what keeps them."""
+"""Streams that are kept for clients that come back, and their store."""
 
 from __future__ import annotations
 

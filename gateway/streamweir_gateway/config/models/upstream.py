@@ -49,7 +49,7 @@ __all__ = [
 _LIBRARY: Final = LibraryTimeouts()
 
 LEFT_SECONDS: Final = 5.0
-"""How long what is left for a client may take once its run was ended from outside, where `write` is off."""
+"""Seconds that a client may take for the rest of a run that was ended from outside, if `write` is off."""
 
 
 class Timeouts(Section):
@@ -70,7 +70,7 @@ class Timeouts(Section):
 
     @property
     def left(self) -> float:
-        """Seconds for what is left for a client once its run has been ended from outside."""
+        """Seconds that a client may take for the rest of its response once its run was ended from outside."""
         return LEFT_SECONDS if self.write is None else self.write
 
 
@@ -127,7 +127,7 @@ class Breaker(Section):
 
 
 class Tls(Section):
-    """How the upstream's certificate is checked, and what the gateway shows of its own."""
+    """How the upstream's certificate is checked, and the gateway's own certificate."""
 
     verify: Annotated[bool, FLAG_ON] = True
     """Whether the upstream's certificate is checked."""

@@ -1,4 +1,4 @@
-"""The rules that look at more than one value, or at what lies outside the file.
+"""The rules that look at more than one value, or at something outside the file.
 
 They speak of the merged configuration; the report knows where each of its values was written.
 """

@@ -15,7 +15,7 @@ __all__ = ["check_access"]
 
 
 def check_access(config: GatewayConfig, report: Report) -> None:
-    """Report what is wrong with keys, origins and trusted proxies."""
+    """Report problems of keys, origins and trusted proxies."""
     if config.auth is None and not is_loopback(config.listen):
         report.at_value(("listen",), NEEDS_AUTH)
     if config.auth is not None:

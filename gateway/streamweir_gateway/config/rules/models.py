@@ -20,7 +20,7 @@ _SHOWN: Final = 40
 
 
 def check_models(endpoint: EndpointConfig, dialects: Dialects, report: Report) -> None:
-    """Report what is wrong with the models of an endpoint."""
+    """Report problems of the models of an endpoint."""
     path: KeyPath = ("endpoints", endpoint.template, "models")
     if not endpoint.models:
         return

@@ -22,7 +22,7 @@ def check_name(name: str, path: KeyPath, known: Collection[str], what: str, repo
 def check_repetition(
     names: Sequence[Any], path: KeyPath, report: Report, fold: Callable[[Any], str] = str
 ) -> None:
-    """Report what a list holds twice; two names are the same where `fold` makes them so."""
+    """Report values that a list holds twice; two names are the same if `fold` makes them equal."""
     seen: set[str] = set()
     for index, name in enumerate(names):
         if fold(name) in seen and not isinstance(name, Unresolved):

@@ -25,7 +25,7 @@ _LISTS: Final[Mapping[str, Callable[[str], str]]] = {
     "forward_query": str,
     "forward_response_headers": str.lower,
 }
-"""Lists that name nothing twice, and what makes two names the same."""
+"""Lists in which no name may be repeated, and the function that makes equal names equal."""
 
 
 def check_upstream_options(

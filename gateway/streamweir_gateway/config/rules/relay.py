@@ -9,7 +9,7 @@ __all__ = ["check_relay"]
 
 
 def check_relay(endpoint: EndpointConfig, report: Report) -> None:
-    """Report what needs the whole body of a request, which is sent on as it comes."""
+    """Report options that need the whole body of a request, which is sent on as it comes."""
     if endpoint.relays_all and endpoint.request.kind != "passthrough":
         path = ("endpoints", endpoint.template, "request")
         report.at_value(path, "must be passthrough: `relay: all` sends bodies on as they come")

@@ -28,7 +28,7 @@ def check_request(
     Args:
         endpoint: to check.
         dialects: in which names are looked up.
-        report: gets what is wrong.
+        report: gets the problems.
         at: where it is written, if not at the endpoint itself.
     """
     path: KeyPath = (*(at or ("endpoints", endpoint.template)), "request")
@@ -72,7 +72,7 @@ def _check_dialects(endpoint: EndpointConfig, path: KeyPath, dialects: Dialects,
 
 
 def _check_names(tree: Any, path: KeyPath, endpoint: EndpointConfig, report: Report) -> None:
-    """Report what is looked for in the endpoint's path, or among the client's headers, and is not there."""
+    """Report names that an expression looks for in the endpoint's path or the client's headers in vain."""
     known = {
         "path": (placeholders(endpoint.template), "the endpoint's own path has no such name"),
         "headers": (

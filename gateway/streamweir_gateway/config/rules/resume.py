@@ -19,7 +19,7 @@ _MIN_LEASE: Final = 1.0
 
 
 def check_resume(config: GatewayConfig, report: Report) -> None:
-    """Report what keeps runs from being kept, or from being read."""
+    """Report values that keep runs from being kept, or from being read."""
     _check_store(config, report)
     has_runs = any(endpoint.resume is not None for endpoint in config.endpoints)
     for endpoint in config.endpoints:

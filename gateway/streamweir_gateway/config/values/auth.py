@@ -43,7 +43,7 @@ def _caller_key(value: Any) -> str:
 
 
 def key_digest(key: str) -> bytes:
-    """Return the SHA-256 digest of a key: of one in plain text, or what a hashed one holds."""
+    """Return the SHA-256 digest of a key: of one in plain text, or the digest that a hashed one holds."""
     if key.startswith(HASHED):
         return bytes.fromhex(key.removeprefix(HASHED))
     return sha256(key.encode()).digest()

@@ -56,7 +56,7 @@ class Scalar:
     """Annotates a field of a model: `Annotated[int, Scalar(parse, {...}, stand_in=0)]`."""
 
     parse: Callable[[Any], object]
-    """Returns the value of what the file holds, or raises `InvalidValue`."""
+    """Returns the value for a value of the file, or raises `InvalidValue`."""
     schema: Mapping[str, Any]
     stand_in: Any = _KEEP
     """The replacement of an unresolved value whose text is not valid in its place."""

@@ -34,7 +34,7 @@ class SectionOrKeyword:
     """Whether a wrong word may be shown: one in place of keys may be a key."""
 
     def read(self, value: Any, read_section: core_schema.ValidatorFunctionWrapHandler) -> object:
-        """Return what the word means, or else the section; an unresolved value means the first word."""
+        """Return the value of the word, or else the section; an unresolved value counts as the first word."""
         if self.words and not isinstance(value, dict | self.section | None):
             if isinstance(value, Unresolved):
                 return next(iter(self.words.values()))

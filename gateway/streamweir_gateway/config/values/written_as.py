@@ -19,7 +19,7 @@ class WrittenAs:
     kind: Any
     """The shape in the file."""
     convert: Callable[[Any], object]
-    """Returns the field's value, given what the file holds, validated."""
+    """Returns the field's value, given the file's value, validated."""
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.convert, handler.generate_schema(self.kind))

@@ -144,7 +144,7 @@ class RequestRun:
             self._waiting.cancel()
 
     async def write(self, *, ends: bool) -> None:
-        """Store what was written to the log of the run; `ends`: nothing follows."""
+        """Store the written part of the run's log; `ends`: nothing follows."""
         await (self.run.finish() if ends else self.run.send())
 
     async def until_delivered(self) -> None:

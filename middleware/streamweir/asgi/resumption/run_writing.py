@@ -12,7 +12,7 @@ __all__ = ["RunWriting"]
 
 
 class RunWriting(Delivery):
-    """Stores what was written to the log of a run. The first client reads the run like any other reader.
+    """Stores a run's log as it is written. The first client reads the run like any other reader.
 
     Attributes:
         request_run: the run; set by subclasses.

@@ -49,7 +49,7 @@ class CodeRuns:
         return ToolCallStart(self._id(code), _CODE, arguments=dict(code), meta=meta)
 
     def end(self, result: Mapping[str, Any], meta: Meta | None) -> ToolCallEnd:
-        """Return what `codeExecutionResult` says of the last call, or of the one that it names."""
+        """Return the end, by a `codeExecutionResult`, of the last call, or of the one that it names."""
         tool_id, outcome = self._id(result), result.get("outcome")
         if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
             rest = leftover(result, ("id", "outcome"))

@@ -58,7 +58,7 @@ class MessageBlocks:
         """By where a message comes from: its id; none for one that is not the model's."""
 
     def read(self, event: Mapping[str, Any], origin: str, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield what an event says.
+        """Yield the events of a message's event.
 
         Args:
             event: of a message or a block.

@@ -39,7 +39,7 @@ class ChainEvents:
     """Reads the events of one run, or of several one after the other.
 
     Args:
-        graph: reads messages, and what a graph puts out.
+        graph: reads messages, and the output of a graph.
         room: how many bytes may be kept, about.
 
     Attributes:
@@ -67,7 +67,7 @@ class ChainEvents:
         return not self.is_over and (self._root is not None or self._open > 0)
 
     def read(self, event: str, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what an event says.
+        """Yield the events of one of LangChain's.
 
         Args:
             event: its name.
@@ -200,7 +200,7 @@ class ChainEvents:
         yield from read.get(phase, tools.progress)(run_id, name, data, meta)
 
     def close(self) -> Iterator[Event]:
-        """Yield what there is to say at the end."""
+        """Yield the events of the end."""
         return self._tools.settle()
 
     # Models

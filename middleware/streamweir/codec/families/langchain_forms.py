@@ -1,4 +1,4 @@
-"""The forms that LangChain's messages have, and what one says.
+"""The forms that LangChain's messages have, and the events of one.
 
 Source: langchain-core 1.7 and 0.3 (`messages/*.py`, `load/dump.py`): fields at the top, `{"type", "data"}`,
 `{"lc", "id", "kwargs"}`, and the text that Python has for a message.
@@ -34,7 +34,7 @@ _BESIDE: Final = ("reasoning_content", "reasoning")
 
 
 def plain_message(given: Any) -> dict[str, Any] | None:
-    """Return a message with its fields at the top, whatever form it has; None for what is no message."""
+    """Return a message with its fields at the top, whatever form it has; None for any other value."""
     value: Any = given
     match given:
         case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in ROLES:
@@ -72,7 +72,7 @@ def is_message(value: Any) -> bool:
 
 
 def texts_of(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content | Thinking]:
-    """Yield what a message says: its reasoning, then its text."""
+    """Yield a message's reasoning, then its text."""
     content = message.get("content")
     thoughts, texts = [], []
     for block in content if isinstance(content, list) else (content,):

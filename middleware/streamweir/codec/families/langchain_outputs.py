@@ -48,7 +48,7 @@ class ChainOutputs:
         self._graph = graph
 
     def read(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield what a piece of the output adds."""
+        """Yield the events of a piece of the output."""
         match value:
             case None:
                 return
@@ -73,7 +73,7 @@ class ChainOutputs:
                 yield from self._others(value, meta)
 
     def read_whole(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield what is new in all of the output, once it is over."""
+        """Yield the new part of the whole output, once it is over."""
         match value:
             case None:
                 return
@@ -129,7 +129,7 @@ class ChainOutputs:
             yield named_data("output", rest, meta)
 
     def _answer(self, value: Mapping[str, Any], meta: Meta | None, *, is_last: bool) -> Iterator[Event]:
-        """An object of which one field is the answer, and another what it rests on."""
+        """Read an object of which one field is the answer, and another one its sources."""
         field = next((name for name in _ANSWERS if name in value), None)
         if field is not None:
             answer = value[field]
@@ -160,7 +160,7 @@ class ChainOutputs:
 
 
 def is_update(value: Mapping[str, Any]) -> bool:
-    """Is this what nodes of a graph have written, by their names?"""
+    """Is this a mapping of nodes to their updates?"""
     if not _are_updates(value):
         return False
     return INTERRUPT in value or any(map(_writes_messages, value.values()))
@@ -193,7 +193,7 @@ def _is_piece(message: Any) -> bool:
 
 
 def references(documents: Any, meta: Meta | None = None) -> list[Event]:
-    """Return what a retriever has found, as one event; nothing for what are no documents."""
+    """Return a retriever's documents as one event; an empty list if there are none."""
     found = [*filter(None, map(_document, documents if isinstance(documents, list) else []))]
     if not found:
         return []
@@ -207,7 +207,7 @@ def references(documents: Any, meta: Meta | None = None) -> list[Event]:
 
 
 def _document(given: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """A document as a citation, and what it holds beside that."""
+    """Return a document as a citation, and its other fields."""
     value = given
     match given:
         case {"lc": int(), "kwargs": dict(fields)}:

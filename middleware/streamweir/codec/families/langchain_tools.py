@@ -53,7 +53,7 @@ class ToolRuns:
         yield from self._messages.start_call(tool_id, name, _arguments(given), meta)
 
     def progress(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield what a tool puts out as it goes."""
+        """Yield a tool's output while it runs."""
         tool_id = self._calls.get(run_id) or run_id
         yield ToolCallProgress(tool_id, message=text_of(data.get("chunk")), tool_name=name or None, meta=meta)
 
@@ -75,7 +75,7 @@ class ToolRuns:
         yield from self._messages.end_call(ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta))
 
     def fail(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the failure, or what the tool asks: LangGraph stops one that waits by an exception."""
+        """Yield the failure, or the question: LangGraph stops a tool that waits by an exception."""
         error = data.get("error")
         if asked := interrupts_in(error):
             yield from self._graph.ask(asked, meta)

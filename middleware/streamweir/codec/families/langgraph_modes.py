@@ -57,7 +57,7 @@ _TASK: Final = ("id", "name", "input", "triggers", "metadata", "error", "result"
 
 
 class GraphModes:
-    """Reads what the stream modes of one run say.
+    """Reads the values of the stream modes of one run.
 
     Args:
         room: how many bytes may be kept, about.
@@ -99,7 +99,7 @@ class GraphModes:
     # Messages
 
     def _tuple(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """A message with what the graph says of it; older servers send the message alone."""
+        """Read a message with its metadata; older servers send the message alone."""
         match value:
             case [event, dict(beside)] if is_block_event(event):
                 yield from self.read_block(event, beside, meta)
@@ -127,7 +127,7 @@ class GraphModes:
     def read_block(
         self, event: Mapping[str, Any], beside: Mapping[str, Any], meta: Meta | None = None
     ) -> Iterator[Event]:
-        """Yield what an event of a message's block adds, with what the graph says of it."""
+        """Yield the events of a message's block, with the graph's metadata."""
         node, namespace = (
             text_of(beside.get("langgraph_node")),
             text_of(beside.get("langgraph_checkpoint_ns")),
@@ -214,7 +214,7 @@ class GraphModes:
     # Tasks
 
     def _task(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """A node begins, or has ended with what it has written."""
+        """Read the start of a node, or its end with its update."""
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             yield custom("tasks", value, meta)
             return
@@ -232,7 +232,7 @@ class GraphModes:
             yield from self.ask(interrupts, meta)
 
     def _tools(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """A tool runs: its start, what it puts out as it goes, its end."""
+        """Read a tool's run: its start, its output on the way, its end."""
         if not isinstance(value, dict):
             yield custom("tools", value, meta)
             return
@@ -285,7 +285,7 @@ class GraphModes:
     # Interrupts
 
     def ask(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield what a person is asked, each question once; an empty list is a breakpoint."""
+        """Yield the questions to a person, each once; an empty list is a breakpoint."""
         if value is None:
             return
         interrupts = value if isinstance(value, list) else [value]

@@ -104,7 +104,7 @@ class ChunkReader:
         self.calls = ClientCalls(room)
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what one chunk, one whole answer or one error object says."""
+        """Yield the events of one chunk, one whole answer or one error object."""
         if (error := _error_in(message)) is not None:
             yield error
             return
@@ -127,7 +127,7 @@ class ChunkReader:
                 yield from self.read_choice(choice, meta)
 
     def _count(self, usage: Any, meta: Meta | None) -> Iterator[Event]:
-        """Note the tokens and what else a server counts; yield what is too much to be kept to the end."""
+        """Note the counts of a server; yield those that are too large to be kept to the end."""
         if not isinstance(usage, dict):
             return
         counted = {**(leftover(usage, TOKENS) or {}), **tokens_in(usage)}
@@ -135,14 +135,14 @@ class ChunkReader:
             yield custom("usage", rest, meta)
 
     def close(self) -> Iterator[Event]:
-        """Yield what is left at the end, and the end: suspended if the client is to run tools."""
+        """Yield the rest, and the end: suspended if the client is to run tools."""
         yield from self.calls.hand_over()
         yield SessionEnd("suspended" if self.calls.has_asked else "completed", summary=self.summary or None)
 
     # One choice
 
     def read_choice(self, choice: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield what one choice adds: text, reasoning, calls and what only this dialect knows."""
+        """Yield the events of one choice: text, reasoning, calls, and fields that only this dialect has."""
         index = choice.get("index")
         index = index if isinstance(index, int) and index > 0 else 0
         whole = choice.get("message")
@@ -169,7 +169,7 @@ class ChunkReader:
     def read_delta(
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
-        """Yield what the fields of a delta, or of a whole message, say."""
+        """Yield the events of the fields of a delta, or of a whole message."""
         for name in _REASONING:
             if text := "".join(piece.text for piece in content_pieces(delta.get(name))):
                 yield Thinking(text, "reasoning", whole, meta=meta)
@@ -194,7 +194,7 @@ class ChunkReader:
         yield from self.calls.take(delta, index, meta)
 
     def _read_parts(self, parts: Any, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
-        """Yield the texts and thoughts of a list of parts in their order, and what no rule knows of it."""
+        """Yield the texts and thoughts of a list of parts in their order; other parts follow."""
         for piece in content_pieces(parts, joined=whole is not None):
             if piece.kind == "thinking":
                 yield Thinking(piece.text, "reasoning", whole, meta=meta)

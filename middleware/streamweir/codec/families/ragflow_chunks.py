@@ -50,7 +50,7 @@ class RagflowChunkReader(ChunkReader):
         self._meta: Meta | None = None
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what one chunk says."""
+        """Yield the events of one chunk."""
         self.judges_texts = self.judges_texts or _is_ragflow(message)
         yield from super().read(message)
 

@@ -47,7 +47,7 @@ class NewReferences:
 
 
 def read_reference(reference: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the citations in a reference, and what of it has no place in them.
+    """Return the citations in a reference, and the fields that have no place in them.
 
     Chunks are an object (its keys are the numbers in the text's `[ID:n]`: they become the ids) or a list.
     """

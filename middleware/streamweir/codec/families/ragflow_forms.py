@@ -43,7 +43,7 @@ def interaction(data: Mapping[str, Any], meta: Meta | None) -> Interaction:
 
 
 def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, Any]:
-    """The data of the `user_inputs` that asks for what `event` asks for."""
+    """Return the data of the `user_inputs` with the question of `event`."""
     resume = event.resume or {}
     component = None if event.interaction_id in (message_id, UNNAMED) else event.interaction_id
     return {
@@ -61,7 +61,7 @@ def _tips(event: Interaction) -> str:
 
 
 def _inputs_of(event: Interaction) -> dict[str, Any]:
-    """The `inputs` that ask for what `event` asks for; those it was read from, if it was."""
+    """Return the `inputs` with the question of `event`; those it was read from, if it was read from any."""
     kept = (event.resume or {}).get("inputs")
     if isinstance(kept, dict):
         return kept

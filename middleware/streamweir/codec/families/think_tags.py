@@ -59,7 +59,7 @@ class TaggedText:
         return "<" not in piece and not self._held
 
     def flush(self) -> list[Passage]:
-        """The text has ended: return what was held back."""
+        """End the text: return the part of it that was held back."""
         text, self._held = self._held, ""
         return [Passage(self.inside, text)] if text else []
 

@@ -85,7 +85,7 @@ class MappedDialect(NamedTuple):
 
 
 def compile_dialects(sources: Iterable[DialectSource], known: Dialects) -> list[MappedDialect]:
-    """Return the dialects of one configuration, those that are extended first; what is wrong is reported.
+    """Return the dialects of one configuration, those that are extended first; problems are reported.
 
     Args:
         sources: by name, each once.

@@ -246,7 +246,7 @@ def _literals(
 
 
 def _sized(template: Template) -> Evaluate:
-    """Return what evaluates a field, and refuses a value that is larger than a frame may become.
+    """Return the function that evaluates a field, and refuses a value that is too large for a frame's events.
 
     Only a value that may hold a part of the message many times is looked at: to make it fit may write it out.
     """

@@ -111,7 +111,7 @@ def _interaction(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
 
 
 def _error(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """Classified by what the upstream says; what the rule says itself wins."""
+    """Return an error, classified by the upstream's fields; the rule's own fields win."""
     event = upstream_error(
         fields.get("message"),
         code=fields.get("code"),

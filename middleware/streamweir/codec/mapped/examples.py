@@ -1,4 +1,4 @@
-"""The examples of a dialect: what goes in, and what has to come out.
+"""The examples of a dialect: an input, and the expected output.
 
 Source: the dialect-file contract, section 8.
 """
@@ -43,7 +43,7 @@ _MISSING: Final[dict[str, str]] = {
     "request": "the dialect has no `request.write`",
     "request_body": "the dialect has no `request.read`",
 }
-"""By the key of what goes in: why nothing takes it."""
+"""By the key of the input: the reason why the dialect cannot take it."""
 
 
 class Example(NamedTuple):

@@ -32,7 +32,8 @@ class FrameOut:
 
     Attributes:
         names: the scope's names in it.
-        numbers: keys of its JSON that hold a number which changes from frame to frame, and what that is.
+        numbers: keys of its JSON whose value is a number that changes from frame to frame; and which number
+            it is.
         is_plain: of two events that differ in their text only, it differs in that and in `numbers` only.
     """
 
@@ -151,7 +152,7 @@ def _text(section: Section, key: str, names: Vocabulary) -> Template | None:
 
 
 def _counted(template: Template, message: Any, scope: Scope) -> Any:
-    """Return the value of a part of a frame, which counts in what one event may become."""
+    """Return the value of a part of a frame, which counts towards the limit of one event's frames."""
     value = template.evaluate(message, scope)
     scope.make(scope.size_of(value))
     return value

@@ -26,7 +26,7 @@ class OpenMessages:
         return bool(self._open)
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield `events`, and take note of what they begin and end."""
+        """Yield `events`, and note the messages that they begin and end."""
         for event in events:
             if isinstance(event, Content):
                 key = (short_id((event.meta or {}).get("message_id", "")), short_id(event.channel or ""))

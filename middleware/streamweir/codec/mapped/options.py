@@ -24,11 +24,11 @@ class DialectOptions(NamedTuple):
     values: Mapping[str, Mapping[str, Any]] = {}
 
     def texts(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Return by name what may be chosen; those of the base too, where there are none of that name."""
+        """Return by name the values that may be chosen; the base's values for names that it alone has."""
         return {**base, **{name: tuple(values) for name, values in self.values.items()}}
 
     def seen(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, Mapping[str, Any]]:
-        """Return by name what expressions see; the base's options are text."""
+        """Return by name the values that expressions see; the base's options are text."""
         inherited = {name: {value: value for value in values} for name, values in base.items()}
         return {**inherited, **self.values}
 

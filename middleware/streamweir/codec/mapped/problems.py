@@ -91,7 +91,7 @@ def path_text(path: KeyPath) -> str:
 
 
 def quoted(value: Any) -> str:
-    """Return what a message says of a wrong value: `, not 'x'`; nothing for mappings, lists and null."""
+    """Return the words of a message for a wrong value: `, not 'x'`; none for mappings, lists and null."""
     if not isinstance(value, str | int | float):
         return ""
     text = repr(value) if not isinstance(value, bool) else str(value).lower()
@@ -99,6 +99,6 @@ def quoted(value: Any) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return what to say after an unknown name: the known one nearest to it, or else all of them."""
+    """Return the words that follow an unknown name: the known one nearest to it, or else all of them."""
     names = [*known]
     return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"

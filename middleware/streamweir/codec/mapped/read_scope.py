@@ -52,7 +52,7 @@ class ReadScope(Scope):
         self._at_most, self._growth = 0, None
 
     def forget(self) -> None:
-        """Let go of what was looked at, and of its sizes."""
+        """Release the values of the last frame, and their sizes."""
         super().forget()
         self._growth = None
 

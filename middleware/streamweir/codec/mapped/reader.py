@@ -79,7 +79,7 @@ class MappedDecoder(Decoder):
         self._base = reading.base() if reading.base else None
         self._reads_by_base = False
         self._has_learned = False
-        """The last frame has changed what is remembered: the same once more may mean something else."""
+        """The last frame has changed a remembered value: the same frame again may give other events."""
         self._base_vouches = reading.base is not None and reading.base.text_fields is not None
         self._pieces: ArgumentPieces | None = None
         self._messages = OpenMessages() if reading.marks_messages and reading.terminal.ends_at_eof else None
@@ -100,7 +100,7 @@ class MappedDecoder(Decoder):
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return what the path settles for the base."""
+        """Return the options that the path decides for the base."""
         return cls.reading.base.options_for(path) if cls.reading.base else {}
 
     def decode(self, frame: Frame) -> Iterable[Event]:
@@ -113,7 +113,7 @@ class MappedDecoder(Decoder):
         return events
 
     def decode_alone(self, frame: Frame) -> Iterable[Event]:
-        """Return what `frame` means by itself: calls are not completed, what is taken is kept in `taker`."""
+        """Return the events of `frame` by itself: calls are not completed; `taker` names the reader."""
         if not self._has_begun:
             self._begin()
         try:
@@ -158,7 +158,7 @@ class MappedDecoder(Decoder):
         return {**(self._base.reported_tokens if self._base else {}), **self._scope.usage}
 
     def close(self) -> Iterator[Event]:
-        """Yield what is left, and the end if there is evidence of it."""
+        """Yield the rest, and the end if there is evidence of it."""
         waits = self._pieces is not None and self._pieces.has_calls
         if self._pieces is not None:
             yield from self._pieces.start_all()
@@ -295,6 +295,6 @@ def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
 
 
 def _and_then(events: list[Event], problem: MalformedEvent) -> Iterator[Event]:
-    """Yield what came before something malformed, which is raised after it."""
+    """Yield the events before something malformed, which is raised after them."""
     yield from events
     raise problem

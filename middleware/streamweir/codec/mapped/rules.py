@@ -1,4 +1,4 @@
-"""The rules that read: which one takes a frame, and what it does with it.
+"""The rules that read: each takes some frames and emits events.
 
 Source: the dialect-file contract, section 3.
 """
@@ -63,7 +63,7 @@ class Rule:
 
     @property
     def effect_reads(self) -> Reads:
-        """The places of the message that make a difference to what it does, those of plain texts aside."""
+        """The places of the message that its events and its memory depend on, except those of plain texts."""
         emission = self.emission.reads if self.emission else Reads()
         return emission | self.memory.reads if self.memory else emission
 

@@ -1,4 +1,4 @@
-"""A mapping in a dialect's file: values by key, and a report of what is wrong with them."""
+"""A mapping in a dialect's file: values by key, and a report of their problems."""
 
 from __future__ import annotations
 

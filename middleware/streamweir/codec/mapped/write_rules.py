@@ -1,4 +1,4 @@
-"""The rules that write: which one takes an event, and what it sends for it.
+"""The rules that write: each takes some events and sends frames for them.
 
 Source: the dialect-file contract, section 6.
 """

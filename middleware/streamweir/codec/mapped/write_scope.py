@@ -63,7 +63,7 @@ class OpenCalls:
         self._starts = KeptCalls(room)
 
     def of(self, event: Event) -> Mapping[str, Any]:
-        """Return what the start of the call of `event` says that the event itself does not."""
+        """Return the fields of the call's start that `event` itself does not have."""
         match event:
             case ToolCallStart():
                 self._starts.add(event)

@@ -28,7 +28,7 @@ class WritingRules(NamedTuple):
 
     Attributes:
         rules: by type of event, those that may take it.
-        base: writes what no rule takes.
+        base: writes events that no rule takes.
         options: the values that expressions see, by the option's name and the value's text.
         keeps_answer: a rule asks for all text of the answer.
         replaces: the clients understand `op: replace`; None: as those of the base do.
@@ -106,7 +106,7 @@ class MappedEncoder(Encoder):
         return {key: numbers[name] for key, name in rule.plain.numbers.items()}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Count pieces that were written as the first of them, and keep what they add to the answer."""
+        """Count pieces that were written like the first of them, and add them to the answer."""
         if self._answer is not None and isinstance(event, Content) and event.channel is None:
             self._answer.add("".join(texts))
         if self._rule is not None:
@@ -115,7 +115,7 @@ class MappedEncoder(Encoder):
             self._base.texts_written(event, texts)
 
     def close(self) -> Iterable[Frame]:
-        """Return what the base writes behind the last event."""
+        """Return the frames of the base behind the last event."""
         return self._base.close() if self._base is not None else ()
 
     def _begin(self) -> None:

@@ -20,7 +20,7 @@ from streamweir.events import Content, Event, Interaction, Meta
 __all__ = ["INTERRUPT", "interrupts_of", "questions_of"]
 
 INTERRUPT: Final = "Interrupt"
-"""The name of an artifact that holds what a graph asks."""
+"""The name of an artifact that holds the questions of a graph."""
 
 _RESUME: Final = {"task_id": "run_id", "context_id": "thread_id"}
 

@@ -1,4 +1,4 @@
-"""Reads AG-UI 1.0, and what servers of the versions before write."""
+"""Reads AG-UI 1.0, and the older forms that servers still write."""
 
 from __future__ import annotations
 

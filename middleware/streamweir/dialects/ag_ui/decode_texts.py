@@ -36,7 +36,7 @@ class Texts:
     def __init__(self) -> None:
         self._begun: OrderedDict[str, _Message] = OrderedDict()
         self._foreign: set[str] = set()
-        """Messages that are not the assistant's: what a person history is not the answer."""
+        """Messages that are not the assistant's: a person's history is no part of the answer."""
         self._chunk_id = ""
         self._has_text = False
 

@@ -28,7 +28,7 @@ _WORDS: Final = {
         ("THINKING_TEXT_MESSAGE_END", "THINKING_END"),
     ),
 }
-"""By form: what begins reasoning, a piece of it, what ends it."""
+"""By form: the types that begin reasoning, add to it, and end it."""
 
 
 class OpenTexts:

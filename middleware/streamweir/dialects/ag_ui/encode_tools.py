@@ -22,7 +22,7 @@ _NEEDED: Final = {
     "copy": ("from",),
     "test": ("value",),
 }
-"""By operation of a JSON Patch: what it cannot be without (RFC 6902)."""
+"""By operation of a JSON Patch: the fields that it must have (RFC 6902)."""
 
 
 def lasting_id(tool_id: str, request_id: str) -> str:

@@ -29,7 +29,7 @@ WORKFLOW: Final = (
 
 _FAILURE: Final = (*RUN, "error", "error_type", "error_id", "additional_data")
 _CODES: Final = dict.fromkeys(("input_check_error", "output_check_error"), "content_filter")
-"""By what a failure is called: a code that says so. Guards refuse what they check."""
+"""By the name of a failure: its code. Guards refuse the input or the output that they check."""
 
 _OWN_METADATA: Final = ("agent_direct_response",)
 

@@ -53,7 +53,7 @@ def failure_of(output: Mapping[str, Any]) -> str | None:
 
 
 def results_of(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the steps of a workflow have given, in their order."""
+    """Return the results of a workflow's steps, in their order."""
     results = fields.get("step_results")
     return [item for item in results if isinstance(item, dict)] if isinstance(results, list) else []
 

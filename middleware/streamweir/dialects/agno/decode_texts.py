@@ -15,7 +15,7 @@ from streamweir.ids import RecentIds, short_id
 __all__ = ["Texts"]
 
 _INTERMEDIATE: Final = "intermediate"
-"""The channel of what a model says that another one puts into words."""
+"""The channel of a model's text that another model puts into words."""
 
 _STEP: Final = {"title": "## {}\n", "reasoning": "{}\n", "action": "Action: {}\n", "result": "Result: {}\n"}
 """How the server itself puts a step of reasoning into words."""
@@ -87,7 +87,7 @@ class Texts:
             yield Thinking(text, "reasoning", meta=and_message(place))
 
     def end_of_run(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield what of a run's text and thoughts has not come; a member's are its leader's to repeat."""
+        """Yield the part of a run's text and thoughts that has not come; a leader repeats its members'."""
         text = text_of(fields.get("content"))
         if place.channel is not None or is_notice(text):
             return

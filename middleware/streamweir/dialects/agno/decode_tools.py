@@ -73,7 +73,7 @@ class Calls:
         return self._calls.get(_key(place.run_id, tool_id)) == _ENDED
 
     def id_of(self, own: str, place: Place) -> str:
-        """Return what a call is known by on our side."""
+        """Return our id of a call."""
         return self._calls.get(_key(place.run_id, own)) or own
 
     def _open(self, own: str, key: str, place: Place) -> str:

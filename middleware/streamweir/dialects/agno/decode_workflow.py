@@ -47,7 +47,7 @@ class Workflow:
         """An agent runs the workflow, and may have the last word."""
 
     def read(self, name: str, fields: Mapping[str, Any], place: Place) -> Iterable[Event]:
-        """Return what one of `WORKFLOW_EVENTS` means."""
+        """Return the events for one of `WORKFLOW_EVENTS`."""
         return _READERS[name](self, fields, place)
 
     def _started(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""Requests to AgentOS and to the playground: a form with a message, or with what a paused run waits for.
+"""Requests to AgentOS and to the playground: a form with a message, or with the answers to a paused run.
 
 Source: agno 3.1.10 (`os/routers`, `run/requirement.py`, `workflow/types.py`), 1.8.1 (`app/playground`); the
 request contract, sections 4 and 5.
@@ -148,7 +148,7 @@ def _rejected(step: dict[str, Any], why: Any) -> dict[str, Any]:
 
 
 def _is_edit(answer: Answer) -> bool:
-    """Is it what a step's output should be, and neither yes nor no?"""
+    """Is it an edited output of a step, and neither yes nor no?"""
     value = answer.get("value")
     if isinstance(value, str):
         return bool(value) and decision_in(value) is None
@@ -172,7 +172,7 @@ def _filled(fields: list[dict[str, Any]], value: Any, outgoing: Outgoing) -> lis
 
 
 def _chosen(questions: list[dict[str, Any]], value: Any) -> list[dict[str, Any]]:
-    """The questions with what was chosen: by their texts, in their order, or all the same."""
+    """Return the questions with the chosen options: by their texts, in their order, or the same for all."""
     return [
         {**question, "selected_options": [*_choices(_choice_of(question, at, value))]}
         for at, question in enumerate(questions)

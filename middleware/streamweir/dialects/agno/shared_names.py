@@ -1,4 +1,4 @@
-"""The names of Agno's events, as they were called before too, and what those of steps and phases mean."""
+"""The names of Agno's events, old ones included, and the meaning of those of steps and phases."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ EVENTS: Final = frozenset(
 
 
 def known_as(name: str) -> str:
-    """Return what an event is called now, without the word for a team."""
+    """Return the present name of an event, without the word for a team."""
     bare = name.removeprefix(TEAM)
     return _FORMER.get(bare, bare)

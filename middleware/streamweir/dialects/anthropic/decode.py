@@ -27,7 +27,7 @@ _TYPES: Final = frozenset(
 )
 _TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _PAUSES: Final = ("pause_turn", "compaction")
-"""Stop reasons of a turn that goes on when the client asks again with what came."""
+"""Stop reasons of a turn that goes on when the client sends it back."""
 
 _DELTA: Final = ("stop_reason", "stop_sequence", "stop_details", "container")
 _START: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage")

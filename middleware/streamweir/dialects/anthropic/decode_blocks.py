@@ -37,7 +37,7 @@ _MOST_ASKED: Final = 1000
 
 
 class _Call(msgspec.Struct):
-    """A call while its arguments arrive; what it began with is kept as JSON, which takes little memory."""
+    """A call while its arguments arrive; its first fields are kept as JSON, which takes little memory."""
 
     tool_id: str
     name: str

@@ -1,4 +1,4 @@
-"""Reads Data Formulator's streams: which family an event belongs to, and what ends a stream."""
+"""Reads Data Formulator's streams: the family of an event, and the events that end a stream."""
 
 from __future__ import annotations
 

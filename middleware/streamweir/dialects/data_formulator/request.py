@@ -30,7 +30,7 @@ _QUESTION_FIELDS: Final[Mapping[str, str]] = {
     "report": "user_prompt",
     "questions": "start_question",
 }
-"""By endpoint: what the question is called."""
+"""By endpoint: the name of the question."""
 
 _STATE: Final = ("trajectory", "completed_step_count")
 _QUESTION_NAME: Final = re.compile(r"(?:question_)?(\d{1,3})")

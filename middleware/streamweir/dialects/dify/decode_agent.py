@@ -1,4 +1,4 @@
-"""Reads an agent's thoughts, sent again as they fill: what it thinks, the tools it calls, what they say."""
+"""Reads an agent's thoughts, which are sent again as they fill: its thinking, its tools, their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAILED: Final = re.compile(
 """How the server (`tool_engine.py`) writes down that a tool has raised."""
 
 _ROOM: Final = 32 << 10
-"""More of an answer is not remembered: what follows is taken for a repetition of it."""
+"""More of an answer is not remembered: a later text is taken for a repetition of it."""
 
 
 class Thoughts:
@@ -53,7 +53,7 @@ class Thoughts:
             self._answer.append(text)
 
     def read(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield what a thought says that it, and the answer, did not say before."""
+        """Yield the part of a thought that neither it nor the answer had yet."""
         thought_id = short_id(text_of(fields.get("id")))
         if thought_id != self._id:
             self._id, self._thought, self._calls, self._has_called = thought_id, "", [], False

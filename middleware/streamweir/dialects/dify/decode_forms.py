@@ -22,7 +22,7 @@ _FORM: Final = (*_ANSWER, "node_title", "form_content", "inputs", "actions", "re
 
 
 def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
-    """Return what a person is asked to fill in, and what the server needs to know the answer by."""
+    """Return a form for a person to fill in, with the values by which the server knows the answer."""
     data = object_in(fields, "data")
     resume = {name: data[name] for name in _ANSWER if data.get(name)}
     if run := fields.get("workflow_run_id"):

@@ -1,4 +1,4 @@
-"""Reads files, speech and what the answer relies on."""
+"""Reads files, speech and the sources of the answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CITATION: Final = {
 
 
 def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a file of the assistant's, without an address what else it has; the user's own is no answer."""
+    """Yield a file of the assistant, or its other fields if it has no address; a user's file is skipped."""
     url = text_of(fields.get("url") or fields.get("remote_url"))
     if fields.get("belongs_to") == "user":
         return

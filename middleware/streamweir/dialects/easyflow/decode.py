@@ -1,4 +1,4 @@
-"""Reads EasyFlow's specification and what AIFlowy's servers write."""
+"""Reads EasyFlow's specification and the form of AIFlowy's servers."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def read_other(envelope: Envelope) -> Event:
-    """Return what no rule knows, under its domain and type, or under the name of its SSE event."""
+    """Return an event that no rule reads, under its domain and type, or under the name of its SSE event."""
     name = "/".join(part for part in (envelope.domain, envelope.type) if part) or envelope.event
     value = envelope.value
     if value is None:

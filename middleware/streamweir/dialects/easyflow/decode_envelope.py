@@ -1,4 +1,4 @@
-"""One message, in the specification's spelling or in AIFlowy's, and what a stream of them has to remember."""
+"""One message, in the specification's spelling or in AIFlowy's, and the state of a stream of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _snake(name: str) -> str:
 
 
 def snake_keys(value: Any) -> dict[str, Any]:
-    """The fields of an object that hold anything, their names in snake_case; none for what is no object."""
+    """Return the non-empty fields of an object, with names in snake_case; no fields if it is no object."""
     if not isinstance(value, dict):
         return {}
     return {_snake(key): item for key, item in value.items() if item is not None}
@@ -230,7 +230,7 @@ class Envelope:
     def meta(
         self, *known: str | tuple[str, ...], extra: Mapping[str, Any] = NO_EXTRA, **ids: Any
     ) -> Meta | None:
-        """The metadata: ids, a duration, and as `extra` what the rule does not know of payload and `meta`.
+        """The metadata: ids, a duration, and as `extra` the fields of payload and `meta` that no rule reads.
 
         Of several names for one thing, given as a tuple, the one is known that is read.
         """

@@ -57,7 +57,7 @@ _MISREAD: Final = frozenset({"tool_progress"})
 
 
 class _Parts(NamedTuple):
-    """A message: where it belongs, what it says, and under which event name."""
+    """A message: its domain and type, its payload, and the name of its event."""
 
     domain: str
     type: str
@@ -237,7 +237,7 @@ class EasyflowEncoder(Encoder):
 
 
 def _open_meta(parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The envelope's `meta`: ids and durations without a field of their own, and what was there before."""
+    """The envelope's `meta`: ids and durations without a field of their own, and its former fields."""
     given = extra.get("meta")
     ids = {name: meta[name] for name in (*META_IDS, "duration_ms") if name in meta}
     return {**(given if isinstance(given, dict) else {}), **ids, **parts.meta}
@@ -308,7 +308,7 @@ def _other(event: Event) -> _Parts:
 
 
 def _interaction(event: Interaction) -> _Parts:
-    """EasyFlow has one form for asking a person; what else is asked keeps its kind beside the form."""
+    """Return a question. EasyFlow has one form of question; any other keeps its kind beside the form."""
     fields = wire_data(event)
     for name in ("interaction_id", "kind", "state"):
         del fields[name]

@@ -1,4 +1,4 @@
-"""Reads FastGPT's events: chunks of the answer, calls of tools, steps, what a person is asked."""
+"""Reads FastGPT's events: chunks of the answer, calls of tools, steps, questions to a person."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FastGPTDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its event names, beside what each of them holds."""
+        """Sure of its event names with their usual fields."""
         match event, fields:
             case (("answer" | "fastAnswer"), {"choices": list()}):
                 return 0.97
@@ -177,7 +177,7 @@ def _record(record: Mapping[str, Any]) -> Event:
 
 
 def _records(records: Iterable[Any]) -> Iterator[Event]:
-    """The records of all nodes once more: what the answer relies on, failures, and the rest as data."""
+    """Read the repeated records of all nodes: the sources of the answer, failures, and the rest as data."""
     rest: list[dict[str, Any]] = []
     for record in records:
         if not isinstance(record, dict):

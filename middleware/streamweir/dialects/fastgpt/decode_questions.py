@@ -1,4 +1,4 @@
-"""Reads what a person is asked: a choice, or a form."""
+"""Reads the questions to a person: a choice, or a form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ID: Final = "interactive"
 
 
 def question(asked: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-    """Yield what is asked; the next message of the same chat is the answer."""
+    """Yield the question; the next message of the same chat is the answer."""
     params = object_in(asked, "params")
     kind = asked.get("type")
     meta = meta_of(extra={**(leftover(asked, ("type", "params")) or {}), **(beside or {})})

@@ -40,7 +40,7 @@ class Tools:
         self._open: dict[str, _Call] = {}
 
     def read(self, name: str, tool: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-        """Yield what an event says of a call: pieces, and with the result the whole of it."""
+        """Yield the events of a call: pieces, and with the result the whole of it."""
         tool_id = short_id(text_of(tool.get("id"))) or "call"
         rest = {**(leftover(tool, _TOOL) or {}), **(beside or {})}
         if name == "toolCall" and tool_id not in self._open:

@@ -1,4 +1,4 @@
-"""Reads what a whole answer consists of: reasoning, texts, calls that have been run, questions."""
+"""Reads the parts of a whole answer: reasoning, texts, calls that have been run, questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parts_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def read_parts(parts: list[dict[str, Any]]) -> Iterator[Event]:
-    """Yield what the parts say."""
+    """Yield the events of the parts."""
     for part in parts:
         match part:
             case {"text": {"content": str(text)}}:

@@ -52,7 +52,7 @@ class FlowiseDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of what it is called beside its data; a whole answer has an id of its message."""
+        """Sure of the key beside its data; a whole answer has an id of its message."""
         if fields.keys() <= {"event", "data"} and event in (None, "message"):
             name = fields.get("event")
             return 0.7 if name in _OWN_NAMES else 0.4 if name in _COMMON_NAMES else 0.0
@@ -136,7 +136,7 @@ def _sources(value: Any) -> Iterator[Event]:
 
 
 def _metadata(value: Any) -> Iterator[Event]:
-    """The ids, which come near the end, and what else is known of the answer."""
+    """Read the ids, which come near the end, and other fields of the answer."""
     if not isinstance(value, dict):
         return
     meta = meta_of(thread_id=value.get("chatId"), message_id=value.get("chatMessageId"))

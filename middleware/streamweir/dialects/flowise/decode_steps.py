@@ -36,7 +36,7 @@ class AgentReasoning:
         self._thoughts = 0
 
     def read(self, value: Any) -> Iterator[Event]:
-        """Yield what a list of turns adds."""
+        """Yield the new part of a list of turns."""
         for index, turn in enumerate(value[:_MOST] if isinstance(value, list) else ()):
             if not isinstance(turn, dict):
                 yield custom("agentReasoning", turn)

@@ -52,7 +52,7 @@ def speech(value: Any) -> Iterator[Event]:
 
 
 def approval(action: Any) -> Event | None:
-    """Return what a person is asked before the flow goes on."""
+    """Return the question to a person that the flow waits for."""
     if not isinstance(action, dict):
         return custom("action", action) if action else None
     data = object_in(action, "data")

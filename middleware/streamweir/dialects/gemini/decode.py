@@ -19,7 +19,7 @@ from streamweir.framing import Frame
 __all__ = ["GeminiDecoder"]
 
 _FAILED: Final = frozenset({"UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"})
-"""The model has asked for what cannot be done: there is no answer."""
+"""The model has made a call that cannot be run: there is no answer."""
 
 _RESPONSE: Final = (
     "candidates",

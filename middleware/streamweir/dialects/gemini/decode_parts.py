@@ -1,4 +1,4 @@
-"""Reads what a candidate consists of: text, thoughts, calls, files, code that was run, sources."""
+"""Reads the parts of a candidate: text, thoughts, calls, files, code that was run, sources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Parts:
         self._code = CodeRuns()
 
     def read(self, content: Mapping[str, Any], channel: str | None) -> Iterator[Event]:
-        """Yield what the parts of a candidate's content say."""
+        """Yield the events of a candidate's parts."""
         if rest := leftover(content, ("parts", "role")):
             yield custom("content", rest, self.meta)
         parts = content.get("parts")
@@ -95,7 +95,7 @@ def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:
 
 
 def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return what `citationMetadata` or `groundingMetadata` refers to, and what else it holds."""
+    """Return the citations in `citationMetadata` or `groundingMetadata`, and its other fields."""
     if not isinstance(metadata, dict):
         return [], None
     found = [

@@ -1,4 +1,4 @@
-"""Reads the events of a run: pieces, the whole event behind them, calls, what a person is asked."""
+"""Reads the events of a run: pieces, the whole event behind them, calls, questions to a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what the content of an event consists of: text, thoughts, calls, results, files, questions."""
+"""Reads the parts of an event: text, thoughts, calls, results, files, questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads events of LangChain's runs and what LangGraph's stream modes say, however a server wraps them."""
+"""Reads events of LangChain's runs and the values of LangGraph's stream modes, in any server's wrapping."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ASKS: Final = ("interrupt", "interrupts")
 _SILENT: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _MESSAGES: Final = ("message", "error", "detail", "content", "data", "reason")
 _CODES: Final = ("code", "error_type", "error_code")
-"""Of a failure: where servers write what has happened, and of which kind it is."""
+"""The fields of a failure in which servers write its code or its class."""
 
 
 class LanggraphEventsDecoder(Decoder):
@@ -116,7 +116,7 @@ class LanggraphEventsDecoder(Decoder):
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _done(self) -> Iterable[Event]:
-        """A server says that it is through; it may say so after a failure, too: what is open counts."""
+        """The server has finished. It may report this after a failure, too: open parts count."""
         self.complete = self.complete or (self._known and not self._is_open)
         return ()
 
@@ -237,7 +237,7 @@ class LanggraphEventsDecoder(Decoder):
         return self._start(fields) if name == "metadata" else None
 
     def _protocol(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """An event of version 3: what a mode says, in an envelope."""
+        """Read an event of version 3: the value of a mode, in an envelope."""
         mode, params = fields["method"], fields["params"]
         names = params.get("namespace")
         namespace = "|".join(map(text_of, names)) if isinstance(names, list) else ""
@@ -249,7 +249,7 @@ class LanggraphEventsDecoder(Decoder):
             yield custom(mode, beside)
 
     def _stream_part(self, name: str, payload: str, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """A mode with what it says, and the namespace of the subgraph beside it."""
+        """Read the value of a mode, with the namespace of the subgraph beside it."""
         mode, _, namespace = name.partition("|")
         names = next((found for key in _NAMESPACES if (found := fields.get(key))), namespace)
         namespace = "|".join(map(text_of, names)) if isinstance(names, list) else text_of(names)

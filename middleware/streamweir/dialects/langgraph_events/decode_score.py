@@ -140,7 +140,7 @@ def _is_foreign(fields: Mapping[str, Any]) -> bool:
 
 
 def _has_shape(mode: str, fields: Mapping[str, Any]) -> bool:
-    """Does it hold what that mode says?"""
+    """Has it the fields of that mode?"""
     part = next(
         (fields[key] for key in ("data", "chunk", "payload", "value", "content") if key in fields), None
     )

@@ -115,7 +115,7 @@ class LanggraphServerDecoder(Decoder):
             yield from self._graph.read(mode, namespace, value)
 
     def _run(self, value: Mapping[str, Any]) -> Iterator[Event]:
-        """An event of `astream_events`: models say in it what the modes of messages say, too."""
+        """Read an event of `astream_events`: those of models repeat the modes of messages."""
         if value["event"] in _PIECES:
             self._pieces_in = self._pieces_in or "events"
             if self._pieces_in != "events":

@@ -1,4 +1,4 @@
-"""Reads the events of one answer: what the runnable puts out, the events of its runs, or the log of them."""
+"""Reads the events of one answer: the output of the runnable, the events of its runs, or the log of them."""
 
 from __future__ import annotations
 

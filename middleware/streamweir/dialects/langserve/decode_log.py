@@ -47,7 +47,7 @@ class RunLog:
         """The fields that every event of a run repeats, as JSON, by the run's place in the log."""
 
     def read(self, ops: list[Any]) -> Iterator[Event]:
-        """Yield what patches add."""
+        """Yield the events of patches."""
         for op in objects_in(ops):
             path = text_of(op.get("path")).split("/", maxsplit=5)[1:]
             yield from self._patch(path, op.get("value"), op)

@@ -34,7 +34,7 @@ _ALIASES: Final = {
     "ping": "ping",
     "heartbeat": "ping",
 }
-"""By type on the wire: what it means."""
+"""By type on the wire: its meaning."""
 
 _ANSWERING: Final = frozenset({"content", "thinking", "tool_call", "tool_result", "final_answer"})
 """The messages that an answer consists of."""

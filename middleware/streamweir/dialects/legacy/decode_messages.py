@@ -105,7 +105,7 @@ def _text_in(fields: Message) -> Any:
 
 
 def _read(fields: Message, *groups: Iterable[str]) -> set[str]:
-    """The names that are read: of each of `groups` the first that holds anything, and what repeats it."""
+    """Return the names that are read: the first non-empty one of each of `groups`, and its repetitions."""
     return {name for names in groups for name in same_as(_value(fields, names), fields, names)}
 
 
@@ -144,7 +144,7 @@ def _thinking(message: Message, fields: Message) -> Event:
 
 
 def _final_answer(message: Message, fields: Message) -> Event:
-    """The answer once more, or since the last tool, or the only time: told apart by what was sent."""
+    """Read the whole answer. The texts so far tell whether it repeats all, the part since a tool, or none."""
     text = _text_in(fields)
     if not text and leftover(fields, _TEXTLESS):
         return _without_text(message, fields)
@@ -301,4 +301,4 @@ READERS: Final[dict[str, Callable[[Message, Message], Event]]] = {
     "error": _error,
     "warning": _warning,
 }
-"""By kind: what a message and its fields mean."""
+"""By kind: the reader of a message and its fields."""

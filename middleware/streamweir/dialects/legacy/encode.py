@@ -111,7 +111,7 @@ class LegacyEncoder(Encoder):
         return None if isinstance(event, Content) and event.channel is not None else {}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Keep what belongs to the answer."""
+        """Keep texts that belong to the answer."""
         if self._repeats_answer and isinstance(event, Content):
             self._keep(event.with_text("".join(texts)))
 

@@ -1,4 +1,4 @@
-"""Requests of old services: one message, and what goes with it.
+"""Requests of old services: one message, and the fields beside it.
 
 Source: the request contract, sections 3 and 4.
 """

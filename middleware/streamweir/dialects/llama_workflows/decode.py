@@ -1,4 +1,4 @@
-"""Reads a workflow's events: their type, the types that it is derived from, and what they hold."""
+"""Reads a workflow's events: their type, the types that it is derived from, and their fields."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _texts(response: Any) -> Iterator[Event]:
-    """The whole message of an agent's turn: what its pieces, if there were any, have not said."""
+    """Read the whole message of an agent's turn: the part that its pieces, if any, did not have."""
     blocks = objects_in(response.get("blocks")) if isinstance(response, dict) else []
     thoughts = [text_of(block.get("content")) for block in blocks if block.get("block_type") == "thinking"]
     texts = [text_of(block.get("text")) for block in blocks if block.get("block_type") == "text"]
@@ -206,7 +206,7 @@ def _step(value: Mapping[str, Any]) -> Event:
 
 
 def _agent(kind: str, value: Mapping[str, Any]) -> Event:
-    """An agent begins or ends its turn; what it is given is the prompt, what it answers has been said."""
+    """An agent begins or ends its turn; its input is the prompt, and its output has been streamed."""
     name = text_of(value.get("current_agent_name")) or None
     known = ("input", "structured_response", *_OUTPUT)
     state: State = "started" if kind == "AgentInput" else "finished"

@@ -49,7 +49,7 @@ _ERROR: Final = ("error", "status", "StatusCode", "status_code")
 
 
 class OllamaDecoder(Decoder):
-    """Reads one answer. The line that is `done` is the end, and says what it took."""
+    """Reads one answer. The line that is `done` is the end, and has the counts."""
 
     framing: ClassVar = "ndjson"
     text_fields: ClassVar = TextFields(

@@ -14,7 +14,7 @@ REFERENCES: Final = ("annotations", "reference")
 
 
 def written_citation(citation: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    """Return what says `citation` in a `field` of `REFERENCES`; None: it has no place there."""
+    """Return `citation` in the form of a `field` of `REFERENCES`; None: it has no place there."""
     if field == "reference":
         return write_chunk(citation)
     url = citation.get("url")

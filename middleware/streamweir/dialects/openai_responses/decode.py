@@ -32,7 +32,7 @@ _SETTINGS: Final = (
     *("safety_identifier", "service_tier", "store", "text", "top_logprobs", "truncation", "user"),
     *("billing", "frequency_penalty", "presence_penalty", SUSPENSION),
 )
-"""The fields of a response: what it is, and what was asked for."""
+"""The fields of a response: its own, and those of its request."""
 
 _INCOMPLETE: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _TOKENS: Final = {
@@ -138,7 +138,7 @@ class ResponsesDecoder(Decoder):
         yield SessionStart(meta=meta_of(run_id=response.get("id"), extra=extra))
 
     def _whole(self, response: Mapping[str, Any]) -> Iterator[Event]:
-        """A response in place of a stream; what is said at its beginning is not said again at its end."""
+        """Read a response in place of a stream; parts of its beginning are not read twice."""
         yield from self._start(response)
         yield from self._end({name: value for name, value in response.items() if name in _SETTINGS})
 
@@ -182,7 +182,7 @@ def _failure(error: Any) -> Event:
 
 
 def _usage(usage: Any) -> dict[str, Any]:
-    """The counts of a response; what is no count of tokens keeps its name."""
+    """Return the counts of a response; a count of other things than tokens keeps its name."""
     found: dict[str, Any] = {}
     for name, count in usage.items() if isinstance(usage, dict) else ():
         known = _TOKENS.get(name)

@@ -56,7 +56,7 @@ class _Item(msgspec.Struct):
 
 
 class Items:
-    """Reads items, whose end says all of them again: what was streamed is not read twice.
+    """Reads items, whose end repeats all of them: a streamed part is not read twice.
 
     Attributes:
         room: for the bytes that are kept of them.
@@ -110,7 +110,7 @@ class Items:
         return (Reference(citations, meta=meta),) if citations else ()
 
     def finish(self, index: Any, item: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what has not been said of an item that is over."""
+        """Yield the part of a finished item that was not streamed."""
         known = self._at(index, item.get("id"))
         if known.kind and known.kind != item.get("type"):  # a router shows another item in its place
             known = self._at(None, item.get("id"))

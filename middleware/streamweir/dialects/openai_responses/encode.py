@@ -190,7 +190,7 @@ class ResponsesEncoder(ChatEncoder):
             )
 
     def write_failure(self, error: Error) -> Iterator[Frame]:
-        """Yield the failed response; what is open is closed before it."""
+        """Yield the failed response; open items are closed before it."""
         yield from self._finish_items()
         response = self._response("stop", None, self._finished)
         yield self._frame("failed", response={**response, "status": "failed", "error": response_error(error)})
@@ -262,7 +262,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._added({**item, "status": "in_progress"})
 
     def _finish_items(self) -> Iterator[Frame]:
-        """End what is open, calls that are not whole as what they are."""
+        """End the open items; calls that are not whole are ended as incomplete."""
         if self.is_shown:
             return
         yield from self._close()

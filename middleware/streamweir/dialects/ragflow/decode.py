@@ -1,4 +1,4 @@
-"""Reads RAGFlow: which family a frame belongs to, and what the end of the stream means."""
+"""Reads RAGFlow: the family of a frame, and the meaning of the end of the stream."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class AgentReader:
 
     @property
     def failure(self) -> Error | None:
-        """A node failed and nothing came of the run after it: what to end with if no better end comes."""
+        """The failure of a node after which the run gave nothing: the end, if no better end comes."""
         return self._failure
 
     @property
@@ -126,7 +126,7 @@ class AgentReader:
         return self.has_answered or not (self._shows_nodes or self._run.text_open)
 
     def read(self, frame: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what one agent event says."""
+        """Yield the events of one agent event."""
         self.used = True
         self._run.note_ids(
             session_id=frame.get("session_id"),
@@ -160,7 +160,7 @@ class AgentReader:
                 yield custom(name, data, self._run.meta(extra=rest))
 
     def read_whole(self, answer: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what a whole answer says: its last event, with all text and references put into its data."""
+        """Yield the events of a whole answer: the last agent event, whose data has all of it."""
         data = answer.get("data")
         fields = data if isinstance(data, dict) else {}
         ending = {

@@ -60,7 +60,7 @@ class AnswerForm:
         return text[len(self._previous) :] if may_be_copy and text.startswith(self._previous) else text
 
     def take(self, text: str, *, marked: bool, decorated: bool) -> Part:
-        """Return what the next answer is.
+        """Return the relation of the next answer to those before.
 
         Args:
             text: the answer of a frame; not empty.

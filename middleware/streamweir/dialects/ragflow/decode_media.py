@@ -28,7 +28,7 @@ _MEDIA_TYPES: Final = {
     "txt": "text/plain",
 }
 _DOWNLOAD: Final = "/api/v1/agents/attachments/{}/download"
-"""Where the server (0.27) gives out what an agent made."""
+"""The path at which the server (0.27) serves files of an agent."""
 
 _NAMES: Final = ("filename", "file_name", "name")
 _READ: Final = ("mime_type", "format", "url", "base64", *_NAMES)

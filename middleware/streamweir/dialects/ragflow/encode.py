@@ -35,7 +35,7 @@ class RagflowEncoder(Encoder):
 
     @property
     def can_replace(self) -> bool:
-        """Only a cumulative answer can contradict what was sent."""
+        """Only a cumulative answer can replace text that was sent."""
         return self._writer.can_replace
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:

@@ -21,7 +21,7 @@ def hexadecimal_audio(data: Mapping[str, Any]) -> str | None:
 
 
 def download_of(event: Data, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of `downloads` for a standard file, image or sound; `kept` is what stood there before."""
+    """Return the entry of `downloads` for a standard file, image or sound; `kept` is its former value."""
     data = event.data if isinstance(event.data, dict) else {}
     address = {} if kept.get("doc_id") else leftover(data, ("name", "media_type")) or {}
     names = {"filename": text_of(data.get("name")), "mime_type": text_of(data.get("media_type"))}

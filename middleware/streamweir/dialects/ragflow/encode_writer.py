@@ -20,7 +20,7 @@ class Writer:
     """Turns the events of one valid stream into the JSON messages of one form.
 
     Args:
-        lost: where what the form cannot say is counted.
+        lost: counts events that the form has no field for.
         room: how many bytes may be kept; see `Encoder`.
 
     Attributes:
@@ -31,7 +31,7 @@ class Writer:
     time_key: str | None = "created_at"
     """The key of the seconds in the message of a text; empty if it has none.
 
-    None where the message of a text says what came before it too.
+    None where the message of a text repeats the texts before it.
     """
 
     def __init__(self, lost: Counter[str], room: int) -> None:
@@ -42,14 +42,14 @@ class Writer:
         self._message_id: str | None = None
         self._answer_id: str | None = None
         self._reference = b""
-        """The JSON of citations that are still to be written, and of what came beside them."""
+        """The JSON of citations that are still to be written, and of the fields beside them."""
 
     def write(self, event: Event, stamp: Stamp) -> Iterable[Message]:
         """Return the messages that say `event`."""
         raise NotImplementedError
 
     def close(self) -> Iterator[Message | None]:
-        """Yield what follows the last event; None is `[DONE]`."""
+        """Yield the messages behind the last event; None is `[DONE]`."""
         yield None
 
     def note(self, event: Event) -> None:

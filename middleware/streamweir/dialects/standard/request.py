@@ -1,4 +1,4 @@
-"""Requests of the standard protocol: the canonical fields, and what old clients call them.
+"""Requests of the standard protocol: the canonical fields, and the names of old clients for them.
 
 Source: the request contract, sections 2 to 4.
 """

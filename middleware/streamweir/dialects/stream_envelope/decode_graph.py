@@ -198,7 +198,7 @@ def _node_end(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _model(message: Message, state: State) -> Event:
-    """The prompt is an echo and the output repeats the text; what stays is who ran and what it took."""
+    """Read a model's event: the node and the usage. The prompt is an echo; the output repeats the text."""
     detail = leftover(message.fields, ("messages", "output", "model_name", "node_name", "thread_id"))
     return Status("model", state, message.text("model_name") or None, detail, meta=message.ids())
 

@@ -1,4 +1,4 @@
-"""One message on the wire, whichever form it has, and what a stream of them has to remember."""
+"""One message on the wire, whichever form it has, and the state of a stream of them."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class EnvelopeEncoder(Encoder):
 
     @cached_property
     def _waiting(self) -> OpenInteractions:
-        """The question that waits for what comes next: the last one."""
+        """The last question, which waits for the next event."""
         return OpenInteractions(self.room)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
@@ -138,7 +138,7 @@ class EnvelopeEncoder(Encoder):
         return [self._carried(event)]
 
     def _interaction(self, event: Interaction) -> Iterable[_Message]:
-        """A question waits for what comes next; an answered or withdrawn one is forgotten."""
+        """Keep a question until the next event; an answered or withdrawn one is forgotten."""
         if event.state == "requested":
             self._waiting.clear()
             self._waiting.add(event)
@@ -262,7 +262,7 @@ def _error(event: Error) -> dict[str, Any]:
 
 
 def _goes_on(event: Event) -> bool:
-    """Is `event` more than what may come between a question and the end that waits for its answer?"""
+    """Is `event` one that may not come between a question and the end that waits for its answer?"""
     match event:
         case Warning() | Status() | Data() | Content(content="") | SessionEnd(status="suspended"):
             return False

@@ -21,7 +21,7 @@ _CARRIED: Final = frozenset(
 
 
 def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that holds `event`; `extra` is what of its own fields is to be written."""
+    """Return the state that holds `event`; `extra` has those of its own fields that are to be written."""
     value: dict[str, Any] = {"type": event.type, "data": wire_data(event)}
     if event.meta:
         metadata = {

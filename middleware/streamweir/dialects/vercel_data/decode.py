@@ -1,4 +1,4 @@
-"""Reads the lines of a data stream: what the code in front of the colon says, and the JSON behind it."""
+"""Reads the lines of a data stream: a code, a colon, and JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class VercelDataDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Sure of a whole line that begins with a code and with what that code is followed by."""
+        """Sure of a whole line that begins with a code and a value of its kind."""
         return 0.9 if any(map(_is_line, (message.data for message in head_messages(head)))) else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
@@ -147,7 +147,7 @@ class VercelDataDecoder(Decoder):
         return (Content(text, meta=meta) if kind is Content else Thinking(text, "reasoning", meta=meta),)
 
     def _state(self, value: Any) -> Event:
-        """A state that is set whole; any other change has no JSON Patch without knowing what it changes."""
+        """Read a state that is set whole; any other change has no JSON Patch without the state before."""
         match value:
             case [{"type": "set", "path": [], "value": dict(state), **rest}] if not rest:
                 return Data("state", state, meta=self._meta())

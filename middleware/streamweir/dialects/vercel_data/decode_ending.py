@@ -1,4 +1,4 @@
-"""The steps of a stream and its end: what was spent, and whether more is to come."""
+"""The steps of a stream and its end: the usage, and whether another step follows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOKENS: Final = {
 _COUNTED: Final = frozenset({*(name for names in _TOKENS.values() for name in names), "totalTokens"})
 _LARGEST: Final = 1 << 53
 _MOST_REST: Final = 4096
-"""Bytes of JSON: so much of what steps say beside their counts is kept for the end."""
+"""Bytes of JSON: so many bytes of a step's other fields are kept for the end."""
 
 
 class Ending:
@@ -68,7 +68,7 @@ class Ending:
         self._is_in_step, self._is_continued, self._reason = True, False, ""
 
     def end_step(self, step: Mapping[str, Any]) -> dict[str, Any] | None:
-        """A step is over; what it took adds up. Return what it says of that and is too much to be kept."""
+        """End a step and add up its usage. Return its other fields if they are too large to be kept."""
         self._is_in_step = False
         self._is_continued = step.get("isContinued") is True
         self._reason = text_of(step.get("finishReason"))
@@ -83,7 +83,7 @@ class Ending:
         return None
 
     def end(self, message: Mapping[str, Any]) -> None:
-        """All is over; what this counts is of all steps."""
+        """End the stream; its counts are those of all steps."""
         self._reason = text_of(message.get("finishReason")) or self._reason
         usage = message.get("usage")
         self._spent |= _counts(usage)

@@ -13,7 +13,7 @@ from streamweir.ids import short_id
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""So many calls without a result are known; what more there are the stages end."""
+"""So many calls without a result are known; the stages end any others."""
 
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "9": ("toolCallId", "toolName", "args"),
@@ -46,7 +46,7 @@ class Calls:
         return self._pieces.start_all()
 
     def read(self, code: str, call: Mapping[str, Any], message_id: str | None) -> Iterator[Event]:
-        """Yield what a line of a call means."""
+        """Yield the events of a line of a call."""
         tool_id = short_id(text_of(call.get("toolCallId")))
         name = short_id(text_of(call.get("toolName")))
         meta = meta_of(message_id=message_id, extra=leftover(call, _KNOWN[code]))

@@ -19,7 +19,7 @@ __all__ = ["Texts"]
 _PART: Final = 2048
 """Bytes that a part takes that has begun."""
 _LARGEST_EXTRA: Final = 512
-"""More of what the start of a part says is an event of its own, and not in each piece."""
+"""If the start of a part has more bytes of other fields, they are an event of their own."""
 
 _KNOWN: Final = frozenset({"type", "id", "delta", "providerMetadata"})
 _FORMATS: Final = ("markdown", "text", "html")
@@ -49,7 +49,7 @@ class Texts:
         self._begun.clear()
 
     def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Return what a chunk of a part means."""
+        """Return the events of a chunk of a part."""
         kind, _, word = str(message["type"]).partition("-")
         key = short_id(f"{kind}/{text_of(message.get('id'))}")
         match word:

@@ -23,7 +23,7 @@ from streamweir.ids import short_id
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""So many calls without a result are known; what more there are the stages end."""
+"""So many calls without a result are known; the stages end any others."""
 
 _FLAGS: Final = frozenset(
     {
@@ -77,7 +77,7 @@ class Calls:
         ]
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield what a chunk of a call means."""
+        """Yield the events of a chunk of a call."""
         tool_id = short_id(text_of(message.get("toolCallId")))
         match message["type"]:
             case "tool-input-start":

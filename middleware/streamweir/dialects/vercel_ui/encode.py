@@ -40,7 +40,7 @@ _DONE: Final = Frame(b"[DONE]")
 
 
 class VercelUiEncoder(Encoder):
-    """Writes UI message chunks; what they have no word for is a `data-` chunk under the standard's name.
+    """Writes UI message chunks; an event that they lack is a `data-` chunk under the standard's name.
 
     Nothing is open before an error, at which a page stops reading.
 
@@ -119,7 +119,7 @@ class VercelUiEncoder(Encoder):
         return [*written, *self._parts.end_text(event)] if event.is_complete else written
 
     def _next_step(self) -> list[Chunk]:
-        """A step is an answer of the model and what its calls gave; what comes behind is another."""
+        """A step is an answer of the model with the results of its calls; the next answer is another step."""
         if not self._calls.close_step():
             return []
         return [*self._parts.end_all(), {"type": "finish-step"}, {"type": "start-step"}]

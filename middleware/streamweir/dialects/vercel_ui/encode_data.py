@@ -1,4 +1,4 @@
-"""Data, files and sources; what has no chunk of its own is a `data-` chunk."""
+"""Data, files and sources; data without a chunk of its own is a `data-` chunk."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def _source(citation: Mapping[str, Any], number: int) -> Chunk:
 
 
 def _with_own(chunk: Chunk, given: Mapping[str, Any], placed: tuple[str, ...]) -> Chunk:
-    """`chunk` with what of `given` it has no field for."""
+    """Return `chunk` with the fields of `given` that it has no field for."""
     return with_own_words(chunk, {name: value for name, value in given.items() if name not in placed})

@@ -1,4 +1,4 @@
-"""The end of a stream, with what there is to say of it."""
+"""The end of a stream, with its reason and its usage."""
 
 from __future__ import annotations
 

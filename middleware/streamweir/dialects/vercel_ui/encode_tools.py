@@ -51,7 +51,7 @@ class Calls:
         return is_over
 
     def piece(self, event: ToolCallDelta) -> list[Chunk]:
-        """Return a piece of arguments; what comes before the tool's name is written with the whole."""
+        """Return a piece of arguments; pieces before the tool's name are written with the whole."""
         begun = event.tool_id in self._begun
         if not begun and not event.tool_name:
             return []

@@ -37,7 +37,7 @@ def _approval_of(answer: Answer) -> str | None:
 
 
 def _turns(messages: Iterable[Message], approvals: Mapping[str, Answer], outgoing: Outgoing) -> list[Turn]:
-    """The messages of a page: what the assistant said and called, up to the next question, is one."""
+    """Yield the messages of a page: the assistant's texts and calls up to the next question are one."""
     turns: list[Turn] = []
     calls: dict[str, Turn] = {}
     for message in messages:

@@ -22,5 +22,5 @@ def with_own_words(chunk: dict[str, Any], words: Mapping[str, Any]) -> dict[str,
 
 
 def own_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the words of the standard in a part's metadata; what else is in them is a model's own."""
+    """Return the words of the standard in a part's metadata; its other fields are a model's own."""
     return object_in(object_in(message, "providerMetadata"), _OWN)

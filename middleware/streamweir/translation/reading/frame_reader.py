@@ -79,7 +79,7 @@ class FrameReader:
         self._room = limits.event_bytes
         self._most = GROWTH * limits.event_bytes
         self._empty_left = max(MIN_EMPTY, limits.stream_bytes)
-        """So much more may be counted for what has no event, or one that no rule knows."""
+        """So many bytes may still be counted for frames without an event, or with one that no rule reads."""
         self._raw = raw
         self._dialect: Dialect | None = None
         self._provenance: Provenance | None = None
@@ -166,7 +166,7 @@ class FrameReader:
             self._held += frame.raw or b""
 
     def last_words(self) -> Iterable[Event]:
-        """Return the last events of the decoder. Raises what the decoder raises."""
+        """Return the last events of the decoder. Raises the decoder's errors."""
         if self.decoder is None or self._dialect is None:
             return ()
         words = self.decoder.close()

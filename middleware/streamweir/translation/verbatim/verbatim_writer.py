@@ -259,7 +259,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return self._style.applied_to(beat) if b"\r" not in beat else beat
 
     def default_heartbeat(self) -> bytes:
-        """Return the last sign of life that the upstream has shown, else what `StreamWriter` does."""
+        """Return the last sign of life of the upstream, else that of `StreamWriter`."""
         return self._sign_of_life or super().default_heartbeat()
 
     def finish(self) -> None:
