@@ -110,7 +110,7 @@ CASES = [
     Case("status:503 retry-after:3s", FAILED),
     Case("status:504", "UPSTREAM_TIMEOUT upstream_error"),
     Case("status:599", FAILED),
-    Case("status:201", COMPLETED),
+    Case("status:201", FAILED),  # its body is read like that of 200, and is an error
     Case("status:206", INVALID),
     Case("status:304", INVALID),
     *(Case(f"redirect:{status}", INVALID) for status in (301, 302, 307)),
