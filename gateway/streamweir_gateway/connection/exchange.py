@@ -52,6 +52,27 @@ class ServerConnection(Protocol):
 class HttpExchange(ClientConnection):
     """One request that is being answered, or waits for its turn.
 
+    The request and the response each have a state of their own; neither goes back:
+
+    request     flag                     set by
+    ─────────   ──────────────────────   ─────────────────────────────────────────────────────────────
+    arriving    none
+    whole       `_is_whole`              `end_request`
+    cut short   `refused` is not None    `refuse`: its reader answers with the refusal
+
+    response    flag                     set by
+    ─────────   ──────────────────────   ─────────────────────────────────────────────────────────────
+    expected    `state`                  until `send` gets its start
+    streaming   `_is_streaming`          its start, if the body is in chunks: `write` may add one
+    complete    `state`                  `send` with the last piece: the connection's next exchange begins
+    broken      `_is_broken_off`         `break_off`: the connection closes when the application returns
+    switched    `_is_switched`           `switch`: another protocol has the connection
+    lost        `is_lost`                `lose`: nothing is written any more
+
+    `_has_news` wakes `receive`: it is set when a piece, the end, a refusal, the loss or the end of the
+    response comes, and cleared when `receive` returns a piece. `_expects_continue` is cleared by the first
+    `receive` or by the start of the response, so that 100 is sent at most once.
+
     Attributes:
         keep_alive: another exchange may follow. It is False until the request is complete, because the start
             of the next request is unknown until then.

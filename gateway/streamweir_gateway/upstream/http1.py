@@ -55,6 +55,20 @@ class _Enough(Exception):
 class ResponseParser:
     """Parses one response.
 
+    state         entered when                                                    `status`
+    ───────────   ─────────────────────────────────────────────────────────────   ────────
+    headers       the object is made; interim responses (1xx) leave it here       0
+    body          the last headers are whole                                      its own
+    trailers      the last chunk has begun (`_is_in_trailers`)                    its own
+    complete      the message ended, or needs no body, or the connection ended    its own
+                  properly and nothing else frames the body
+                  (`_ends_with_connection`)
+    failed        `failure` is set: bytes are not HTTP, headers without an end,   any
+                  or the connection broke
+
+    The last two are final. `may_be_reused` is only ever True in the state complete; any byte behind the
+    response clears it. A fault in the trailers completes the response, whose body is whole by then.
+
     Attributes:
         is_head: the request was a HEAD: its response has no body, whatever its headers say.
         status: 0 until the headers are complete.
@@ -116,7 +130,7 @@ class ResponseParser:
         Bytes of the body before a fault are returned, and `failure` is set.
         """
         if self._is_over():
-            self.may_be_reused = False  # somebody sends what was not asked for
+            self.may_be_reused = False  # the upstream sends bytes that were not asked for
             return b""
         is_first = self._parser is None
         if self._parser is None:

@@ -23,6 +23,16 @@ __all__ = ["StandardReader"]
 class StandardReader:
     """Reads the standard protocol, SSE or NDJSON.
 
+    state      flag            entered by
+    ────────   ─────────────   ────────────────────────────────────────────────────────────────────────
+    new        none            `_has_data` tells whether a byte other than blanks has come
+    started    `started`       the first event, or a folded result in place of a stream
+    failed     `_has_failed`   a terminal `error`: of the events behind it only `session_end` is returned
+    ended      `ended`         `session_end`, a rejection (`was_rejected`), too many malformed events, or the
+                               end of the body, for which an `error` is made
+
+    No state is left for one above. Malformed frames before the first event are reported behind it.
+
     Args:
         request_id: for events that are made here; the server's own wins once it is known.
         limits: bounds of one event and of the number of malformed ones.

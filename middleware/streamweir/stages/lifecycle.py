@@ -76,6 +76,16 @@ _MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
 class Lifecycle:
     """The last stage: its output is a valid stream.
 
+    state     entered by                                       events that pass
+    ───────   ──────────────────────────────────────────────   ────────────────────────────────────────────
+    new       the object is made                               the first one, behind a `session_start`
+    started   `session_start` (`started`)                      all
+    failed    a terminal error that `precedes_end`             the end, or a failure of ours: it becomes the
+              (`has_failed`)                                   `session_end` of the error
+    ended     `session_end`, or `abandon` (`ended`)            none
+
+    A terminal error that does not precede an end of its own is followed by `session_end` at once.
+
     Attributes:
         started: `session_start` has been sent.
         ended: `session_end` has been sent.

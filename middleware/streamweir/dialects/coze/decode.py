@@ -86,7 +86,6 @@ class CozeDecoder(Decoder):
 
     def __init__(self) -> None:
         self._has_begun = False
-        self._has_failed = False
         self._summary: dict[str, Any] = {}
         self._waits = False
         self._calls = 0

@@ -47,6 +47,12 @@ _ANY_ACTION = "action"
 class DataFormulatorDecoder(Decoder):
     """Reads all families of events; they do not collide, so that one decoder needs no choice.
 
+    `_answered` is set by the first text other than blanks, or by a question, and never cleared: the body may
+    then end without an end of its own, and a text in the end is no failure. `_half` is set while an
+    unterminated frame is read and stays set if that fails: the body was cut. `_waits` is set by an event that
+    pauses the run for a person: the end is then a suspension. `_is_text` is True if the last event was a
+    piece of text: the next one may be read by its template.
+
     Options:
         endpoint: which endpoint is read. It matters only where a stream ends without saying so: reports and
             questions end with the body, loading chats and agent runs do not.

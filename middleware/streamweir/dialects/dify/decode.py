@@ -66,7 +66,14 @@ _OWN_FIELDS: Final = ("conversation_id", "workflow_run_id", "answer")
 
 
 class DifyDecoder(Decoder):
-    """Reads one run. The end of the message or of the workflow completes it; more may follow either."""
+    """Reads one run. The end of the message or of the workflow completes it; more may follow either.
+
+    `complete` is set by `message_end`, by the end of a workflow and by a pause, and never cleared: the body
+    may end then. `_is_paused` makes that end a suspension; a form sets it, and so does a
+    paused workflow, which asks to continue unless a form was `_asked`. `_has_begun` is set by the first event
+    that is neither a step nor a possible failure, and starts the session. `_is_agent` is set by the first
+    piece of an agent: its last message repeats all pieces.
+    """
 
     text_fields: ClassVar = TextFields(texts=(("answer",), ("data", "text")), ignored=(("created_at",),))
 

@@ -66,16 +66,26 @@ def is_envelope(message: Mapping[str, Any]) -> bool:
 class Run:
     """The state of one stream's decoder.
 
+    state       flag                                  entered by              left by
+    ─────────   ───────────────────────────────────   ─────────────────────   ─────────────────────────────
+    running     none of the others                    the first message
+    asking      `forms` is not empty                  a form                  its answer, or `resume`
+    suspended   `is_suspended`                        `suspend`               `resume`
+    gone on     `is_suspended` and `went_on`          any other message       `suspend`, `resume`
+    failing     `failure`                             an error that does      the next message
+                                                      not end the stream
+
+    `waits` is True while the run is asking or suspended. `pauses` is True directly behind a question or a
+    suspension and cleared by the next message, so that a body may end there.
+
     Attributes:
         conversation_id: the last that was named.
-        is_suspended: the server said so.
+        is_suspended: the server has suspended the run.
         forms: the forms that wait for an answer.
         paused_steps: the workflow's steps that are suspended: for a person, or for something else.
         pieces: the current message without id has deltas; likewise `thought` for thinking.
         thoughts: so many thoughts without id have come whole.
-        failure: the last message was an error that did not end the stream; cleared by the next message.
-        pauses: the last message was a question to a person, or suspended the run; cleared by the next one.
-        went_on: a message came after the server had called the run suspended.
+        failure, pauses, went_on: see above.
     """
 
     def __init__(self) -> None:
