@@ -69,6 +69,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
             source=Source(config.upstreams[0].speaks, config.protocol_options),
             options=config.protocol_options,
             follows=incoming.follows,
+            is_event_source=incoming.method == "GET",
         )
 
     async def run(self, *, is_running: bool) -> None:

@@ -36,6 +36,7 @@ from streamweir.runs.service import NothingLeft, RunGone
 from streamweir.runs.stored_event import Source, UnreadableRun
 from streamweir.translation.open_writer import Writer
 from streamweir.translation.parts import TURN_SECONDS
+from streamweir.translation.verbatim.copied_writer import CopiedWriter
 from streamweir.translation.writer import StreamWriter
 
 __all__ = ["StoredRunDelivery"]
@@ -68,6 +69,7 @@ class StoredRunDelivery(Delivery):
         source: Source = Source(),  # noqa: B008 (it is frozen)
         options: Mapping[str, Mapping[str, Any]] | None = None,
         follows: bool = False,
+        is_event_source: bool = False,
     ) -> None:
         """Set the run to deliver.
 
@@ -81,7 +83,9 @@ class StoredRunDelivery(Delivery):
             source: of the run, as far as it can be known before its first event.
             options: protocol options that are used if those of the run are not valid here.
             follows: the client takes the framing of the upstream, until the headers are sent.
+            is_event_source: copied frames get ids too, for a client that sends the last one back.
         """
+        self._is_event_source = is_event_source
         self.reader, self.is_open = reader, False
         self._feed = RunFeed(reader, self)
         self._protocol, self._framing = protocol, framing
@@ -181,7 +185,7 @@ class StoredRunDelivery(Delivery):
 
     def _writer(self, source: Source) -> Writer:
         position = self.reader.position
-        return open_feed_writer(
+        writer = open_feed_writer(
             source,
             answers=self._protocol,
             framing=self._framing,
@@ -192,6 +196,9 @@ class StoredRunDelivery(Delivery):
             is_whole=position is None or not (position.next_event or position.frames),
             follows=self._follows and not self.is_started,
         )
+        if self._is_event_source and isinstance(writer, CopiedWriter):
+            writer.frames_of = self.reader.handle
+        return writer
 
     def _headers(self) -> Headers:
         own = [*self._own_headers, *self._run_headers]

@@ -27,13 +27,16 @@ _MAX_HELD: Final = 1 << 20
 class EventIds:
     """Adds an `id:` line to each event that has none. One object sees all bytes of one body, in order.
 
+    Attributes:
+        number: of the next event.
+
     Args:
         id_of: returns the id of an event, by its number among all events of the body: 0, 1, 2 ...
     """
 
     def __init__(self, id_of: Callable[[int], str] = str) -> None:
         self._id_of = id_of
-        self._number = 0
+        self.number = 0
         self._rest = b""
         """A part of a line; the lines of an event are in `_lines`."""
         self._lines: list[bytes] = []
@@ -96,7 +99,7 @@ class EventIds:
 
     def _end_event(self, out: list[bytes]) -> None:
         """Write the id of the event whose lines are kept, if it has none."""
-        number, self._number = self._number, self._number + 1
+        number, self.number = self.number, self.number + 1
         if self._has_id or not self._lines:
             return
         first = self._lines[0]

@@ -13,7 +13,7 @@ from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame
 from streamweir.runs.event_log import Batch, EventLog
 from streamweir.runs.stored_event import Source, with_copied
-from streamweir.translation.items import StreamItem
+from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.sink import FrameSink
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
@@ -43,6 +43,9 @@ class CopyingLog(EventLog, FrameSink):
         self._unstored = b""
         self._given = 0
         """The number of bytes of `_unstored` that readers have got."""
+        self._frame_ends: list[int] = []
+        """For each frame of the next batch the position behind its last event."""
+        self._is_gap = False
 
     @property
     def copies(self) -> bool:
@@ -60,13 +63,23 @@ class CopyingLog(EventLog, FrameSink):
             if not copied or not self._at:
                 return None
             self._given = len(self._unstored)
-            return Batch(self._at, self._at, (), (), len(new), new, place)
+            return Batch(self._at, self._at, (), (), len(new), new, place, self._taken_ends())
         *others, last = batch.stored
         stored = [with_copied(line, b"", 0) for line in others]
         stored.append(with_copied(last, self._unstored, self._place))
         self._place += len(self._unstored)
         self._unstored, self._given = b"", 0
-        return batch._replace(stored=stored, size=sum(map(len, stored)), copied=new, place=place)
+        return batch._replace(
+            stored=stored,
+            size=sum(map(len, stored)),
+            copied=new,
+            place=place,
+            frame_ends=self._taken_ends(),
+        )
+
+    def _taken_ends(self) -> Sequence[int]:
+        ends, self._frame_ends = self._frame_ends, []
+        return ends
 
     def _with_copies(self, source: Source) -> Source:
         return msgspec.structs.replace(source, copies=self._copier.framing) if self.copies else source
@@ -87,11 +100,18 @@ class CopyingLog(EventLog, FrameSink):
 
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
         """See `FrameSink`."""
+        self._is_gap = frame.is_gap
         self._copier.begin_frame(frame, items, announced)
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """See `FrameSink`."""
         self._copier.frame(raw, items)
+        is_gap, self._is_gap = self._is_gap, False
+        end, first = self._at + len(self._stored), items[0] if items else None
+        if isinstance(first, TextRun):
+            self._frame_ends += range(end - len(first.texts) + 1, end + 1)
+        elif not is_gap:
+            self._frame_ends.append(end)
 
     def begin_closing(self) -> None:
         """See `FrameSink`."""

@@ -28,6 +28,7 @@ class Batch(NamedTuple):
         copied: the frames of the upstream that leave with the batch, if the run has them and this is no batch
             of the store. A batch without events has nothing else.
         place: the number of bytes before `copied` in the body that the frames are.
+        frame_ends: for each frame of `copied` the position behind its last event; empty if that is unknown.
     """
 
     at: int
@@ -37,6 +38,7 @@ class Batch(NamedTuple):
     size: int
     copied: bytes | None = None
     place: int = 0
+    frame_ends: Sequence[int] = ()
 
     @classmethod
     def of(cls, at: int, stored: Sequence[bytes], items: Sequence[LogItem] | None = None) -> Batch:
@@ -61,7 +63,9 @@ class Batch(NamedTuple):
         if 0 < len(parts) < len(batches):  # the stored events say which of them have frames
             items, parts = None, []
         copied = b"".join(parts) if parts else None
-        return Batch(batches[0].at, batches[-1].end, stored, items, size, copied, batches[0].place)
+        is_known = all(batch.frame_ends for batch in batches if batch.copied)
+        ends = [end for batch in batches for end in batch.frame_ends] if is_known else ()
+        return Batch(batches[0].at, batches[-1].end, stored, items, size, copied, batches[0].place, ends)
 
 
 class EventLog:

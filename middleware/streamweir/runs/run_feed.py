@@ -82,6 +82,8 @@ class RunFeed:
         self._first_of: Final = reader.first_of
         self._events: Final = EventReader()
         self._has_warned = False
+        self._copied_to = 0
+        """The position behind the last event whose copied frames have been written."""
         self._is_at_position = False
         """Everything before has been written or dropped: batches are written without looking at positions."""
 
@@ -127,6 +129,8 @@ class RunFeed:
         sink = target.sink
         if isinstance(sink, RunWriter):
             sink.run = None
+        elif isinstance(sink, CopiedWriter):
+            sink.frames_of = None
         for place, event in enumerate(await self._closing(code, at), at):
             sink.write(event, Stamp(self._about.request_id, place, unix_milliseconds()))
         sink.finish()
@@ -162,7 +166,9 @@ class RunFeed:
             self._warn_of_detachment(stamp)
             self._note_error(item)
             sink.show(item, stamp)
-        sink.copy(batch.copied, batch.place)
+        sink.copy(batch.copied, batch.place, range(self._copied_to, batch.end), batch.frame_ends)
+        if batch.copied:
+            self._copied_to = batch.end
 
     def _write_copied_event(self, batch: Batch, sink: CopiedWriter) -> None:
         copied = copied_in(batch.stored[0])
@@ -173,6 +179,7 @@ class RunFeed:
             for event in _single(item):
                 self._note_error(event)
                 sink.write(event, stamp)
+        self._copied_to = batch.end
 
     def _write_item(self, stamp: Stamp, item: Event | TextRun) -> None:
         sink, first = self._target.sink, self._next
@@ -213,6 +220,8 @@ class RunFeed:
         sink, warning = self._target.sink, _DETACHED[owned.detached]
         if isinstance(sink, RunWriter):
             sink.run = None
+        elif isinstance(sink, CopiedWriter):
+            sink.frames_of = None
         if stamp.sequence == 0:
             return  # `session_start` comes first; the warning is written before the next event
         self._has_warned = True

@@ -5,10 +5,13 @@ Source: the standard protocol 1.1, section 8; the contract of resumable streams,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.events import Event, Stamp
 from streamweir.framing import LineFraming
+from streamweir.framing.event_ids import EventIds
 from streamweir.translation.items import TextRun
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
@@ -22,12 +25,22 @@ class CopiedWriter(VerbatimWriter):
     Events without stored frames end a body because the run is lost, its store does not answer, or the gateway
     stops. They are written like the events of the gateway between copied frames.
 
+    For an EventSource, which sends the id of the last event back, each SSE event gets the id of a position
+    in the run: that of the last event in its frame, if that is known. Else the last frame has the position of
+    the last event, and the others have the one before all of these frames: a client that leaves in between
+    may get something twice, and misses nothing.
+
+    Attributes:
+        frames_of: the handle that ids of frames begin with; None: frames get no ids.
+
     Args:
         dialect: of the client and of the upstream.
         encoder: of this stream.
         framing: of the stored frames.
         source: a reader of the dialect; no bytes are read with it.
     """
+
+    frames_of: str | None = None
 
     def __init__(
         self, dialect: Dialect, encoder: Encoder, framing: LineFraming, *, source: StreamReader
@@ -37,12 +50,14 @@ class CopiedWriter(VerbatimWriter):
         self._written = 0
         """The number of bytes of stored frames that have been written."""
 
-    def copy(self, data: bytes, place: int) -> None:
+    def copy(self, data: bytes, place: int, positions: range, ends: Sequence[int] = ()) -> None:
         """Write the part of stored frames that has not been written yet.
 
         Args:
             data: their bytes.
             place: the number of bytes before them.
+            positions: of the events of these frames.
+            ends: for each frame the position behind its last event; empty if that is unknown.
         """
         new = data[max(0, self._written - place) :]
         if not new:
@@ -50,9 +65,34 @@ class CopiedWriter(VerbatimWriter):
         self._written = place + len(data)
         if not self._has_copied_data and new.strip():
             self._write_like(new)
-        self._out.append(new)
+        self._out.append(self._with_positions(new, positions, ends))
         self.has_copied = True
         self.begin_body()
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Write an event without stored frames."""
+        before = len(self._out)
+        super().write(event, stamp)
+        written = b"".join(self._out[before:])
+        self._out[before:] = [self._with_positions(written, range(stamp.sequence, stamp.sequence + 1))]
+
+    def finish(self) -> None:
+        """See `VerbatimWriter`."""
+        self.frames_of = None
+        super().finish()
+
+    def _with_positions(self, data: bytes, positions: range, ends: Sequence[int] = ()) -> bytes:
+        """Return whole frames with the ids of positions, if they get ids and have none."""
+        if self.frames_of is None or self.framing != "sse" or not data:
+            return data
+        counted = EventIds()
+        counted.add(data)
+        counted.finish()
+        if len(ends) != counted.number:
+            ends = [*[positions.start] * (counted.number - 1), positions.stop]
+        handle = self.frames_of
+        ids = EventIds(lambda number: f"{handle}.{max(0, ends[number] - 1)}")
+        return ids.add(data) + ids.finish()
 
     def show(self, item: Event | TextRun, stamp: Stamp) -> None:
         """Show the encoder an event, or a text run, whose frames are stored."""
