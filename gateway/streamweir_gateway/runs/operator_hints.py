@@ -43,6 +43,7 @@ _ADVICE: Final = {
     415: "it wants another Content-Type",
     422: "it does not take this request",
     429: "it is asked too often",
+    508: "the request came back to a gateway that had sent it on",
 }
 
 

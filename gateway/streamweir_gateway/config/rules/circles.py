@@ -48,7 +48,7 @@ def _targets(endpoint: EndpointConfig) -> Iterator[tuple[int, str, str]]:
 
 def _is_own_address(url: str, listen: Address) -> bool:
     parts = urlsplit(url)
-    if parts.scheme != "http" or (parts.port or 80) != listen.port:
+    if parts.scheme not in ("http", "ws") or (parts.port or 80) != listen.port:
         return False
     host, own = (parts.hostname or "").removesuffix("."), listen.host.lower()
     return host == own or (_is_this_machine(host) and _is_this_machine(own))
