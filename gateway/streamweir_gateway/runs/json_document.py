@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json
+from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["PossibleDocument", "is_json", "read_document"]
@@ -49,12 +50,17 @@ async def read_document(response: UpstreamResponse, begun: bytes, *, is_over: bo
         is_over: `begun` is the whole body.
 
     Raises:
-        UpstreamFailure: it broke off.
+        UpstreamFailure: it broke off before its first byte.
         Interrupted: the run was ended meanwhile.
     """
     body = bytearray(begun)
     while not is_over and len(body) <= _LARGEST and not _is_stream(body):
-        data = await _next_read(response, is_line=_is_line(body))
+        try:
+            data = await _next_read(response, is_line=_is_line(body))
+        except UpstreamFailure:
+            if not body:
+                raise
+            break  # the next read of the response fails again, behind what has come
         if data is None:
             break
         body += data

@@ -216,7 +216,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._mark = b""
         self._may_fail_whole = False
         self.has_copied = True
-        self._copied_frames += not frame.is_gap
+        if self.is_json:
+            self._copied_frames += not frame.is_gap
         self._missing_end = b"" if has_line_end and not frame.unterminated else self._end_of(safe)
 
     # Events
