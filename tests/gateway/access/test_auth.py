@@ -59,7 +59,7 @@ async def refused(running: Gateway, target: str = "/chat", headers: Headers = []
         (("x-api-KEY", WEB), "web"),
     ],
 )
-async def test_a_key_opens_the_endpoint(header: tuple[str, str], name: str) -> None:
+async def test_endpoint_with_a_good_key_is_open(header: tuple[str, str], name: str) -> None:
     async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
         answer = await ask(running, headers=[header])
         line = await running.log.next_line()
@@ -92,7 +92,7 @@ async def test_a_key_opens_the_endpoint(header: tuple[str, str], name: str) -> N
         [("Proxy-Authorization", f"Bearer {WEB}")],
     ],
 )
-async def test_without_a_key_nothing_opens(headers: Headers) -> None:
+async def test_endpoint_without_a_good_key_is_401(headers: Headers) -> None:
     async with gateway(locked()) as running:
         await refused(running, headers=headers)
 
@@ -162,7 +162,7 @@ async def test_agreeing_keys_and_foreign_schemes_are_no_contradiction(headers: H
 
 
 @pytest.mark.parametrize("target", [f"/chat?key={WEB}", f"/chat?api_key={WEB}&access_token={WEB}"])
-async def test_a_key_in_the_query_is_not_looked_at(target: str) -> None:
+async def test_key_in_the_query_is_ignored(target: str) -> None:
     async with gateway(locked()) as running:
         await refused(running, target)
         assert WEB not in str(running.log.lines)
@@ -172,12 +172,12 @@ async def test_a_key_in_the_query_is_not_looked_at(target: str) -> None:
     ("method", "target"),
     [("POST", "/chat"), ("POST", "/nothing"), ("GET", "/chat"), ("GET", "/"), ("OPTIONS", "/agents/1/chat")],
 )
-async def test_a_stranger_does_not_learn_what_there_is(method: str, target: str) -> None:
+async def test_unknown_path_without_a_key_is_401(method: str, target: str) -> None:
     async with gateway(locked()) as running:
         await refused(running, target, method=method)
 
 
-async def test_with_a_key_one_learns_what_there_is() -> None:
+async def test_unknown_path_with_a_key_is_404() -> None:
     async with gateway(locked()) as running:
         nothing = await ask(running, target="/nothing", headers=[bearer(WEB)])
         other_method = await ask(running, "GET", headers=[bearer(WEB)])
@@ -198,7 +198,7 @@ async def test_with_a_key_one_learns_what_there_is() -> None:
         ("GET", "/healthz/", 401),
     ],
 )
-async def test_the_gateways_own_paths_are_free(method: str, target: str, status: int) -> None:
+async def test_gateways_own_paths_need_no_key(method: str, target: str, status: int) -> None:
     async with gateway(locked()) as running:
         assert (await ask(running, method, target, body=b"")).status == status
 
@@ -214,7 +214,7 @@ async def test_the_gateways_own_paths_are_free(method: str, target: str, status:
         ([bearer(WEB), api_key("the-users-own")], {"x-api-key": "the-users-own"}),
     ],
 )
-async def test_a_key_never_reaches_the_upstream(sent: Headers, arrives: dict[str, str]) -> None:
+async def test_clients_key_is_not_sent_to_the_upstream(sent: Headers, arrives: dict[str, str]) -> None:
     async with upstream(WHOLE) as server:
         config = locked(server.url, forward_headers=["Authorization", "X-Api-Key"])
         async with gateway(config) as running:
@@ -241,7 +241,7 @@ async def test_nor_does_it_in_another_form(sent: Headers) -> None:
         await refused(running, headers=sent)
 
 
-async def test_the_upstreams_configured_key_stays_when_the_clients_is_taken_out() -> None:
+async def test_upstreams_configured_key_replaces_the_clients() -> None:
     async with upstream(WHOLE) as server:
         config = locked(server.url, headers={"Authorization": "Bearer of-the-upstream"})
         async with gateway(config) as running:
@@ -249,7 +249,7 @@ async def test_the_upstreams_configured_key_stays_when_the_clients_is_taken_out(
         assert server.call.header("authorization") == "Bearer of-the-upstream"
 
 
-async def test_no_line_holds_a_key_good_or_bad(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_log_holds_no_key(capfd: pytest.CaptureFixture[str]) -> None:
     wrong = "sk-a-wrong-key-of-somebody-else"
     async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
         for header in (bearer(WEB), api_key(BATCH), bearer(wrong), api_key(wrong)):
@@ -259,7 +259,7 @@ async def test_no_line_holds_a_key_good_or_bad(capfd: pytest.CaptureFixture[str]
     assert not [key for key in (WEB, BATCH, wrong) if key in told]
 
 
-async def test_without_keys_none_is_asked_for_and_headers_are_the_upstreams() -> None:
+async def test_endpoint_without_keys_forwards_authorization() -> None:
     async with upstream(WHOLE) as server:
         config = settled(
             endpoints={
@@ -285,7 +285,7 @@ def limited(callers: Any, url: str = NOBODY, **file: Any) -> GatewayConfig:
 @pytest.mark.parametrize(
     "callers", [{"web": [WEB, HASH]}, {"web": {"key": [WEB, HASH]}}, {"web": [HASH.swapcase().lower(), WEB]}]
 )
-async def test_a_name_may_have_several_keys_and_hashed_ones(callers: Any) -> None:
+async def test_name_with_plain_and_hashed_keys_accepts_each(callers: Any) -> None:
     async with upstream(WHOLE) as server, gateway(limited(callers, server.url)) as running:
         for key in (WEB, BATCH):
             assert (await ask(running, headers=[bearer(key)])).status == 200
@@ -295,7 +295,7 @@ async def test_a_name_may_have_several_keys_and_hashed_ones(callers: Any) -> Non
 
 
 @pytest.mark.parametrize("key", ["", "short"])
-async def test_the_hash_of_a_short_key_opens_nothing(key: str) -> None:
+async def test_hash_of_a_short_key_is_401(key: str) -> None:
     async with gateway(limited({"web": f"sha256:{sha256(key.encode()).hexdigest()}"})) as running:
         await refused(running, headers=[api_key(key)])
 
@@ -311,7 +311,7 @@ async def test_the_hash_of_a_short_key_opens_nothing(key: str) -> None:
         ("GET", "/healthz", 200, None),
     ],
 )
-async def test_a_name_may_be_limited_to_endpoints(
+async def test_name_with_endpoints_is_403_elsewhere(
     method: str, target: str, status: int, code: str | None
 ) -> None:
     callers = {"batch": {"key": BATCH, "endpoints": ["/agents/{id}/chat"]}}
@@ -323,7 +323,7 @@ async def test_a_name_may_be_limited_to_endpoints(
     assert code is None or (running.log.lines[0]["code"], running.log.lines[0]["key"]) == (code, "batch")
 
 
-async def test_a_name_may_have_a_rate_of_its_own_over_all_endpoints() -> None:
+async def test_rate_of_a_name_counts_over_all_endpoints() -> None:
     callers = {"web": WEB, "batch": {"key": BATCH, "rate_limit": "2/hour"}}
     targets = ("/chat", "/agents/7/chat", "/chat")
     async with (
@@ -337,7 +337,7 @@ async def test_a_name_may_have_a_rate_of_its_own_over_all_endpoints() -> None:
     assert [answer.status for answer in web] == [200, 429]
 
 
-async def test_what_the_endpoints_own_rate_refuses_does_not_count_for_the_names() -> None:
+async def test_request_refused_by_the_endpoints_rate_does_not_count_for_the_name() -> None:
     async with upstream(WHOLE) as server:
         endpoints = {
             "/chat": {"upstream": server.url, "speaks": "legacy", "rate_limit": "1/hour"},
@@ -350,7 +350,7 @@ async def test_what_the_endpoints_own_rate_refuses_does_not_count_for_the_names(
     assert [answer.status for answer in answers] == [200, 429, 429, 200, 429]
 
 
-async def test_a_name_may_have_so_many_streams_at_a_time() -> None:
+async def test_streams_of_a_name_above_its_limit_are_429() -> None:
     goes_on = asyncio.Event()
 
     async def waits(call: Call) -> None:
@@ -402,7 +402,7 @@ async def test_wrong_keys_are_limited_per_address_and_good_ones_never() -> None:
         ("POST", "/chat", [bearer(WEB)], b"x" * (11 << 20), "REQUEST_TOO_LARGE"),
     ],
 )
-async def test_the_line_of_a_refused_request_names_the_client(
+async def test_log_line_of_a_refused_request_has_the_client_address(
     method: str, target: str, headers: Headers, body: bytes, code: str
 ) -> None:
     async with gateway(locked()) as running:
@@ -411,7 +411,7 @@ async def test_the_line_of_a_refused_request_names_the_client(
     assert (line["code"], line["client"]) == (code, "127.0.0.1")
 
 
-async def test_the_line_of_a_served_request_does_not() -> None:
+async def test_log_line_of_a_served_request_has_no_client_address() -> None:
     async with upstream(WHOLE) as server, gateway(locked(server.url)) as running:
         await ask(running, headers=[bearer(WEB)])
         assert "client" not in await running.log.next_line()

@@ -35,7 +35,7 @@ def address(peer: str | None, *forwarded: str, trusted: tuple[str, ...] = PROXIE
         ("::ffff:127.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
     ],
 )
-def test_the_rightmost_address_that_is_no_trusted_proxy(
+def test_client_address_is_the_rightmost_that_is_no_trusted_proxy(
     peer: str, forwarded: list[str], expected: str
 ) -> None:
     assert address(peer, *forwarded) == expected
@@ -70,15 +70,15 @@ def test_ports_and_brackets(entry: str, expected: str) -> None:
         "0x7f.1",
     ],
 )
-def test_what_cannot_be_read_ends_the_search(entry: str) -> None:
+def test_client_address_search_ends_at_an_unreadable_entry(entry: str) -> None:
     assert address("127.0.0.1", f"192.0.2.1, {entry}, 10.0.0.2") == "10.0.0.2"
 
 
-def test_only_so_many_entries_are_looked_at() -> None:
+def test_client_address_search_is_bounded() -> None:
     assert address("127.0.0.1", ", ".join(["192.0.2.1", *["10.0.0.2"] * 8000])) == "10.0.0.2"
 
 
-def test_nobody_is_believed_unless_named() -> None:
+def test_forwarded_for_of_an_untrusted_peer_is_ignored() -> None:
     assert address("127.0.0.1", "198.51.100.1", trusted=()) == "127.0.0.1"
 
 
@@ -87,7 +87,7 @@ def test_some_connections_have_no_address(peer: str | None) -> None:
     assert address(peer, "198.51.100.1") is None
 
 
-def test_an_ipv6_subscriber_is_one_client() -> None:
+def test_client_address_of_ipv6_is_its_prefix() -> None:
     def network(text: str) -> str:
         return client_network(ip_address(text))
 

@@ -55,13 +55,13 @@ def assert_readable(answer: Answer) -> None:
     assert answer.header("vary") == "Origin"
 
 
-async def test_a_stream_can_be_read_by_pages_of_the_origin() -> None:
+async def test_stream_for_an_allowed_origin_has_cors_headers() -> None:
     async with upstream(WHOLE) as server, gateway(shared(server.url)) as running:
         answer = await ask(running, headers=from_page())
     assert_readable(answer.assert_valid())
 
 
-async def test_every_refusal_can_be_read_too() -> None:
+async def test_refusal_for_an_allowed_origin_has_cors_headers() -> None:
     config = shared(**WITH_KEYS, rate_limit="1/hour")
     async with gateway(config) as running:
         answers = {
@@ -88,7 +88,7 @@ async def test_draining_can_be_read_too() -> None:
         assert_readable(answer)
 
 
-async def test_a_fault_of_ours_can_be_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_internal_error_for_an_allowed_origin_has_cors_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: Any) -> None:
         raise RuntimeError("/srv/secret")
 
@@ -135,9 +135,7 @@ async def test_any_origin() -> None:
 @pytest.mark.parametrize(
     ("target", "method", "methods"), [("/chat", "POST", {"post"}), ("/agents/7", "GET", {"get", "post"})]
 )
-async def test_a_preflight_needs_no_key_and_does_not_count(
-    target: str, method: str, methods: set[str]
-) -> None:
+async def test_preflight_needs_no_key_and_does_not_count(target: str, method: str, methods: set[str]) -> None:
     config = shared(**WITH_KEYS, rate_limit="1/hour")
     async with gateway(config) as running:
         for _ in range(3):
@@ -151,7 +149,7 @@ async def test_a_preflight_needs_no_key_and_does_not_count(
         assert not running.log.lines
 
 
-async def test_a_preflight_names_the_headers_that_may_be_sent() -> None:
+async def test_preflight_answer_lists_the_allowed_headers() -> None:
     async with gateway(shared()) as running:
         answer = await ask(
             running, "OPTIONS", headers=asking(headers="content-type, x-tenant,x-TENANT,"), body=b""
@@ -172,7 +170,7 @@ async def test_headers_that_the_file_lists_are_the_only_ones_beside_the_usual() 
     assert answer.header("access-control-allow-credentials") == "true"
 
 
-async def test_pages_may_send_cookies_where_the_file_says_so() -> None:
+async def test_cors_with_credentials_allows_cookies() -> None:
     cors = {"origins": [APP], "credentials": True}
     async with upstream(WHOLE) as server, gateway(shared(server.url, cors=cors)) as running:
         answer = await ask(running, headers=from_page())
@@ -194,7 +192,7 @@ async def test_pages_may_send_cookies_where_the_file_says_so() -> None:
         ("/chat", asking(headers=",".join(f"x-{number}" for number in range(99))), 400, "BAD_REQUEST"),
     ],
 )
-async def test_a_preflight_that_asks_for_too_much(
+async def test_preflight_that_asks_for_too_much_is_refused(
     target: str, headers: list[tuple[str, str]], status: int, code: str
 ) -> None:
     async with gateway(shared(**WITH_KEYS)) as running:
@@ -218,7 +216,7 @@ async def test_other_options_are_requests_as_all_are(headers: list[tuple[str, st
             assert (await ask(running, "OPTIONS", "/x", headers=headers)).status == 405
 
 
-async def test_without_cors_there_are_no_such_headers() -> None:
+async def test_endpoint_without_cors_sends_no_cors_headers() -> None:
     async with upstream(WHOLE) as server:
         config = settled(endpoints={"/chat": {"upstream": server.url, "speaks": "legacy"}}, **WITH_KEYS)
         async with gateway(config) as running:
@@ -229,7 +227,7 @@ async def test_without_cors_there_are_no_such_headers() -> None:
     assert (preflight.status, cors_headers(preflight)) == (405, {})
 
 
-async def test_the_upstreams_own_cors_headers_do_not_contradict_ours() -> None:
+async def test_upstreams_cors_headers_are_replaced() -> None:
     theirs = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
         b"Access-Control-Allow-Origin: *\r\n\r\n"

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.anyio
         ("OPTIONS", "/chat", "*/*", 204),
     ],
 )
-async def test_no_browser_takes_an_answer_for_a_page(
-    method: str, target: str, accept: str, status: int
-) -> None:
+async def test_response_has_nosniff(method: str, target: str, accept: str, status: int) -> None:
     cors = [("Origin", "https://app.example"), ("Access-Control-Request-Method", "POST")]
     async with upstream(WHOLE) as server:
         config = settled(
@@ -41,7 +39,7 @@ async def test_no_browser_takes_an_answer_for_a_page(
     assert [value for name, value in got.headers if name == "x-content-type-options"] == ["nosniff"]
 
 
-async def test_nor_does_it_take_the_refusal_of_what_is_no_http_for_one() -> None:
+async def test_refusal_of_bytes_that_are_no_http_has_nosniff() -> None:
     config = settled(endpoints={"/chat": {"upstream": "http://127.0.0.1:9"}})
     async with gateway(config) as running, client(running) as connected, asyncio.timeout(5):
         connected.writer.write(b"GET <script> HTTP/1.1\r\n\r\n")

@@ -59,7 +59,7 @@ async def test_endpoint_with_names_lets_in_these_keys_alone() -> None:
         assert await status(running, "/any", bearer(BATCH)) == 200
 
 
-async def test_open_endpoint_judges_no_key_and_sends_none_of_ours_on() -> None:
+async def test_open_endpoint_checks_no_key_and_forwards_none_of_the_gateway() -> None:
     async with upstream(WHOLE) as server, gateway(mixed(server)) as running:
         for _ in range(25):  # more wrong keys than an address may try elsewhere
             assert await status(running, "/open", bearer("the-service's-own-login")) == 200

@@ -92,7 +92,7 @@ async def test_pages_of_strangers_are_refused_before_anything_else(
     assert (line["code"], line["client"]) == ("FORBIDDEN", "127.0.0.1")
 
 
-async def test_the_refusal_says_what_to_write() -> None:
+async def test_refusal_of_a_foreign_page_names_the_key_to_set() -> None:
     async with gateway(without_keys()) as running:
         _, named = await sent(running, page(EVIL))
         _, rebound = await sent(running, [("Host", "evil.example"), ("Sec-Fetch-Site", "same-origin")])
@@ -125,14 +125,14 @@ async def test_any_origin_lets_all_in(headers: list[tuple[str, str]]) -> None:
         assert (await sent(running, headers))[0] == 200
 
 
-async def test_what_a_trusted_proxy_hands_on_is_its_affair() -> None:
+async def test_host_behind_a_trusted_proxy_is_not_checked() -> None:
     async with upstream(WHOLE) as server:
         config = without_keys(server.url, server={"trusted_proxies": ["127.0.0.0/8"]})
         async with gateway(config) as running:
             assert (await sent(running, page(EVIL)))[0] == 200
 
 
-async def test_an_open_gateway_on_another_address_serves_its_own_pages() -> None:
+async def test_open_gateway_on_another_address_serves_its_own_origin() -> None:
     async with upstream(WHOLE) as server:
         config = without_keys(server.url, auth="open", listen="gateway.example:80")
         async with gateway(config) as running:
@@ -142,7 +142,7 @@ async def test_an_open_gateway_on_another_address_serves_its_own_pages() -> None
             assert (await sent(running, page(EVIL)))[0] == 403
 
 
-async def test_with_keys_a_page_is_judged_by_its_key() -> None:
+async def test_foreign_page_with_a_key_is_served() -> None:
     async with upstream(WHOLE) as server:
         config = without_keys(server.url, auth={"keys": {"web": "a-key-of-the-web"}})
         async with gateway(config) as running:
@@ -172,7 +172,7 @@ def before_service(url: str, **file: Any) -> GatewayConfig:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("limited", [False, True], ids=["at once", "by a task"])
-async def test_a_service_is_not_reached_under_foreign_names(
+async def test_relayed_service_under_a_foreign_host_is_refused(
     host: str, more: list[tuple[str, str]], status: int, method: str, limited: bool
 ) -> None:
     """The service is sent its own Host: it cannot tell. What has an `Origin` it judges itself."""
@@ -214,6 +214,6 @@ async def test_names_in_server_hosts_are_the_gateways_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "10.0.0.1", "[::1]", "", "a b", "a/b"])
-def test_a_name_in_server_hosts_is_a_name_alone(name: str) -> None:
+def test_server_hosts_entry_that_is_no_host_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=r"server\.hosts"):
         without_keys(server={"hosts": [name]})

@@ -41,7 +41,7 @@ def test_clients_do_not_share() -> None:
     assert admitted(limits, 10, "a") == admitted(limits, 10, "b") == 3
 
 
-def test_there_is_room_again_when_it_was_promised() -> None:
+def test_rate_limit_allows_a_request_after_retry_after() -> None:
     limits, clock = limiter(3, 60)
     for _ in range(20):
         while (wait := limits.wait("a")) == 0:
@@ -52,7 +52,7 @@ def test_there_is_room_again_when_it_was_promised() -> None:
         assert limits.wait("a") == 0
 
 
-def test_a_window_does_not_begin_anew_at_once() -> None:
+def test_rate_limit_window_does_not_restart_at_once() -> None:
     limits, clock = limiter(100, 60)
     clock.now += 59
     assert admitted(limits, 200) == 100
@@ -60,7 +60,7 @@ def test_a_window_does_not_begin_anew_at_once() -> None:
     assert admitted(limits, 200) == 26  # what counts in part is rounded down
 
 
-def test_a_client_that_never_stops_gets_its_share() -> None:
+def test_rate_limit_of_a_client_that_never_stops_allows_its_share() -> None:
     limits, clock = limiter(10, 60)
     total = 0
     for _ in range(6000):
@@ -104,7 +104,7 @@ async def statuses(running: Gateway, times: int, target: str = "/chat", **option
 
 
 @pytest.mark.anyio
-async def test_the_one_too_many_is_told_when_to_come_back() -> None:
+async def test_request_above_the_rate_is_429_with_retry_after() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         assert await statuses(running, 3) == [200] * 3
         before = len(running.log.lines)
@@ -130,7 +130,7 @@ async def test_endpoints_share_the_gateways_limit_unless_they_have_their_own() -
 
 
 @pytest.mark.anyio
-async def test_what_no_endpoint_serves_does_not_count() -> None:
+async def test_request_without_an_endpoint_does_not_count() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         assert await statuses(running, 5, "/nothing") == [404] * 5
         assert await statuses(running, 5, method="GET") == [405] * 5
@@ -139,7 +139,7 @@ async def test_what_no_endpoint_serves_does_not_count() -> None:
 
 
 @pytest.mark.anyio
-async def test_each_key_has_its_own_share_wherever_it_is_used() -> None:
+async def test_rate_limit_counts_each_key_by_itself() -> None:
     async with upstream(WHOLE) as server:
         config = limited(server.url, auth={"keys": {"web": "the-key-of-web", "batch": "the-key-of-batch"}})
         async with gateway(config) as running:
@@ -151,7 +151,7 @@ async def test_each_key_has_its_own_share_wherever_it_is_used() -> None:
 
 
 @pytest.mark.anyio
-async def test_addresses_count_as_a_trusted_proxy_tells_them() -> None:
+async def test_rate_limit_counts_addresses_of_a_trusted_proxy() -> None:
     def from_(address: str) -> list[tuple[str, str]]:
         return [("X-Forwarded-For", address)]
 

@@ -28,14 +28,14 @@ def written(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_a_good_file(tmp_path: Path) -> None:
+def test_check_of_a_good_file_succeeds(tmp_path: Path) -> None:
     done = run("check", written(tmp_path, GOOD))
     assert done.returncode == 0
     assert "1 endpoint on [::1]:9000" in done.stdout.decode()
     assert "POST /chat/{id}  from http://127.0.0.1:9000 (legacy) to standard, legacy" in done.stdout.decode()
 
 
-def test_several_upstreams_are_told_in_their_order(tmp_path: Path) -> None:
+def test_check_prints_upstreams_in_their_order(tmp_path: Path) -> None:
     text = "{upstream: [main, 'http://u:pw@127.0.0.1:9001/x', 'demo:legacy'], speaks: legacy}"
     file = written(
         tmp_path,
@@ -69,13 +69,13 @@ def test_callers_and_certificates_are_checked_without_the_environment(tmp_path: 
     ]
 
 
-def test_the_environment_counts_only_if_asked(tmp_path: Path) -> None:
+def test_check_reads_the_environment_only_if_asked(tmp_path: Path) -> None:
     done = run("check", "--env", written(tmp_path, GOOD))
     assert done.returncode == 78
     assert b"A_KEY_THAT_NOBODY_SET" in done.stderr
 
 
-def test_a_bad_file_is_told_with_all_its_problems(tmp_path: Path) -> None:
+def test_check_of_a_bad_file_prints_all_problems(tmp_path: Path) -> None:
     file = written(tmp_path, BAD)
     done = run("check", file)
     assert done.returncode == 78
@@ -99,7 +99,7 @@ def test_json(tmp_path: Path) -> None:
     ]
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_check_of_a_missing_file_fails(tmp_path: Path) -> None:
     done = run("check", cwd=tmp_path)
     assert done.returncode == 78
     assert done.stderr.decode().strip() == "config.yaml: cannot be read: No such file or directory"
@@ -116,7 +116,7 @@ endpoints:
 """
 
 
-def test_what_was_probably_meant_otherwise_is_said_and_refuses_nothing(tmp_path: Path) -> None:
+def test_check_of_a_probable_mistake_remarks_and_succeeds(tmp_path: Path) -> None:
     file = written(tmp_path, REMARKED)
     done = run("check", file)
     assert done.returncode == 0

@@ -25,7 +25,7 @@ def test_help_teaches() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_examples(command: str) -> None:
+def test_help_of_each_command_has_examples(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
     text = done.stdout.decode()
@@ -33,7 +33,7 @@ def test_every_command_has_help_with_examples(command: str) -> None:
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_says_its_version() -> None:
+def test_version_option_prints_the_version() -> None:
     assert run("--version").stdout.decode().strip() == f"streamweir {streamweir.__version__}"
 
 
@@ -46,13 +46,13 @@ def test_nothing_to_do_is_a_wrong_command_line() -> None:
 @pytest.mark.parametrize(
     ("word", "told"), [("cnovert", "did you mean 'convert'?"), ("dance", "known: serve")]
 )
-def test_an_unknown_command_is_told_with_a_suggestion(word: str, told: str) -> None:
+def test_unknown_command_fails_with_a_suggestion(word: str, told: str) -> None:
     done = run(word)
     assert done.returncode == 2
     assert told in done.stderr.decode()
 
 
-def test_the_library_alone_converts_detects_lists_and_fakes() -> None:
+def test_command_line_without_the_gateway_converts_detects_lists_and_fakes() -> None:
     stream = str(RECORDED / "legacy" / "happy.sse")
     for command in (f"convert {stream}", f"detect {stream}", "dialects", "dialects legacy", "fake --list"):
         done = without_gateway(*command.split())
@@ -61,7 +61,7 @@ def test_the_library_alone_converts_detects_lists_and_fakes() -> None:
 
 
 @pytest.mark.parametrize("command", ["serve config.yaml", "check config.yaml"])
-def test_the_gateway_says_what_to_install(command: str) -> None:
+def test_serve_without_the_gateway_names_the_extra(command: str) -> None:
     name, *arguments = command.split()
     done = without_gateway(name, *arguments)
     assert done.returncode == 1
@@ -103,7 +103,7 @@ def test_full_disk_ends_the_command_with_a_word(command: str, unbuffered: str, t
 
 
 @pytest.mark.parametrize("arguments", [["help"], ["help", "check"], ["version"], ["-V"], ["-h"]])
-def test_what_is_asked_for_comes_on_standard_output(arguments: list[str]) -> None:
+def test_output_of_a_command_is_on_standard_output(arguments: list[str]) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"streamweir" in done.stdout

@@ -50,7 +50,7 @@ def test_writes_another_dialect_in_its_own_framing() -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--no-verbatim",)])
-def test_a_stream_in_its_own_dialect_keeps_its_framing(options: tuple[str, ...]) -> None:
+def test_convert_to_the_same_dialect_keeps_the_framing(options: tuple[str, ...]) -> None:
     lines = b'\n{"type":"token","content":"Hi"}\n{"type":"done"}\n'
 
     done = run("convert", "--from", "legacy", "--to", "legacy", *options, input=lines)
@@ -67,20 +67,20 @@ def test_folds_into_one_json_object() -> None:
     assert result["status"] == "completed"
 
 
-def test_a_failed_stream_is_converted_and_told_by_the_exit_code() -> None:
+def test_convert_of_a_failed_stream_writes_it_and_exits_with_an_error() -> None:
     done = run("convert", "--framing", "ndjson", input=STREAM[: len(STREAM) // 2])
     assert done.returncode == 1
     assert events_of(done.stdout)[-1]["data"]["reason"] == "truncated"
 
 
-def test_an_input_that_nobody_knows_is_told() -> None:
+def test_convert_of_an_unknown_dialect_fails() -> None:
     done = run("convert", "--framing", "ndjson", input=b"<html>502 Bad Gateway</html>\n")
     assert done.returncode == 1
     assert events_of(done.stdout)[-1]["data"]["reason"] == "malformed"
     assert b"--from" in done.stderr
 
 
-def test_writes_each_event_as_soon_as_it_is_complete() -> None:
+def test_convert_writes_each_event_as_soon_as_it_is_complete() -> None:
     with started("convert", "--framing", "ndjson") as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -174,7 +174,7 @@ def test_writes_a_file(tmp_path: Path) -> None:
     assert types_of(target.read_bytes())[-1] == "session_end"
 
 
-def test_does_not_write_over_what_it_reads(tmp_path: Path) -> None:
+def test_convert_into_its_own_input_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "stream.sse"
     file.write_bytes(STREAM)
     done = run("convert", str(file), "--output", str(file))
@@ -198,7 +198,7 @@ def test_files_that_cannot_be_used(arguments: list[str], told: str, tmp_path: Pa
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_told() -> None:
+def test_convert_to_a_full_disk_fails() -> None:
     done = run("convert", "--output", "/dev/full", input=STREAM)
     assert done.returncode == 1
     assert b"cannot write" in done.stderr
@@ -220,7 +220,7 @@ def test_a_full_disk_is_told() -> None:
         (["--frm", "legacy"], "unrecognized arguments"),
     ],
 )
-def test_a_wrong_command_line(arguments: list[str], told: str) -> None:
+def test_convert_with_a_wrong_command_line_fails(arguments: list[str], told: str) -> None:
     done = run("convert", *arguments, input=STREAM)
     assert done.returncode == 2
     assert told in done.stderr.decode()

@@ -23,7 +23,7 @@ def test_prints_scores() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"hello\n", b"<html></html>"])
-def test_says_so_if_nobody_claims_it(body: bytes) -> None:
+def test_detect_of_an_unknown_body_fails(body: bytes) -> None:
     done = run("detect", input=body)
     assert done.returncode == 1
     assert done.stdout == b""
@@ -39,7 +39,7 @@ def test_reads_no_further_than_it_has_to() -> None:
         assert process.wait(timeout=20) == 0
 
 
-def test_a_file_that_is_not_there() -> None:
+def test_detect_of_a_missing_file_fails() -> None:
     done = run("detect", "nowhere.sse")
     assert done.returncode == 1
     assert done.stderr.decode().strip() == "streamweir: cannot read nowhere.sse: No such file or directory"

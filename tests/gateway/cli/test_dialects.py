@@ -51,7 +51,7 @@ def test_an_unknown_name() -> None:
 
 
 @pytest.mark.parametrize("name", process_dialects().readable)
-def test_every_example_is_understood(name: str) -> None:
+def test_example_of_each_dialect_is_decoded(name: str) -> None:
     """Each means something: a standard event, the end, or bookkeeping."""
     rows = {row.event: row for row in describe(name).reading}
     examples = [*examples_of(process_dialects().find(name))]

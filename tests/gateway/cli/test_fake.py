@@ -41,7 +41,7 @@ def test_lists_every_fault() -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_commands_work_when_pasted() -> None:
+def test_fake_prints_commands_that_work() -> None:
     with faking("--dialect", "ragflow") as (_, _url, lines):
         done = [
             subprocess.run(shlex.split(line), capture_output=True, timeout=30, check=False) for line in lines
@@ -51,7 +51,7 @@ def test_the_commands_work_when_pasted() -> None:
     assert (done[1].returncode, done[1].stdout.count(b"data: ")) == (18, 3)  # curl: a partial file
 
 
-def test_plays_its_faults_and_says_so() -> None:
+def test_fake_plays_its_faults_and_logs_them() -> None:
     with faking("--dialect", "legacy", "--fault", "stop@3", "--fault", "badjson@2") as (process, url, _):
         body = httpx.post(f"{url}/chat", json={}).text
         assert body.count("data: ") == 5
@@ -65,7 +65,7 @@ def test_replays_a_recorded_body() -> None:
         assert httpx.get(url).content == file.read_bytes()
 
 
-def test_writes_what_is_asked_for() -> None:
+def test_fake_writes_the_requested_dialect() -> None:
     asked = ("--dialect", "ragflow", "--option", "form=openai", "--framing", "ndjson", "--events", "100")
     with faking(*asked) as (_, url, _lines):
         answer = httpx.get(url)
@@ -94,13 +94,13 @@ def test_a_signal_stops_it(number: signal.Signals) -> None:
         (["--listen", "9000"], "must be a loopback address"),
     ],
 )
-def test_a_wrong_command_line_is_told(arguments: list[str], told: str) -> None:
+def test_fake_with_a_wrong_command_line_fails(arguments: list[str], told: str) -> None:
     done = run("fake", *arguments)
     assert done.returncode == 2
     assert told in done.stderr.decode()
 
 
-def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_fake_with_unusable_options_fails(tmp_path: Path) -> None:
     done = run("fake", "--replay", str(tmp_path / "nothing.sse"))
     assert (done.returncode, b"nothing.sse: No such file" in done.stderr) == (1, True)
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_line_per_frame_says_what_took_it(folder: Path) -> None:
+def test_explain_prints_the_reader_of_each_frame(folder: Path) -> None:
     ran = run("convert", "--config", "acme.yaml", "--from", "acme", "--explain", "recorded.sse", cwd=folder)
     assert ran.returncode == 0
     assert ran.stderr.decode().splitlines() == [
@@ -80,14 +80,14 @@ def test_many_texts_are_explained_one_by_one(folder: Path) -> None:
     assert ran.stdout.count(b"TOK ") == 21
 
 
-def test_a_built_in_dialect_takes_frames_under_its_name(folder: Path) -> None:
+def test_explain_of_a_built_in_dialect_prints_its_name(folder: Path) -> None:
     body = b'data: {"type": "token", "content": "x"}\n\ndata: {"type": "done"}\n\n'
     for speaks in ("legacy", "auto"):
         ran = run("convert", "--from", speaks, "--explain", input=body, cwd=folder)
         assert ran.stderr == b"1 legacy: content\n2 legacy: session_end\n"
 
 
-def test_all_dialects_of_a_file_are_listed(folder: Path) -> None:
+def test_dialects_lists_all_of_a_file(folder: Path) -> None:
     ran = run("dialects", "--config", "acme.yaml", "--json", cwd=folder)
     rows = {row["name"]: row for row in json.loads(ran.stdout)}
     assert (rows["acme"]["reads"], rows["acme"]["writes"]) == (True, False)
@@ -98,7 +98,7 @@ def test_all_dialects_of_a_file_are_listed(folder: Path) -> None:
     assert b"TOK" in one.stdout
 
 
-def test_a_file_with_nothing_but_dialects_can_be_checked_and_not_served(folder: Path) -> None:
+def test_file_of_dialects_only_can_be_checked_but_not_served(folder: Path) -> None:
     ran = run("check", "acme.yaml", cwd=folder)
     assert (ran.returncode, ran.stdout.decode()) == (0, "acme.yaml is good: 2 dialects\n")
     facts = json.loads(run("check", "--json", "acme.yaml", cwd=folder).stdout)
@@ -121,7 +121,7 @@ def test_faulty_dialects_are_said_wherever_they_are_named(folder: Path) -> None:
     assert (none.returncode, "has no `dialects:`" in none.stderr.decode()) == (78, True)
 
 
-def test_an_unknown_dialect_is_refused_with_those_of_the_file(folder: Path) -> None:
+def test_unknown_dialect_is_refused_with_the_names_of_the_file(folder: Path) -> None:
     ran = run("convert", "--config", "acme.yaml", "--from", "acne", "recorded.sse", cwd=folder)
     assert ran.returncode == 2
     assert "did you mean 'acme'?" in ran.stderr.decode()

@@ -11,7 +11,7 @@ from places import HOME_MADE, RECORDED
 BODY = HOME_MADE / "agno" / "tool.sse"
 
 
-def test_what_it_writes_is_good_and_reads_the_stream(tmp_path: Path) -> None:
+def test_learn_writes_a_good_file_that_reads_the_stream(tmp_path: Path) -> None:
     file = tmp_path / "acme.yaml"
     done = run("learn", "--name", "acme", str(BODY), "-o", str(file))
     assert (done.returncode, done.stdout) == (0, b"")
@@ -47,7 +47,7 @@ def test_captures_are_read_as_well(tmp_path: Path) -> None:
     assert b'content: "${{ word }}"' in done.stdout
 
 
-def test_a_known_dialect_is_named() -> None:
+def test_learn_of_a_known_dialect_names_it() -> None:
     done = run("learn", str(RECORDED / "legacy" / "happy.sse"))
     assert b"# this is legacy: `speaks: legacy` reads it\n    extends: legacy" in done.stdout
 
@@ -62,6 +62,6 @@ def test_a_known_dialect_is_named() -> None:
         (["learn"], 2, "CAPTURE"),
     ],
 )
-def test_what_cannot_be_learned(arguments: list[str], code: int, why: str) -> None:
+def test_learn_of_an_unusable_body_fails(arguments: list[str], code: int, why: str) -> None:
     done = run(*arguments)
     assert (done.returncode, why in done.stderr.decode()) == (code, True)

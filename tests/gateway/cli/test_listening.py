@@ -21,7 +21,7 @@ def configured(folder: Path, text: str) -> GatewayConfig:
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "10.0.0.1:80", "gateway.example:80"])
-def test_only_with_keys_or_on_purpose_everybody_may_come(address: str, tmp_path: Path) -> None:
+def test_serve_on_all_addresses_needs_keys_or_an_option(address: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--listen \S+: anybody could call: name `auth.keys`"):
         listening_on(address, configured(tmp_path, ""))
     for auth in ("auth: open\n", "auth: {keys: {web: s3cret-of-the-web}}\n"):
@@ -34,7 +34,7 @@ def test_this_machine_may_come_without_keys(address: str, tmp_path: Path) -> Non
     assert listening_on(address, configured(tmp_path, "")).listen.port == 80
 
 
-def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -> None:
+def test_welcome_names_keys_and_upstreams_without_values(tmp_path: Path) -> None:
     config = configured(tmp_path, "auth: {keys: {web: s3cret-of-the-web, batch: s3cret-of-batch}}\n")
     lines = list(banner(config, ("127.0.0.1", 8080)))
     assert "/a: http://127.0.0.1:9, then demo:legacy -> standard (any key)" in lines
@@ -43,6 +43,6 @@ def test_the_welcome_names_keys_and_upstreams_but_shows_no_key(tmp_path: Path) -
     assert "s3cret" not in "".join(lines)
 
 
-def test_the_welcome_names_the_address_of_health_and_metrics(tmp_path: Path) -> None:
+def test_welcome_has_the_address_of_health_and_metrics(tmp_path: Path) -> None:
     config = configured(tmp_path, 'server: {admin: "127.0.0.1:9090"}\n')
     assert "Health, readiness and metrics: http://127.0.0.1:9090" in banner(config, ("127.0.0.1", 8080))

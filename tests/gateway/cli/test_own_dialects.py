@@ -77,7 +77,7 @@ def test_other_class_is_named_after_itself_or_as_is_asked(folder: Path) -> None:
         "acme_stream:register_dialect",
     ],
 )
-def test_what_is_no_dialect_is_refused_with_a_sentence(given: str, folder: Path) -> None:
+def test_own_dialect_that_is_no_dialect_is_refused(given: str, folder: Path) -> None:
     done = run("convert", "--dialect", given, "recorded.ndjson", cwd=folder)
 
     assert done.returncode == 2
@@ -85,7 +85,7 @@ def test_what_is_no_dialect_is_refused_with_a_sentence(given: str, folder: Path)
     assert b"Traceback" not in done.stderr
 
 
-def test_file_names_a_class_that_stands_beside_it(folder: Path) -> None:
+def test_file_finds_a_class_in_its_own_folder(folder: Path) -> None:
     endpoint = (
         "endpoints: {/chat: {upstream: 'http://127.0.0.1:9', speaks: acme, answers: [acme, standard]}}\n"
     )

@@ -61,7 +61,7 @@ def probed(folder: Path, *arguments: str, **endpoints: Any) -> int:
     return main(["check", *arguments, str(file)])
 
 
-def test_a_good_upstream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_probe_of_a_good_upstream_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with backend(LEGACY) as server:
         assert probed(tmp_path, "--probe", chat={"upstream": server.url, "speaks": "legacy"}) == 0
     printed = capsys.readouterr().out
@@ -71,7 +71,7 @@ def test_a_good_upstream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert server.requests[0].endswith(b'{"message": "Hello"}')
 
 
-def test_the_body_is_the_endpoints_own_or_the_commands(tmp_path: Path) -> None:
+def test_probe_sends_the_endpoints_body_or_the_given_one(tmp_path: Path) -> None:
     endpoint = {"speaks": "legacy", "probe": {"body": {"q": 1}}}
     with backend(LEGACY) as server:
         probed(tmp_path, "--probe", chat={**endpoint, "upstream": server.url})
@@ -79,7 +79,7 @@ def test_the_body_is_the_endpoints_own_or_the_commands(tmp_path: Path) -> None:
     assert [request.rpartition(b"\r\n\r\n")[2] for request in server.requests] == [b'{"q": 1}', b'{"q": 2}']
 
 
-def test_what_is_wrong_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_probe_of_a_bad_upstream_names_the_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with backend(LEGACY) as server:
         assert probed(tmp_path, "--probe", "--json", chat={"upstream": server.url, "speaks": "ragflow"}) == 1
     (probe,) = json.loads(capsys.readouterr().out)["probes"]
@@ -98,7 +98,7 @@ def test_probe_without_a_listening_upstream_prints_the_cause(
     assert "connection refused" in printed
 
 
-def test_a_path_with_names_is_left_out_unless_they_are_given(
+def test_probe_of_a_path_with_names_needs_their_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with backend(LEGACY) as server:

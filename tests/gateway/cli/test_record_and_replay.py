@@ -35,7 +35,7 @@ def recorded(url: str, file: Path, *arguments: str) -> tuple[int, Capture]:
     return done.returncode, found
 
 
-def test_a_stream_is_recorded_and_played_again(tmp_path: Path) -> None:
+def test_replay_of_a_recorded_stream_gives_its_bytes(tmp_path: Path) -> None:
     file = tmp_path / "one.capture.jsonl"
     with serving("fake", "--dialect", "legacy", "--replay", str(RECORDED / "legacy" / "happy.sse")) as url:
         code, found = recorded(
@@ -95,7 +95,7 @@ def test_reads_are_played_at_their_distance(tmp_path: Path) -> None:
         assert least < arrived[1][0] - arrived[0][0] < most
 
 
-def test_a_refusal_is_recorded_too(tmp_path: Path) -> None:
+def test_record_of_a_refusal_keeps_it(tmp_path: Path) -> None:
     file = tmp_path / "no.capture.jsonl"
     with serving("fake", "--fault", "status:429") as url:
         code, found = recorded(url, file)
@@ -121,7 +121,7 @@ def test_a_refusal_is_recorded_too(tmp_path: Path) -> None:
         (["replay", "--listen", "0.0.0.0:1", "x"], "loopback"),
     ],
 )
-def test_a_wrong_command_line(arguments: list[str], why: str) -> None:
+def test_record_with_a_wrong_command_line_fails(arguments: list[str], why: str) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert why in done.stderr.decode()

@@ -17,7 +17,7 @@ def shown(*arguments: str, body: str = BODY, cwd: Path | None = None) -> Any:
     return json.loads(done.stdout)
 
 
-def test_shows_what_would_be_sent() -> None:
+def test_request_prints_the_upstream_request() -> None:
     found = shown("--from", "standard", "--to", "ragflow", "--path", "/api/v1/chats/7/completions?k=1")
     first, second = found["requests"]
     assert first == {
@@ -34,7 +34,7 @@ def test_shows_what_would_be_sent() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["dify", "coze", "a2a", "ragflow"])
-def test_a_thread_that_only_the_client_knows_begins_a_new_conversation(dialect: str) -> None:
+def test_request_with_an_unknown_thread_begins_a_conversation(dialect: str) -> None:
     run_input = {"threadId": "mine", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "hi"}]}
     found = shown("--from", "ag-ui", "--to", dialect, "--path", "/x/stream", body=json.dumps(run_input))
     assert found["request"]["thread_id"] == "mine"
@@ -43,14 +43,14 @@ def test_a_thread_that_only_the_client_knows_begins_a_new_conversation(dialect: 
     assert "theirs" in json.dumps(known["requests"])
 
 
-def test_the_body_may_stand_on_the_command_line() -> None:
+def test_request_takes_the_body_from_the_command_line() -> None:
     assert shown("--from", "standard", "--to", "legacy", '{"text": "hi"}')["requests"][0]["body"] == {
         "message": "hi",
         "stream": True,
     }
 
 
-def test_an_endpoint_has_its_tree_its_path_and_its_headers(tmp_path: Path) -> None:
+def test_request_of_an_endpoint_uses_its_tree_path_and_headers(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         """
 upstreams:
@@ -78,7 +78,7 @@ endpoints:
     assert sent["body"] == json.loads(BODY)
 
 
-def test_the_model_that_the_body_names_chooses(tmp_path: Path) -> None:
+def test_request_with_a_model_chooses_its_upstream(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         """
 endpoints:
@@ -100,7 +100,7 @@ endpoints:
     assert b"(known: one, two)" in other.stderr
 
 
-def test_a_body_that_is_refused() -> None:
+def test_request_with_a_bad_body_fails() -> None:
     done = run("request", "--from", "standard", "--to", "legacy", '{"messages": [{"role": "x"}]}')
     assert done.returncode == 1
     assert json.loads(done.stdout) == {
@@ -123,5 +123,5 @@ def test_a_body_that_is_refused() -> None:
         ("--endpoint", "/a"),
     ],
 )
-def test_a_wrong_command_line(arguments: tuple[str, ...]) -> None:
+def test_request_with_a_wrong_command_line_fails(arguments: tuple[str, ...]) -> None:
     assert run("request", *arguments, input=BODY.encode()).returncode == 2

@@ -66,7 +66,7 @@ def test_prints_every_endpoint_with_a_command_to_paste(config: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_command_works_when_pasted(config: str) -> None:
+def test_serve_prints_a_command_that_works(config: str) -> None:
     with serving(config) as (_, lines):
         command = next(line for line in lines if "curl" in line)
         done = subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
@@ -74,7 +74,7 @@ def test_the_command_works_when_pasted(config: str) -> None:
     assert b'"status":"completed"' in done.stdout
 
 
-def test_a_demo_that_fails_is_made_safe(config: str) -> None:
+def test_demo_that_fails_gives_a_safe_error(config: str) -> None:
     with serving(config) as (_, lines):
         answer = httpx.post(f"{lines[0].split()[4]}/legacy", json={"message": "fail"}, timeout=30)
     assert '"status":"error"' in answer.text
@@ -89,13 +89,13 @@ def test_a_signal_stops_it(number: signal.Signals, config: str) -> None:
         assert process.wait(timeout=20) == 0
 
 
-def test_the_file_of_this_folder_is_the_default(config: str) -> None:
+def test_serve_without_a_file_reads_that_of_the_folder(config: str) -> None:
     with started("serve", "--listen", "127.0.0.1:0", cwd=Path(config).parent) as process:
         assert process.stdout is not None
         assert b"listens on" in process.stdout.readline()
 
 
-def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:
+def test_serve_with_a_bad_file_prints_all_problems(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("endpoints:\n  /chat: {upstrem: x}\nlistn: 1\n")
     done = run("serve", str(file))
@@ -104,20 +104,20 @@ def test_a_bad_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:
     assert len(done.stderr.decode().splitlines()) == 2
 
 
-def test_a_missing_file_is_a_bad_one(tmp_path: Path) -> None:
+def test_serve_with_a_missing_file_fails(tmp_path: Path) -> None:
     done = run("serve", cwd=tmp_path)
     assert done.returncode == 78
     assert done.stderr.decode().strip() == "config.yaml: cannot be read: No such file or directory"
 
 
 @pytest.mark.parametrize("address", ["8080", "127.0.0.1", "0.0.0.0:8080", "127.0.0.1:99999"])
-def test_an_address_is_checked_as_in_the_file(address: str, config: str) -> None:
+def test_listen_option_is_checked_like_the_key_of_the_file(address: str, config: str) -> None:
     done = run("serve", config, "--listen", address)
     assert done.returncode == 2
     assert f"--listen {address}: ".encode() in done.stderr
 
 
-def test_an_address_in_use_is_told(config: str) -> None:
+def test_serve_on_an_address_in_use_fails(config: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = run("serve", config, "--listen", address)

@@ -39,7 +39,7 @@ def waiting_after(*pieces: bytes) -> Script:
     ids=["no headers", "headers only", "a comment", "mid-stream"],
 )
 @pytest.mark.parametrize("heartbeat", ["off", "50ms"])
-async def test_the_upstream_is_left_with_the_client(
+async def test_upstream_is_left_when_its_client_leaves(
     pieces: tuple[bytes, ...], seen: bytes, heartbeat: str
 ) -> None:
     script = waiting_after(*pieces)
@@ -58,7 +58,7 @@ async def test_the_upstream_is_left_with_the_client(
         assert len(running.streams) == 0
 
 
-async def test_the_upstream_is_left_in_the_middle_of_a_flood() -> None:
+async def test_flooding_upstream_is_left_when_its_client_leaves() -> None:
     async def flooding(call: Call) -> None:
         reading = asyncio.create_task(call.until_closed())
         try:
@@ -82,7 +82,7 @@ async def test_the_upstream_is_left_in_the_middle_of_a_flood() -> None:
         assert await seconds_until_closed(server, left) < LIMIT
 
 
-async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
+async def test_connection_attempt_ends_when_its_client_leaves() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         full.listen(0)
         waiting = [socket.socket() for _ in range(4)]
@@ -103,7 +103,7 @@ async def test_a_connection_attempt_is_given_up_with_the_client() -> None:
     assert (line["reason"], line["events"], line["bytes_out"]) == ("client_gone", 0, 0)
 
 
-async def test_an_upstream_that_does_not_read_the_request_is_left_too() -> None:
+async def test_upstream_that_does_not_read_is_left_when_its_client_leaves() -> None:
     async def deaf(call: Call) -> None:
         await asyncio.sleep(0.8)
         await call.until_closed()
@@ -120,7 +120,7 @@ async def test_an_upstream_that_does_not_read_the_request_is_left_too() -> None:
         assert await seconds_until_closed(server, left) < LIMIT
 
 
-async def test_many_clients_that_leave_at_once_leave_nothing_behind() -> None:
+async def test_many_clients_that_leave_at_once_are_all_released() -> None:
     script = waiting_after(SSE, chunk(TOKEN))
     async with upstream(script) as server, gateway(one_endpoint(server.url)) as running:
 
@@ -137,7 +137,7 @@ async def test_many_clients_that_leave_at_once_leave_nothing_behind() -> None:
         assert len(running.streams) == 0
 
 
-async def test_a_client_that_leaves_before_its_body_is_whole() -> None:
+async def test_client_that_leaves_within_its_body_is_noticed() -> None:
     async with upstream(b"") as server, gateway(one_endpoint(server.url)) as running:
         async with client(running) as connected:
             connected.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
@@ -157,7 +157,7 @@ async def flood(call: Call) -> None:
         await call.send(piece)
 
 
-async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+async def test_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     timeouts = {"write": "300ms", "idle": "200ms", "first_event": "60s"}
     async with upstream(flood) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
         async with client(running) as connected:
@@ -170,7 +170,7 @@ async def test_a_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureF
     assert caplog.records == []
 
 
-async def test_what_it_did_not_read_is_thrown_away() -> None:
+async def test_unread_bytes_of_a_dropped_client_are_discarded() -> None:
     timeouts = {"write": "300ms", "first_event": "60s"}
     async with (
         upstream(flood) as server,
@@ -187,7 +187,7 @@ async def test_what_it_did_not_read_is_thrown_away() -> None:
                 await connected.reader.read()
 
 
-async def test_a_folded_answer_that_is_not_read_is_dropped() -> None:
+async def test_client_that_does_not_read_a_folded_answer_is_dropped() -> None:
     async def much(call: Call) -> None:
         piece = b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 1_000_000)
         await call.send(SSE, *[chunk(piece)] * 20, chunk(DONE), LAST_CHUNK)
@@ -207,7 +207,7 @@ async def test_a_folded_answer_that_is_not_read_is_dropped() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there the system tells how much it still holds")
-async def test_a_client_that_reads_little_of_a_flood_is_not_dropped() -> None:
+async def test_client_that_reads_little_of_a_flood_is_kept() -> None:
     timeouts = {"write": "400ms", "first_event": "60s"}
     async with upstream(flood) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
         bare = socket.socket()
@@ -230,7 +230,7 @@ async def small_events_without_a_pause(call: Call) -> None:
         await call.send(chunk(TOKEN) * 100)
 
 
-async def test_clients_that_did_not_read_leave_no_stream_behind() -> None:
+async def test_dropped_clients_leave_no_open_stream() -> None:
     async with (
         upstream(small_events_without_a_pause) as server,
         gateway(one_endpoint(server.url)) as running,
@@ -249,7 +249,7 @@ async def test_clients_that_did_not_read_leave_no_stream_behind() -> None:
                 await asyncio.sleep(0.01)
 
 
-async def test_a_client_that_reads_slowly_is_not_dropped() -> None:
+async def test_client_that_reads_slowly_is_kept() -> None:
     size = 6_000_000
 
     async def big(call: Call) -> None:
@@ -289,7 +289,7 @@ async def test_heartbeats_before_the_first_event_and_in_silence(accept: str, bea
     assert got.pieces[-1] != beat
 
 
-async def test_no_heartbeat_while_there_are_events() -> None:
+async def test_heartbeat_is_not_sent_while_events_come() -> None:
     async def steadily(call: Call) -> None:
         await call.send(SSE, *[chunk(TOKEN)] * 10, chunk(DONE), LAST_CHUNK, pause=0.05)
 
@@ -297,7 +297,7 @@ async def test_no_heartbeat_while_there_are_events() -> None:
     assert b"ping" not in got.body
 
 
-async def test_the_headers_leave_with_the_first_heartbeat() -> None:
+async def test_headers_leave_with_the_first_heartbeat() -> None:
     async with (
         upstream(waiting_after()) as server,
         gateway(one_endpoint(server.url, heartbeat="100ms")) as running,
@@ -309,7 +309,7 @@ async def test_the_headers_leave_with_the_first_heartbeat() -> None:
         assert connected.answer.status == 200
 
 
-async def test_a_failure_after_a_heartbeat_is_still_a_stream() -> None:
+async def test_failure_after_a_heartbeat_is_an_error_event() -> None:
     async def late(call: Call) -> None:
         await asyncio.sleep(0.25)
         await call.send(b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n")
@@ -319,7 +319,7 @@ async def test_a_failure_after_a_heartbeat_is_still_a_stream() -> None:
     assert got.error is not None
 
 
-async def test_a_folded_answer_has_no_heartbeats() -> None:
+async def test_folded_answer_has_no_heartbeats() -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN), chunk(DONE), LAST_CHUNK, pause=0.15)
 

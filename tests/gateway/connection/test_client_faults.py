@@ -115,7 +115,7 @@ FAULTS = {
 @pytest.mark.usefixtures("nothing_raised")
 @pytest.mark.parametrize("bytewise", [False, True], ids=["whole", "in pieces"])
 @pytest.mark.parametrize("sent", FAULTS.values(), ids=FAULTS.keys())
-async def test_what_breaks_http_is_refused_and_reaches_nobody(sent: bytes, bytewise: bool) -> None:
+async def test_request_that_breaks_http_is_refused_before_the_app(sent: bytes, bytewise: bool) -> None:
     pieces = [sent[at : at + 7] for at in range(0, len(sent), 7)] if bytewise else [sent]
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         got = await exchanged(running, *pieces, pause=0.001 if bytewise else 0)
@@ -152,7 +152,7 @@ async def test_what_breaks_http_is_refused_and_reaches_nobody(sent: bytes, bytew
         "chunks",
     ],
 )
-async def test_what_is_too_large_is_refused_before_it_is_there(sent: bytes) -> None:
+async def test_request_that_is_too_large_is_refused_before_it_is_read(sent: bytes) -> None:
     async with (
         upstream(WHOLE) as server,
         quick_gateway(server.url, limits={"request_bytes": "1MiB"}) as running,
@@ -173,7 +173,7 @@ async def test_what_is_too_large_is_refused_before_it_is_there(sent: bytes) -> N
     ],
     ids=["length", "chunk", "extension", "header"],
 )
-async def test_what_comes_behind_a_refusal_is_not_read_without_a_bound(refused: bytes) -> None:
+async def test_bytes_behind_a_refusal_are_read_up_to_a_bound(refused: bytes) -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running, client(running) as connected:
         connected.writer.write(refused)
         async with asyncio.timeout(5):
@@ -225,7 +225,7 @@ async def test_slow_clients_are_not_waited_for(pieces: tuple[bytes, ...]) -> Non
     ],
     ids=["does not come", "is no HTTP", "has a large extension"],
 )
-async def test_a_refused_body_is_told_of_once(pieces: tuple[bytes, ...], refused: tuple[int, str]) -> None:
+async def test_refused_body_is_answered_once(pieces: tuple[bytes, ...], refused: tuple[int, str]) -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         got = await exchanged(running, POST + b"X-Request-Id: mine\r\n", *pieces, pause=0.05)
         line = await running.log.next_line()
@@ -237,7 +237,7 @@ async def test_a_refused_body_is_told_of_once(pieces: tuple[bytes, ...], refused
     assert server.connections == 0
 
 
-async def test_white_space_around_a_header_is_none_of_it() -> None:
+async def test_header_value_is_stripped_of_white_space() -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         odd = b"X-Request-Id: \t mine \t\r\nX-Streamweir-Protocol: standard \r\nConnection: close\r\n"
         got = await exchanged(running, POST + odd + TWO)
@@ -247,7 +247,7 @@ async def test_white_space_around_a_header_is_none_of_it() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"\r\n\r\n\r\n"], ids=["nothing", "a line", "lines"])
-async def test_a_connection_without_a_request_is_closed(sent: bytes) -> None:
+async def test_connection_without_a_request_is_closed(sent: bytes) -> None:
     async with quick_gateway("http://127.0.0.1:9") as running:
         async with asyncio.timeout(5):
             got = await exchanged(running, sent)
@@ -279,7 +279,7 @@ async def test_slow_but_steady_bodies_are_waited_for() -> None:
 @pytest.mark.parametrize(
     "body", [TWO, b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"], ids=["length", "chunks"]
 )
-async def test_an_upgrade_that_is_offered_is_declined(body: bytes, bytewise: bool) -> None:
+async def test_offered_upgrade_is_declined(body: bytes, bytewise: bool) -> None:
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     sent = POST + offer + body + LAST_HEALTH
     pieces = [sent[at : at + 7] for at in range(0, len(sent), 7)] if bytewise else [sent]
@@ -291,7 +291,7 @@ async def test_an_upgrade_that_is_offered_is_declined(body: bytes, bytewise: boo
     assert server.call.body == b"{}"
 
 
-async def test_a_body_is_asked_for_only_if_it_is_wanted() -> None:
+async def test_100_continue_is_sent_only_if_the_body_is_read() -> None:
     expecting = POST + b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
     async with (
         upstream(WHOLE) as server,
@@ -363,7 +363,7 @@ async def test_requests_sent_ahead_are_answered_in_their_order() -> None:
     ],
     ids=["surplus", "no request", "half a request", "a body that is none", "too large headers"],
 )
-async def test_what_is_wrong_behind_a_request_does_not_cost_its_answer(behind: bytes) -> None:
+async def test_request_before_a_malformed_one_is_answered(behind: bytes) -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]), pause=0.6)
         await call.send(chunk(HELLO[2]), LAST_CHUNK)
@@ -383,7 +383,7 @@ async def test_too_many_requests_sent_ahead_are_not_taken() -> None:
     assert got.endswith(b'{"status":"ok"}')
 
 
-async def test_a_large_body_sent_ahead_is_not_kept() -> None:
+async def test_large_body_sent_ahead_is_not_buffered() -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]), pause=0.3)
         await call.send(chunk(HELLO[2]), LAST_CHUNK)
@@ -397,7 +397,7 @@ async def test_a_large_body_sent_ahead_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("behind", [b"", HEALTH, POST + TWO], ids=["nothing", "a request", "a stream"])
-async def test_a_client_that_leaves_is_noticed_whatever_it_sent_ahead(behind: bytes) -> None:
+async def test_client_that_leaves_after_sending_ahead_is_noticed(behind: bytes) -> None:
     async def silent(call: Call) -> None:
         await call.until_closed()
 
@@ -411,14 +411,14 @@ async def test_a_client_that_leaves_is_noticed_whatever_it_sent_ahead(behind: by
     assert len(server.calls) == 1
 
 
-async def test_nothing_is_taken_behind_the_last_request() -> None:
+async def test_bytes_behind_the_last_request_are_not_parsed() -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         got = await exchanged(running, LAST_HEALTH + POST + TWO)
     assert got.count(b"HTTP/1.1 ") == 1
     assert server.connections == 0
 
 
-async def test_a_body_that_nobody_wants_does_not_become_a_request() -> None:
+async def test_unread_body_is_not_parsed_as_a_request() -> None:
     hidden = POST + TWO
     sent = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + hidden
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
@@ -431,14 +431,14 @@ async def test_a_body_that_nobody_wants_does_not_become_a_request() -> None:
 
 
 @pytest.mark.parametrize("target", [b"/healthz", b"/nowhere"])
-async def test_who_ends_its_side_gets_what_is_quickly_said(target: bytes) -> None:
+async def test_half_closed_client_gets_a_quick_answer(target: bytes) -> None:
     async with quick_gateway("http://127.0.0.1:9") as running:
         got = await exchanged(running, b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % target, half_close=True)
     assert got.startswith(b"HTTP/1.1 ")
     assert got.endswith(b"}")
 
 
-async def test_who_ends_its_side_during_a_stream_has_left() -> None:
+async def test_half_closed_client_of_a_stream_has_left() -> None:
     async def silent(call: Call) -> None:
         await call.until_closed()
 
@@ -450,7 +450,7 @@ async def test_who_ends_its_side_during_a_stream_has_left() -> None:
         await asking
 
 
-async def test_a_request_that_ends_half_way_reaches_nobody() -> None:
+async def test_request_cut_within_its_head_is_not_served() -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         for sent in (POST, POST + b"Content-Length: 10\r\n\r\n{}"):
             got = await exchanged(running, sent, half_close=True)
@@ -458,7 +458,7 @@ async def test_a_request_that_ends_half_way_reaches_nobody() -> None:
     assert server.connections == 0
 
 
-async def test_many_slow_clients_stop_nobody() -> None:
+async def test_many_slow_clients_do_not_delay_others() -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
         slow = [socket.create_connection(running.address) for _ in range(300)]
         try:

@@ -17,7 +17,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_connections, "KEEP_ALIVE_SECONDS", 0.3)
 
 
-async def test_a_connection_is_kept_between_requests_but_not_for_ever() -> None:
+async def test_idle_client_connection_is_closed_after_its_time() -> None:
     async with gateway(one_endpoint("http://127.0.0.1:9")) as running:
         reader, writer = await asyncio.open_connection(*running.address)
         async with asyncio.timeout(5):
@@ -29,7 +29,7 @@ async def test_a_connection_is_kept_between_requests_but_not_for_ever() -> None:
         writer.close()
 
 
-async def test_a_request_that_is_coming_is_waited_for() -> None:
+async def test_half_a_request_on_an_idle_connection_is_waited_for() -> None:
     async with gateway(one_endpoint("http://127.0.0.1:9")) as running:
         reader, writer = await asyncio.open_connection(*running.address)
         async with asyncio.timeout(5):

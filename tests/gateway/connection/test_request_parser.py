@@ -203,7 +203,7 @@ LINES = {
 @pytest.mark.parametrize("size", [1, 5, 1000])
 @pytest.mark.parametrize("upgrade", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"])
 @pytest.mark.parametrize("line", LINES)
-def test_what_llhttp_does_not_take_is_a_request_all_the_same(line: bytes, upgrade: bytes, size: int) -> None:
+def test_request_that_llhttp_pauses_at_is_complete(line: bytes, upgrade: bytes, size: int) -> None:
     sent = line + b"\r\nHost: x\r\n%bContent-Length: 2\r\n\r\n{}" % upgrade
     received, parser = fed([sent[at : at + size] for at in range(0, len(sent), size)])
     (head,) = received.heads
@@ -238,7 +238,7 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
     ids=["an extension", "a trailer", "many extensions", "many trailers", "headers"],
 )
-def test_what_is_no_body_has_a_limit_however_it_comes(sent: bytes, size: int) -> None:
+def test_head_and_framing_are_bounded_for_each_cut(sent: bytes, size: int) -> None:
     with pytest.raises(RequestRefused) as refused:
         fed([sent[at : at + size] for at in range(0, len(sent), size)])
     assert refused.value.code == "REQUEST_TOO_LARGE"
@@ -251,7 +251,7 @@ def test_small_chunks_are_no_headers(size: int) -> None:
     assert received.bodies == [b"x" * 20_000]
 
 
-def test_each_state_can_be_reached_and_stopped() -> None:
+def test_parser_can_be_stopped_in_each_state() -> None:
     reached = {state for following in TRANSITIONS.values() for state in following.values()}
     assert set(TRANSITIONS) == reached == set(RequestState)
     assert all(following[RequestEvent.STOP] is RequestState.STOPPED for following in TRANSITIONS.values())

@@ -36,7 +36,7 @@ def read(method: str, data: bytes) -> tuple[h11.Response, bytes]:
 
 
 @given(PIECES, st.sampled_from(["GET", "POST", "HEAD"]), st.sampled_from(["1.0", "1.1"]), st.booleans())
-def test_a_client_reads_what_was_written(
+def test_encoded_response_is_read_back_by_a_client(
     pieces: list[bytes], method: str, version: str, counts: bool
 ) -> None:
     body = b"".join(pieces)
@@ -68,7 +68,7 @@ def test_some_statuses_have_no_body(status: int) -> None:
         (b"x", b"\r\ny: z"),
     ],
 )
-def test_a_header_cannot_become_another_one(name: bytes, value: bytes) -> None:
+def test_header_with_a_line_end_is_refused(name: bytes, value: bytes) -> None:
     encoder = ResponseEncoder("GET", "1.1")
     with pytest.raises(RuntimeError):
         encoder.start(200, [(name, value)], date=b"", keep_alive=True)
@@ -76,7 +76,7 @@ def test_a_header_cannot_become_another_one(name: bytes, value: bytes) -> None:
 
 
 @pytest.mark.parametrize("pieces", [[b"12", b"345"], [b"123"]], ids=["longer", "shorter"])
-def test_a_body_is_as_long_as_it_was_announced(pieces: list[bytes]) -> None:
+def test_body_of_another_length_than_announced_is_refused(pieces: list[bytes]) -> None:
     with pytest.raises(RuntimeError, match="Content-Length"):
         encoded(ResponseEncoder("GET", "1.1"), pieces, (b"content-length", b"4"))
 

@@ -58,7 +58,7 @@ WHOLE = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(WHOLE), st.integers(0, 60), st.booleans()), min_size=2, max_size=8))
-def test_a_head_that_comes_again_is_that_of_a_response_that_comes_first(
+def test_parser_with_a_repeated_head_gives_the_same_response(
     responses: list[tuple[bytes, int, bool]],
 ) -> None:
     known = None
@@ -77,7 +77,7 @@ def test_a_head_that_comes_again_is_that_of_a_response_that_comes_first(
         known = parser.repeated or known
 
 
-def test_a_head_that_comes_again_is_not_parsed() -> None:
+def test_parser_with_a_repeated_head_does_not_parse_it() -> None:
     first = ResponseParser()
     first.feed(answer(b"hello"))
     second = ResponseParser(first.repeated)
@@ -88,7 +88,7 @@ def test_a_head_that_comes_again_is_not_parsed() -> None:
 
 
 @given(junk=st.binary(max_size=300), beginning=st.sampled_from([b"", *(r[:60] for r in RESPONSES)]))
-def test_no_bytes_make_it_raise(junk: bytes, beginning: bytes) -> None:
+def test_parser_never_raises(junk: bytes, beginning: bytes) -> None:
     parser = ResponseParser()
     for piece in (beginning, junk, junk):
         parser.feed(piece)
@@ -118,7 +118,7 @@ FORBIDDEN_TRAILERS = [
 
 
 @for_each("trailer", FORBIDDEN_TRAILERS)
-def test_a_trailer_breaks_no_body_that_is_whole(trailer: bytes) -> None:
+def test_parser_with_a_bad_trailer_completes_the_body(trailer: bytes) -> None:
     """RFC 9110, section 6.5.1: a recipient ignores the trailers that may not be there."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     response = head + b"5\r\nhello\r\n7\r\n\r\n0\r\n\r\n\r\n0\r\n" + trailer + b"\r\n\r\n"
@@ -131,7 +131,7 @@ def test_a_trailer_breaks_no_body_that_is_whole(trailer: bytes) -> None:
 
 
 @for_each("rest", [b"5\r\nhelloX", b"zz\r\n", b"5\r\nhel", b"5\r\n0\r\n\r\n\r\nzz: 1\r\n\r\n"])
-def test_a_body_that_is_not_whole_stays_broken(rest: bytes) -> None:
+def test_parser_with_half_a_body_fails(rest: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"
     for pieces in ([head + rest], [bytes([byte]) for byte in head + rest]):
         parser = ResponseParser()

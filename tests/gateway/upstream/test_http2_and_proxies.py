@@ -163,7 +163,7 @@ async def hello(stream: Stream) -> None:
     await stream.data(b"", end=True)
 
 
-async def test_a_stream_over_http2() -> None:
+async def test_http2_upstream_streams() -> None:
     async with http2_server(hello) as server, trusting_client() as client:
         for _ in range(2):
             reads: list[bytes] = []
@@ -303,7 +303,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"{name}_proxy".upper(), raising=False)
 
 
-async def test_a_tunnel_for_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_for_https_is_a_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
     async with http2_server(hello) as server, forward_proxy() as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//user:secret@"))
         async with trusting_client() as client:
@@ -314,7 +314,7 @@ async def test_a_tunnel_for_tls(monkeypatch: pytest.MonkeyPatch) -> None:
         assert b"X-Name" not in proxy.heads[0]
 
 
-async def test_a_proxy_for_plain_http(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_for_http_gets_the_whole_url(monkeypatch: pytest.MonkeyPatch) -> None:
     async with forward_proxy() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removeprefix("http://"))
         async with trusting_client() as client:
@@ -334,7 +334,7 @@ async def test_hosts_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (reads, proxy.heads) == ([b"direct"], [])
 
 
-async def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_that_refuses_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = answer(b"", status="407 Proxy Authentication Required")
     async with forward_proxy(refusal) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
@@ -343,7 +343,7 @@ async def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
                 await reads_of(client, "https://far.example", [])
 
 
-async def test_the_own_transport_knows_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_own_transport_uses_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     async with upstream(answer(b"direct")) as server:
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
         client = UpstreamClient()

@@ -92,7 +92,7 @@ def closing_after(age: float, runs: Counter[bytes], *headers: str) -> Iterator[s
 
 
 @pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
-async def test_no_request_is_lost_or_run_twice_at_the_age_at_which_connections_are_closed() -> None:
+async def test_request_on_an_aging_connection_is_sent_exactly_once() -> None:
     clients, rounds, age = 1000, 10, 1.0
     runs, lost = Counter[bytes](), list[UpstreamFailure]()
 
@@ -148,7 +148,7 @@ async def connections_after(pause: float, response: bytes) -> int:
         return server.connections
 
 
-async def test_a_connection_is_used_no_longer_than_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connection_is_dropped_before_its_announced_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pool, "KEEP_ALIVE_SECONDS", 0.4)
     assert await connections_after(0.1, answer(b"a")) == 1
     assert await connections_after(0.35, answer(b"a")) == 2
@@ -195,7 +195,7 @@ def refusing_the_second(server: list[Upstream]) -> Script:
     return script
 
 
-async def test_a_request_that_was_not_written_whole_goes_out_once_more() -> None:
+async def test_request_not_written_whole_is_sent_again() -> None:
     servers: list[Upstream] = []
     async with upstream(refusing_the_second(servers)) as server:
         servers.append(server)
@@ -206,7 +206,7 @@ async def test_a_request_that_was_not_written_whole_goes_out_once_more() -> None
         assert [len(call.body) for call in server.calls] == [2, len(LARGE)]
 
 
-async def test_a_fresh_connection_that_ends_is_not_tried_again() -> None:
+async def test_fresh_connection_that_ends_is_not_retried() -> None:
     async def script(call: Call) -> None:
         await call.read()
         call.reset()
@@ -219,7 +219,7 @@ async def test_a_fresh_connection_that_ends_is_not_tried_again() -> None:
         assert server.connections == 1
 
 
-async def test_a_request_that_was_written_whole_is_not_sent_again() -> None:
+async def test_request_written_whole_is_not_sent_again() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(b"a"))
         await call.read_request()
@@ -236,7 +236,7 @@ async def test_a_request_that_was_written_whole_is_not_sent_again() -> None:
 
 
 @pytest.mark.parametrize(("status", "connections"), [("200 OK", 1), ("404 Not Found", 1), ("500 Oh", 2)])
-async def test_a_connection_is_not_kept_behind_an_error_of_the_server(status: str, connections: int) -> None:
+async def test_connection_after_a_server_error_is_closed(status: str, connections: int) -> None:
     """Which closes it without announcing that, if it is uvicorn and its application has raised."""
 
     async def script(call: Call) -> None:

@@ -181,7 +181,7 @@ async def test_close_before_the_first_event_is_the_failure_of_its_code(code: int
 @pytest.mark.parametrize(
     ("code", "expected"), [(code, "UPSTREAM_TRUNCATED") for code in (1001, 1011, 4401, 1008)]
 )
-async def test_close_with_an_error_behind_an_event_is_a_broken_stream(code: int, expected: str) -> None:
+async def test_error_close_after_an_event_breaks_the_stream(code: int, expected: str) -> None:
     async def break_off(connection: ServerConnection) -> None:
         await connection.recv()
         await connection.send(text(TOKENS[0]))
@@ -278,7 +278,7 @@ async def test_answer_that_is_no_101_and_no_refusal_is_an_invalid_response(reply
 @pytest.mark.parametrize(
     "header", ["Sec-WebSocket-Protocol: other", "Sec-WebSocket-Extensions: permessage-deflate"]
 )
-async def test_101_with_what_was_not_offered_is_an_invalid_response(header: str) -> None:
+async def test_101_with_a_subprotocol_not_offered_is_an_invalid_response(header: str) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(switching(await reader.readuntil(b"\r\n\r\n"), header))
         await reader.read(-1)
@@ -311,7 +311,7 @@ async def test_refused_handshake_is_the_failure_of_its_status(status: int) -> No
     assert ("a path that they do not know" in line["hint"]) == (status == 403)
 
 
-async def test_handshake_has_the_headers_of_a_request_and_none_of_a_page() -> None:
+async def test_handshake_has_the_configured_headers_without_origin() -> None:
     options = {
         "headers": {"Authorization": "Bearer k"},
         "forward_headers": ["X-Tenant-Id"],

@@ -97,26 +97,26 @@ async def asked(port: int, transport: str, host: str = "127.0.0.1", **tls: objec
 
 
 @both
-async def test_an_authority_of_ones_own(authority: Authority, transport: str) -> None:
+async def test_tls_with_an_own_authority_succeeds(authority: Authority, transport: str) -> None:
     async with secure_server(authority.server()) as server:
         assert await asked(server.port, transport, ca=authority.ca) == b"ok"
 
 
 @both
-async def test_the_systems_authorities_by_default(authority: Authority, transport: str) -> None:
+async def test_tls_uses_the_systems_authorities_by_default(authority: Authority, transport: str) -> None:
     async with secure_server(authority.server()) as server:
         with pytest.raises(NotConnected):
             await asked(server.port, transport)
 
 
 @both
-async def test_a_certificate_that_is_not_checked(authority: Authority, transport: str) -> None:
+async def test_tls_without_verification_accepts_any_certificate(authority: Authority, transport: str) -> None:
     async with secure_server(authority.server("other.example", expired=True)) as server:
         assert await asked(server.port, transport, verify=False) == b"ok"
 
 
 @both
-async def test_an_expired_certificate(authority: Authority, transport: str) -> None:
+async def test_tls_with_an_expired_certificate_fails(authority: Authority, transport: str) -> None:
     async with secure_server(authority.server(expired=True)) as server:
         with pytest.raises(NotConnected):
             await asked(server.port, transport, ca=authority.ca)
@@ -124,7 +124,7 @@ async def test_an_expired_certificate(authority: Authority, transport: str) -> N
 
 @both
 @pytest.mark.parametrize(("name", "host"), [("other.example", "127.0.0.1"), ("127.0.0.1", "localhost")])
-async def test_a_certificate_of_another_host(
+async def test_tls_with_a_certificate_of_another_host_fails(
     authority: Authority, transport: str, name: str, host: str
 ) -> None:
     async with secure_server(authority.server(name)) as server:
@@ -133,13 +133,13 @@ async def test_a_certificate_of_another_host(
 
 
 @both
-async def test_a_host_name(authority: Authority, transport: str) -> None:
+async def test_tls_server_name_is_the_configured_host(authority: Authority, transport: str) -> None:
     async with secure_server(authority.server("localhost")) as server:
         assert await asked(server.port, transport, "localhost", ca=authority.ca) == b"ok"
 
 
 @both
-async def test_a_certificate_of_our_own(authority: Authority, transport: str) -> None:
+async def test_tls_with_a_client_certificate_succeeds(authority: Authority, transport: str) -> None:
     context = authority.server()
     context.verify_mode = ssl.CERT_REQUIRED
     cert, key = authority.client_files()
@@ -150,7 +150,7 @@ async def test_a_certificate_of_our_own(authority: Authority, transport: str) ->
 
 
 @both
-async def test_no_tls_on_the_port(transport: str) -> None:
+async def test_tls_to_a_plain_port_fails(transport: str) -> None:
     async def plain(call: Call) -> None:
         await call.read()
         await call.send(answer(b"", status="400 Bad Request"))
@@ -162,7 +162,7 @@ async def test_no_tls_on_the_port(transport: str) -> None:
 
 
 @both
-async def test_a_handshake_that_is_cut(transport: str) -> None:
+async def test_tls_handshake_that_breaks_off_fails(transport: str) -> None:
     async def cut(call: Call) -> None:
         await call.read()
 
@@ -172,7 +172,7 @@ async def test_a_handshake_that_is_cut(transport: str) -> None:
 
 
 @both
-async def test_a_handshake_that_never_ends(transport: str) -> None:
+async def test_tls_handshake_without_an_end_times_out(transport: str) -> None:
     async with upstream(Call.until_closed, reads_request=False) as server:
         url = f"https://127.0.0.1:{server.port}"
         client = UpstreamClient.for_upstream(config(url, transport))
@@ -183,7 +183,7 @@ async def test_a_handshake_that_never_ends(transport: str) -> None:
         await client.aclose()
 
 
-async def test_a_connection_is_used_again(authority: Authority) -> None:
+async def test_connection_over_tls_is_reused(authority: Authority) -> None:
     async with secure_server(authority.server()) as server:
         url = f"https://127.0.0.1:{server.port}"
         client = UpstreamClient.for_upstream(config(url, "auto", ca=authority.ca))
@@ -220,7 +220,7 @@ def test_files_that_cannot_be_used(
         tls_context(Tls(**files))
 
 
-def test_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
+def test_tls_key_with_a_password_fails_without_a_prompt(tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

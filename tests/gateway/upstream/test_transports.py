@@ -122,7 +122,7 @@ async def got_of(script: Script | bytes, transport: str = "auto", *, method: str
         b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + answer(b"onetwo"),
     ],
 )
-async def test_a_whole_response(response: bytes, transport: str) -> None:
+async def test_transport_returns_a_whole_response(response: bytes, transport: str) -> None:
     async def by_the_byte(call: Call) -> None:
         await call.send(*(response[index : index + 1] for index in range(len(response))))
 
@@ -143,13 +143,13 @@ async def test_a_whole_response(response: bytes, transport: str) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nonetwo\r\n\r\n",
     ],
 )
-async def test_what_need_not_be_refused(response: bytes) -> None:
+async def test_transport_accepts_lenient_responses(response: bytes) -> None:
     got = await got_of(response)
     assert (got.status, got.body, got.failure) == (200, b"onetwo", None)
 
 
 @pytest.mark.parametrize("coding", ["gzip, chunked", "gzip,\tChunked"])
-async def test_a_transfer_coding_is_undone(coding: str) -> None:
+async def test_transport_decodes_a_transfer_coding(coding: str) -> None:
     head = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n".encode()
     got = await got_of(head + chunk(gzip.compress(b"onetwo")) + LAST_CHUNK)
     assert (got.body, got.failure) == (b"onetwo", None)
@@ -175,7 +175,7 @@ async def test_responses_without_a_body(method: str, response: bytes, transport:
 
 
 @both
-async def test_the_request_on_the_wire(transport: str) -> None:
+async def test_transport_writes_the_request(transport: str) -> None:
     async with upstream(answer(b"")) as server:
         async with opened(server, transport, body=b"\x00\xff") as response:
             assert await response.read() == b""
@@ -188,7 +188,7 @@ async def test_the_request_on_the_wire(transport: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: b", "a\nb", "a\0b"])
-async def test_no_header_can_add_a_line(value: str) -> None:
+async def test_transport_refuses_a_header_with_a_line_end(value: str) -> None:
     async with upstream(answer(b"")) as server:
         client = UpstreamClient()
         request = UpstreamRequest("POST", Origin.of(server.url), "/", [("X-Name", value)], b"")
@@ -199,7 +199,7 @@ async def test_no_header_can_add_a_line(value: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["/a b", "/a HTTP/1.1\r\nX: y", ""])
-async def test_no_target_can_end_the_line(target: str) -> None:
+async def test_transport_refuses_a_target_with_a_line_end(target: str) -> None:
     request = UpstreamRequest("POST", Origin.of("http://127.0.0.1:9"), target, [], b"")
     with pytest.raises(ValueError, match="request"):
         async with UpstreamClient().open(request, connect_timeout=1):
@@ -312,7 +312,7 @@ async def test_refused_and_unknown_hosts(transport: str) -> None:
 
 
 @both
-async def test_a_reset_before_and_after_the_headers(transport: str) -> None:
+async def test_reset_before_or_after_the_headers_fails(transport: str) -> None:
     async def reset(call: Call) -> None:
         call.reset()
 
@@ -326,7 +326,7 @@ async def test_a_reset_before_and_after_the_headers(transport: str) -> None:
 
 
 @pytest.mark.slow
-async def test_the_next_address_is_tried_beside_a_silent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_address_is_raced_by_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     async def addresses(host: str, port: int) -> list[Address]:
         silent = (socket.AF_INET, full.getsockname())
         return [silent, silent, (socket.AF_INET, ("127.0.0.1", port))]
@@ -364,7 +364,7 @@ async def test_the_next_address_is_tried_beside_a_silent_one(monkeypatch: pytest
     ],
 )
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_what_stands_before_a_fault_is_read(
+async def test_bytes_before_a_fault_are_read(
     ending: bytes, failure: type, transport: str, is_late: bool
 ) -> None:
     async def script(call: Call) -> None:
@@ -380,13 +380,13 @@ async def test_what_stands_before_a_fault_is_read(
 
 
 @both
-async def test_a_length_that_does_not_come(transport: str) -> None:
+async def test_body_shorter_than_its_length_is_truncated(transport: str) -> None:
     got = await got_of(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonetwo", transport)
     assert (got.body, got.failure) == (b"onetwo", Truncated)
 
 
 @both
-async def test_what_came_before_a_reset_is_read(transport: str) -> None:
+async def test_bytes_before_a_reset_are_read(transport: str) -> None:
     async def script(call: Call) -> None:
         await call.send(SSE + chunk(b"one"))
         call.reset()
@@ -395,7 +395,7 @@ async def test_what_came_before_a_reset_is_read(transport: str) -> None:
     assert (got.body, got.failure) == (b"one", Truncated)
 
 
-async def test_a_response_before_the_request_was_read() -> None:
+async def test_response_before_the_request_was_read_is_returned() -> None:
     async def early(call: Call) -> None:
         await call.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
         await asyncio.sleep(0.05)
@@ -429,7 +429,7 @@ async def connections_of(*responses: bytes, requests: int = 2) -> int:
         return server.connections
 
 
-async def test_a_connection_is_used_again() -> None:
+async def test_connection_after_a_whole_response_is_reused() -> None:
     assert await connections_of(answer(b"a"), SSE + chunk(b"b") + LAST_CHUNK, answer(b"c"), requests=3) == 1
 
 
@@ -442,7 +442,7 @@ async def test_a_connection_is_used_again() -> None:
         b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na",
     ],
 )
-async def test_a_connection_that_is_not_used_again(first: bytes) -> None:
+async def test_connection_after_an_unfinished_response_is_closed(first: bytes) -> None:
     assert await connections_of(first, answer(b"c")) == 2
 
 
@@ -465,7 +465,7 @@ async def test_bytes_on_an_idle_connection_end_it() -> None:
         assert server.connections == 2
 
 
-async def test_a_connection_closed_while_idle_is_seen_before_it_is_used() -> None:
+async def test_connection_closed_while_idle_is_not_used() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(b"a"))
 
@@ -478,7 +478,7 @@ async def test_a_connection_closed_while_idle_is_seen_before_it_is_used() -> Non
         assert server.connections == 20
 
 
-async def test_a_request_is_never_sent_twice() -> None:
+async def test_request_is_never_sent_twice() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(b"a"))
         await call.read_request()  # and closes without an answer
@@ -495,7 +495,7 @@ async def test_a_request_is_never_sent_twice() -> None:
         assert server.connections == 1
 
 
-async def test_an_idle_connection_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_connection_is_closed_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pool, "KEEP_ALIVE_SECONDS", 0.1)
 
     async def script(call: Call) -> None:
@@ -584,13 +584,13 @@ async def ends_later(call: Call) -> None:
 
 
 @pytest.mark.slow
-async def test_a_response_may_end_after_its_stream() -> None:
+async def test_response_that_ends_after_its_stream_keeps_the_connection() -> None:
     assert (await left_at_the_last_event(ends_later, lets_end=True))[0] == 1
     assert (await left_at_the_last_event(ends_later, lets_end=False))[0] == 2
 
 
 @pytest.mark.slow
-async def test_a_stream_that_is_over_leaves_its_response_time_to_end() -> None:
+async def test_finished_stream_waits_for_the_end_of_its_response() -> None:
     async def script(call: Call) -> None:
         while True:
             await call.send(SSE, b"".join(map(chunk, HELLO)))
@@ -605,7 +605,7 @@ async def test_a_stream_that_is_over_leaves_its_response_time_to_end() -> None:
 
 
 @pytest.mark.slow
-async def test_a_response_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_response_without_an_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(call: Call) -> None:
         await call.until_closed()
 
@@ -634,7 +634,7 @@ def sends_until_stuck(piece: bytes, sent: list[int]) -> Script:
 
 
 @pytest.mark.parametrize("piece", [chunk(b"x" * (1 << 20)), chunk(b"data: {}\n\n") * 100_000])
-async def test_an_upstream_is_slowed_down_while_nobody_reads(piece: bytes) -> None:
+async def test_unread_response_slows_the_upstream(piece: bytes) -> None:
     sent: list[int] = []
     async with upstream(sends_until_stuck(piece, sent)) as server:
         async with opened(server) as response:
@@ -649,7 +649,7 @@ async def test_an_upstream_is_slowed_down_while_nobody_reads(piece: bytes) -> No
 
 @pytest.mark.slow
 @both
-async def test_a_bomb_comes_in_bounded_pieces(transport: str) -> None:
+async def test_compressed_bomb_is_returned_in_bounded_pieces(transport: str) -> None:
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     bomb = packer.compress(bytes(1 << 26)) + packer.flush()
     assert len(bomb) < 1 << 20
@@ -670,7 +670,7 @@ async def test_a_bomb_comes_in_bounded_pieces(transport: str) -> None:
 
 @both
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
-async def test_a_compressed_event_comes_when_its_bytes_are_there(coding: str, transport: str) -> None:
+async def test_compressed_event_is_returned_when_its_bytes_are_there(coding: str, transport: str) -> None:
     import brotli
 
     def flushed(data: bytes) -> bytes:
@@ -750,7 +750,7 @@ async def test_reads_are_relayed_in_the_context_of_their_request() -> None:
     assert taken == [(0, b"b"), (0, b"c"), (1, b"b"), (1, b"c")]
 
 
-async def test_what_is_not_relayed_any_longer_is_read() -> None:
+async def test_bytes_after_a_stopped_relay_are_read() -> None:
     script = StepByStep()
     taken = []
 
@@ -769,7 +769,7 @@ async def test_what_is_not_relayed_any_longer_is_read() -> None:
     assert taken == [b"b"]
 
 
-async def test_a_relay_that_is_cancelled_loses_nothing() -> None:
+async def test_cancelled_relay_loses_no_bytes() -> None:
     script = StepByStep()
 
     def take(data: bytes) -> bool:
@@ -787,7 +787,7 @@ async def test_a_relay_that_is_cancelled_loses_nothing() -> None:
         assert await response.read() == b"b"
 
 
-async def test_what_relaying_raises_reaches_the_task() -> None:
+async def test_error_of_a_relay_is_raised_in_the_task() -> None:
     script = StepByStep()
 
     def take(data: bytes) -> bool:

@@ -29,7 +29,7 @@ def read(reader: BodyReader, pieces: list[bytes]) -> list[ReceivedEvent]:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_a_standard_stream_is_read_as_it_is(stream: Recorded) -> None:
+def test_standard_body_keeps_its_events(stream: Recorded) -> None:
     body = translate(
         [stream.body], speaks=stream.dialect, protocol_options={stream.dialect: stream.options}, framing="sse"
     )
@@ -55,7 +55,7 @@ def test_any_dialect_gives_the_message_that_it_means(stream: Recorded) -> None:
     assert handler.message.folded()["message"] == expected.message.folded()["message"]
 
 
-def test_a_folded_result_in_place_of_a_stream_is_unfolded() -> None:
+def test_folded_result_in_place_of_a_stream_is_unfolded() -> None:
     (folded,) = [stream for stream in STREAMS if str(stream) == "standard/folded.json"]
     handler = MessageStreamHandler()
     events = read(open_reader("standard", request_id="r", path="/"), one_byte_each(folded.body))

@@ -106,7 +106,7 @@ def code_of(events: list[ReceivedEvent]) -> str:
 
 
 @pytest.mark.parametrize(("write", "kind"), [(sse, "text/event-stream"), (ndjson, "application/x-ndjson")])
-async def test_a_standard_stream_arrives_as_it_was_sent(write: Any, kind: str) -> None:
+async def test_standard_stream_keeps_its_events(write: Any, kind: str) -> None:
     async with upstream(answering(write(START, HELLO, END), content_type=kind)) as server:
         events = await read(server)
     assert [event.to_dict() for event in events] == [START, HELLO, END]
@@ -114,18 +114,18 @@ async def test_a_standard_stream_arrives_as_it_was_sent(write: Any, kind: str) -
     assert events[1].data.content == "Hel\u2028lo 更好 ☕"
 
 
-async def test_it_does_not_matter_how_the_network_cuts() -> None:
+async def test_stream_cut_anywhere_gives_the_same_events() -> None:
     body = sse(START, HELLO, END)
     async with upstream(beginning(*(body[i : i + 1] for i in range(len(body))))) as server:
         assert [event.to_dict() for event in await read(server)] == [START, HELLO, END]
 
 
-async def test_an_event_arrives_before_the_next_is_sent() -> None:
+async def test_event_is_returned_before_the_next_is_sent() -> None:
     async with upstream(beginning(sse(START))) as server, stream_request(f"{server.url}/chat") as events:
         assert (await anext(events)).type == "session_start"
 
 
-async def test_the_end_of_the_session_ends_the_stream_whatever_the_connection_does() -> None:
+async def test_session_end_ends_the_stream_on_an_open_connection() -> None:
     async with upstream(beginning(sse(START, HELLO, END, HELLO))) as server:
         assert types(await read(server)) == ["session_start", "content", "session_end"]
         await server.until_finished()
@@ -137,7 +137,7 @@ async def test_heartbeats_and_done_marks_are_no_events() -> None:
         assert len(await read(server)) == 3
 
 
-async def test_a_malformed_event_is_a_warning() -> None:
+async def test_malformed_event_is_a_warning() -> None:
     body = b"data: {nonsense\n\n" + sse(START) + b"data: 3\n\n" + sse(HELLO, END)
     async with upstream(answering(body)) as server:
         events = await read(server)
@@ -160,7 +160,7 @@ async def test_any_dialect_is_read(speaks: str) -> None:
     assert [event.metadata.sequence for event in events] == [0, 1, 2, 3]
 
 
-async def test_a_dialect_with_soft_evidence_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stream_with_soft_evidence_ends_after_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamweir.translation.clock.SETTLE_SECONDS", 0.05)
     async with upstream(beginning(LEGACY, b"data: [DONE]\n\n")) as server:
         events = await read(server, speaks="legacy")
@@ -168,7 +168,7 @@ async def test_a_dialect_with_soft_evidence_ends_in_silence(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_a_compressed_answer_is_unpacked(coding: str) -> None:
+async def test_compressed_answer_is_unpacked(coding: str) -> None:
     packed = (
         gzip.compress(sse(START, HELLO, END)) if coding == "gzip" else zlib.compress(sse(START, HELLO, END))
     )
@@ -176,7 +176,7 @@ async def test_a_compressed_answer_is_unpacked(coding: str) -> None:
         assert types(await read(server)) == ["session_start", "content", "session_end"]
 
 
-async def test_a_stream_is_folded_straight_from_the_network() -> None:
+async def test_fold_of_a_response_gives_the_result() -> None:
     async with upstream(answering(sse(START, HELLO, END))) as server:
         message = await MessageStreamHandler().consume(stream_request(f"{server.url}/chat"))
     assert (message.main_content, message.status) == ("Hel\u2028lo 更好 ☕", "completed")
@@ -185,7 +185,7 @@ async def test_a_stream_is_folded_straight_from_the_network() -> None:
 # What is sent
 
 
-async def test_the_request_says_what_it_was_given() -> None:
+async def test_request_has_the_given_method_headers_and_body() -> None:
     async with upstream(answering(sse(START, END))) as server:
         await read(
             server,
@@ -203,7 +203,7 @@ async def test_the_request_says_what_it_was_given() -> None:
     assert headers["accept-encoding"] == "identity"
 
 
-async def test_a_request_without_a_body_has_an_id_of_its_own() -> None:
+async def test_request_without_a_body_gets_a_request_id() -> None:
     async with upstream(answering(sse(START, END))) as server:
         stream = stream_request(f"{server.url}/chat", method="GET")
         assert [event.type async for event in stream] == ["session_start", "session_end"]
@@ -214,7 +214,7 @@ async def test_a_request_without_a_body_has_an_id_of_its_own() -> None:
     assert stream.status == 200
 
 
-async def test_a_client_of_the_caller_is_used_and_left_open() -> None:
+async def test_callers_client_is_used_and_left_open() -> None:
     async with upstream(answering(sse(START, END))) as server:
         async with httpx.AsyncClient(
             base_url=server.url, headers={"X-Tenant": "t"}, trust_env=False
@@ -249,7 +249,7 @@ async def failure(server: Upstream, kind: type[StreamRequestError], **options: A
 
 
 @pytest.mark.parametrize("speaks", ["standard", "legacy"])
-async def test_nobody_listens(speaks: str) -> None:
+async def test_refused_connection_raises(speaks: str) -> None:
     async with upstream(b"") as server:
         pass
     error = await failure(server, ConnectionFailed, request_id="req_mine", speaks=speaks)
@@ -267,7 +267,7 @@ async def test_nobody_listens(speaks: str) -> None:
         (b"SSH-2.0-x\r\n\r\n", "UPSTREAM_INVALID_RESPONSE"),
     ],
 )
-async def test_the_connection_ends_before_the_headers(first: bytes, code: str) -> None:
+async def test_connection_that_ends_before_the_headers_raises(first: bytes, code: str) -> None:
     async def script(call: Call) -> None:
         await call.send(first)
 
@@ -283,7 +283,7 @@ ENVELOPE = {
 }
 
 
-async def test_a_rejection_says_what_its_envelope_says() -> None:
+async def test_rejection_has_the_fields_of_its_envelope() -> None:
     script = answering(
         json.dumps(ENVELOPE).encode(),
         "Retry-After: 2",
@@ -317,7 +317,7 @@ async def test_any_other_status_is_a_rejection(status: str, body: bytes, code: s
     assert "secret" not in str(error)
 
 
-async def test_nobody_waits_long_for_the_reason_of_a_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rejection_with_a_slow_body_is_raised_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamweir.client.http_request.REJECTION_SECONDS", 0.05)
 
     async def script(call: Call) -> None:
@@ -331,7 +331,7 @@ async def test_nobody_waits_long_for_the_reason_of_a_rejection(monkeypatch: pyte
 
 @pytest.mark.parametrize("speaks", ["standard", "legacy", "auto"])
 @pytest.mark.parametrize("indent", [None, 2])
-async def test_an_envelope_in_place_of_a_stream_is_a_rejection(speaks: str, indent: int | None) -> None:
+async def test_envelope_in_place_of_a_stream_is_a_rejection(speaks: str, indent: int | None) -> None:
     body = json.dumps(ENVELOPE, indent=indent).encode()
     async with upstream(answering(body, content_type="application/json")) as server:
         error = await failure(server, RequestRejected, speaks=speaks)
@@ -349,26 +349,26 @@ async def test_an_envelope_in_place_of_a_stream_is_a_rejection(speaks: str, inde
         ("legacy", b"Internal Server Error", "text/plain"),
     ],
 )
-async def test_an_answer_that_is_no_stream_fails(speaks: str, body: bytes, kind: str) -> None:
+async def test_answer_that_is_no_stream_fails(speaks: str, body: bytes, kind: str) -> None:
     async with upstream(answering(body, content_type=kind)) as server:
         error = await failure(server, StreamFailed, speaks=speaks)
     assert (error.info.code, error.status) == ("UPSTREAM_INVALID_RESPONSE", 200)
 
 
-async def test_a_coding_that_is_not_known_fails() -> None:
+async def test_answer_with_an_unknown_coding_fails() -> None:
     async with upstream(answering(b"xyz", "Content-Encoding: snappy")) as server:
         error = await failure(server, StreamFailed)
     assert error.info.code == "UPSTREAM_INVALID_RESPONSE"
 
 
-async def test_a_compressed_answer_that_breaks_off_is_truncated() -> None:
+async def test_compressed_answer_that_breaks_off_is_truncated() -> None:
     packed = gzip.compress(sse(START, HELLO, END))
     async with upstream(answering(packed[:-20], "Content-Encoding: gzip")) as server:
         error = await failure(server, StreamTruncated)
     assert error.info.code == "UPSTREAM_TRUNCATED"
 
 
-async def test_a_terminal_error_is_raised_in_its_place() -> None:
+async def test_terminal_error_is_raised_in_its_place() -> None:
     async with upstream(beginning(sse(START, HELLO, FAILURE, FAILED_END))) as server:
         stream = stream_request(f"{server.url}/chat")
         assert [(await anext(stream)).type, (await anext(stream)).type] == ["session_start", "content"]
@@ -382,7 +382,7 @@ async def test_a_terminal_error_is_raised_in_its_place() -> None:
     assert [event.to_dict() for event in events] == [START, HELLO, FAILURE, FAILED_END]
 
 
-async def test_an_error_that_does_not_end_the_run_is_an_event() -> None:
+async def test_error_that_does_not_end_the_run_is_an_event() -> None:
     passing = wire(
         "error", 2, error_type="execution", code="X", message="m", recoverable=True, terminal=False
     )
@@ -390,13 +390,13 @@ async def test_an_error_that_does_not_end_the_run_is_an_event() -> None:
         assert types(await read(server)) == ["session_start", "error", "session_end"]
 
 
-async def test_a_failed_end_without_its_error_is_a_failure() -> None:
+async def test_failed_end_without_an_error_raises() -> None:
     async with upstream(answering(sse(START, FAILED_END))) as server:
         error = await failure(server, StreamFailed)
     assert error.info.code == "UPSTREAM_ERROR"
 
 
-async def test_a_terminal_error_without_an_end_gets_one() -> None:
+async def test_terminal_error_without_an_end_gets_one() -> None:
     async with upstream(answering(sse(START, FAILURE))) as server:
         events = await read(server, raise_errors=False)
     assert [event.metadata.sequence for event in events] == [0, 2, 3]
@@ -420,14 +420,14 @@ async def test_another_end_is_no_failure(status: str) -> None:
         ("legacy", b""),
     ],
 )
-async def test_a_stream_without_an_end_is_truncated(speaks: str, body: bytes) -> None:
+async def test_stream_without_an_end_is_truncated(speaks: str, body: bytes) -> None:
     async with upstream(answering(body)) as server:
         error = await failure(server, StreamTruncated, speaks=speaks)
     assert (error.info.code, error.info.recoverable, error.status) == ("UPSTREAM_TRUNCATED", True, 200)
 
 
 @pytest.mark.parametrize(("speaks", "first"), [("standard", sse(START, HELLO)), ("legacy", LEGACY)])
-async def test_a_promised_length_that_does_not_come_is_truncated(speaks: str, first: bytes) -> None:
+async def test_answer_shorter_than_its_length_is_truncated(speaks: str, first: bytes) -> None:
     async with upstream(answering(first, "Content-Length: 9999")) as server:
         error = await failure(server, StreamTruncated, speaks=speaks)
         events = await read(server, speaks=speaks, raise_errors=False)
@@ -449,14 +449,14 @@ async def test_a_promised_length_that_does_not_come_is_truncated(speaks: str, fi
         (1, "total", "total_timeout"),
     ],
 )
-async def test_each_clock_runs_out(speaks: str, pieces: int, clock: str, reason: str) -> None:
+async def test_each_timeout_raises(speaks: str, pieces: int, clock: str, reason: str) -> None:
     first = {"standard": sse(START), "legacy": LEGACY}[speaks]
     async with upstream(beginning(*[first] * pieces)) as server:
         error = await failure(server, RequestTimeout, speaks=speaks, timeouts={clock: "80ms"})
     assert (error.info.code, error.info.reason) == ("UPSTREAM_TIMEOUT", reason)
 
 
-async def test_the_first_event_may_also_fail_to_come_without_headers() -> None:
+async def test_first_event_timeout_counts_before_the_headers() -> None:
     async def script(call: Call) -> None:
         await call.until_closed()
 
@@ -489,7 +489,7 @@ async def test_comments_count_as_life_but_not_as_an_event() -> None:
         assert len(await read(server, timeouts={"idle": "200ms"})) == 2
 
 
-async def test_the_time_that_the_reader_takes_is_not_idle() -> None:
+async def test_idle_timeout_does_not_count_the_readers_time() -> None:
     async def script(call: Call) -> None:
         await call.begin()
         await call.send(sse(START))
@@ -527,7 +527,7 @@ def fail(_: object) -> None:
     raise RuntimeError("mine")
 
 
-async def test_an_exception_of_the_reader_closes_the_connection() -> None:
+async def test_exception_of_the_reader_closes_the_connection() -> None:
     async with upstream(beginning(sse(START))) as server:
         handler = MessageStreamHandler(on_update=fail)
         with pytest.raises(RuntimeError, match="mine"):
@@ -583,7 +583,7 @@ async def test_another_task_may_close_a_stream_that_is_being_read() -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio wants a context manager here, and says so
-async def test_a_loop_that_is_left_closes_the_connection() -> None:
+async def test_loop_that_is_left_closes_the_connection() -> None:
     async with upstream(beginning(sse(START))) as server:
         async for _ in stream_request(f"{server.url}/chat"):
             break
@@ -635,17 +635,17 @@ async def test_many_streams_end_cleanly_in_a_storm_of_cancellations() -> None:
         {"url": "http://"},
     ],
 )
-async def test_a_wrong_option_is_refused_at_once(options: dict[str, Any]) -> None:
+async def test_wrong_option_raises_before_the_request(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         stream_request(**{"url": "http://127.0.0.1:1/", **options})
 
 
-async def test_an_unknown_dialect_is_refused_at_once() -> None:
+async def test_unknown_dialect_raises_before_the_request() -> None:
     with pytest.raises(UnknownDialectError, match="legacy"):
         stream_request("http://127.0.0.1:1/", speaks="legcy")
 
 
-async def test_a_missing_httpx_names_the_extra() -> None:
+async def test_missing_httpx_error_names_the_extra() -> None:
     script = """
 import sys
 sys.modules["httpx"] = None
@@ -661,7 +661,7 @@ except ImportError as error:
     assert done.stdout.strip() == "streamweir.client needs httpx: pip install 'streamweir[client]'"
 
 
-async def test_what_a_translator_writes_is_read_back() -> None:
+async def test_stream_of_a_translator_is_read_back() -> None:
     translator = Translator(speaks="legacy", request_id="req_t")
     body = translator.feed(LEGACY + LEGACY_END) + translator.close()
     async with upstream(answering(body, "X-Request-Id: req_t")) as server:
@@ -670,13 +670,13 @@ async def test_what_a_translator_writes_is_read_back() -> None:
     assert stream.request_id == "req_t"
 
 
-async def test_without_the_header_the_id_is_the_one_that_the_events_name() -> None:
+async def test_request_id_without_a_header_is_that_of_the_events() -> None:
     async with upstream(answering(sse(START, FAILURE, FAILED_END))) as server:
         error = await failure(server, StreamFailed, request_id="req_mine")
     assert error.request_id == "req_srv"
 
 
-async def test_without_the_header_the_id_is_the_one_that_the_envelope_names() -> None:
+async def test_request_id_without_a_header_is_that_of_the_envelope() -> None:
     body = json.dumps(ENVELOPE).encode()
     script = answering(body, status="503 Service Unavailable", content_type="application/json")
     async with upstream(script) as server:
@@ -710,7 +710,7 @@ def keeping(begun: bytes, *, status: str, body: bytes = b"", cuts: bool = False)
         ("404 Not Found", b"", RequestRejected),
     ],
 )
-async def test_a_run_that_the_server_does_not_stop_is_reported(
+async def test_cancel_that_the_server_refuses_is_reported(
     status: str, body: bytes, expected: type[StreamRequestError]
 ) -> None:
     script = keeping(sse(START), status=status, body=body)
@@ -720,7 +720,7 @@ async def test_a_run_that_the_server_does_not_stop_is_reported(
             await events.cancel()
 
 
-async def test_a_server_that_cannot_be_asked_to_stop_a_run_is_reported() -> None:
+async def test_cancel_that_cannot_be_sent_is_reported() -> None:
     async with upstream(keeping(sse(START), status="200 OK")) as server:
         events = stream_request(f"{server.url}/chat")
         await anext(events)
@@ -729,7 +729,7 @@ async def test_a_server_that_cannot_be_asked_to_stop_a_run_is_reported() -> None
     await events.aclose()
 
 
-async def test_a_server_that_does_not_answer_a_cancel_is_waited_for_as_for_a_first_event() -> None:
+async def test_cancel_without_an_answer_ends_after_first_event_timeout() -> None:
     handle = f"run_{'a' * 32}"
 
     async def script(call: Call) -> None:
@@ -747,7 +747,7 @@ async def test_a_server_that_does_not_answer_a_cancel_is_waited_for_as_for_a_fir
             await events.cancel()
 
 
-async def test_a_stream_that_is_no_run_ends_cancelled_too() -> None:
+async def test_cancel_of_a_stream_without_a_run_ends_cancelled() -> None:
     async def script(call: Call) -> None:
         await call.begin()
         await call.send(sse(START))

@@ -273,7 +273,7 @@ async def test_client_of_the_callers_own_stays_open() -> None:
         assert len(await in_a_thread(read)) == 6
 
 
-async def test_it_works_within_a_running_event_loop() -> None:
+async def test_sync_request_works_within_a_running_event_loop() -> None:
     async with upstream(answering(WHOLE)) as server:
         ready = threading.Event()
 

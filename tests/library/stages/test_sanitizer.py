@@ -89,7 +89,7 @@ FAILURES = [
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("written_for_users", [False, True])
 @pytest.mark.parametrize("event", FAILURES, ids=lambda event: event.type)
-def test_no_secret_leaves_in_a_failure(event: Event, written_for_users: bool, debug: bool) -> None:
+def test_failure_has_no_secret(event: Event, written_for_users: bool, debug: bool) -> None:
     out = one(for_users(event) if written_for_users else event, debug=debug)
     for secret in ("hunter2", "/srv/app", "sk-abc", "AKIA"):
         assert secret not in str(wire_data(out)) + str(out.meta)
@@ -129,7 +129,7 @@ BESIDE: Any = {
     ],
     ids=lambda event: event.type,
 )
-def test_the_report_of_a_failure_beside_something_else_is_withheld(event: Event) -> None:
+def test_report_of_a_failure_beside_other_data_is_withheld(event: Event) -> None:
     out = one(event)
     assert wire_data(out) == wire_data(event)
     assert out.meta == {
@@ -144,13 +144,13 @@ def test_the_report_of_a_failure_beside_something_else_is_withheld(event: Event)
 
 
 @pytest.mark.parametrize("verdict", [{"status": "failed"}, {"ok": False}, {"error": True}, {"exit_code": 2}])
-def test_beside_a_verdict_stands_the_report_itself(verdict: dict[str, Any]) -> None:
+def test_report_with_a_verdict_keeps_the_verdict_only(verdict: dict[str, Any]) -> None:
     meta: Any = {"extra": {**verdict, "info": SECRET, "n": 5, "model": "a name"}}
     out = one(Content("a", meta=meta))
     assert out.meta == {"extra": {**verdict, "info": "[withheld]", "n": 5, "model": "[withheld]"}}
 
 
-def test_what_a_dialect_marks_as_a_tools_output_stays() -> None:
+def test_marked_tool_output_is_kept() -> None:
     event = ToolCallEnd(tool_id="t", status="failed", result="exit code 1", error=None)
     assert wire_data(one(event)) == {
         "tool_id": "t",
@@ -160,19 +160,19 @@ def test_what_a_dialect_marks_as_a_tools_output_stays() -> None:
     }
 
 
-def test_a_text_for_users_is_kept_and_one_that_is_not_becomes_the_fixed_message() -> None:
+def test_failure_text_for_users_is_kept_and_any_other_replaced() -> None:
     assert one(error("No table is called sales.")).message.startswith("The service reported an error")
     assert one(error("For you.", for_users=True)).message == "For you."
     assert one(error("Not for you.", for_users=False)).message != "Not for you."
     assert one(error("  \n ", for_users=True)).message.startswith("The service reported an error")
 
 
-def test_an_upstreams_own_machine_code_is_kept() -> None:
+def test_machine_code_of_an_upstream_is_kept() -> None:
     assert one(error(code="LLM_RATE_LIMIT")).code == "LLM_RATE_LIMIT"
     assert one(error(code="not_a_code")).code == "UPSTREAM_ERROR"
 
 
-def test_the_codes_of_tools_stay_with_tools() -> None:
+def test_code_of_a_tool_is_kept_on_tools_only() -> None:
     assert one(error(code="TOOL_FAILED")).code == "UPSTREAM_ERROR"
     assert one(failed_tool(code="TOOL_INCOMPLETE")).error["code"] == "TOOL_INCOMPLETE"
 
@@ -187,7 +187,7 @@ def test_debug_lets_redacted_details_out() -> None:
     assert one(event).details is None
 
 
-def test_a_long_message_is_cut() -> None:
+def test_long_message_is_cut() -> None:
     assert len(one(error("word " * 500, for_users=True)).message) <= 501
 
 
@@ -196,7 +196,7 @@ def test_ids_stay_on_failures() -> None:
     assert one(failed_tool()).meta == {"run_id": "r"}
 
 
-def test_the_ids_of_a_failed_step_stay_what_they_are() -> None:
+def test_ids_of_a_failed_step_are_kept() -> None:
     meta: Any = {
         "run_id": "0123456789abcdef0123456789abcdef",
         "parent_run_id": "fc0c9070-5695-405d-afaf-3561d6aabbcc",
@@ -208,7 +208,7 @@ def test_the_ids_of_a_failed_step_stay_what_they_are() -> None:
     assert one(Status(scope="node", state="failed", name="查询节点", meta=meta)).meta == meta
 
 
-def test_what_is_left_of_a_failed_steps_report() -> None:
+def test_report_of_a_failed_step_keeps_safe_fields_only() -> None:
     value = {
         "status": "failed",
         "code": "E_TIMEOUT",
@@ -237,7 +237,7 @@ def test_what_is_left_of_a_failed_steps_report() -> None:
     }
 
 
-def test_of_thousands_of_fields_beside_an_event_none_is_looked_at_by_itself() -> None:
+def test_thousands_of_fields_are_withheld_without_a_look_at_each() -> None:
     """Each would take its time; where one reports a failure, the texts of all are withheld."""
     fields = {f"field_{number}": f"{SECRET} {number}" for number in range(5000)}
     event = Content("Hi", meta={"extra": {"stackTrace": SECRET, **fields, "count": 5}})
@@ -253,14 +253,14 @@ def messages_of(texts: list[str]) -> list[str]:
     return [out.message for out in run(ErrorSanitizer(debug=False), events) if isinstance(out, Error)]
 
 
-def test_after_a_hundred_texts_the_fixed_sentence_is_enough() -> None:
+def test_failure_text_after_a_hundred_is_the_fixed_message() -> None:
     texts = [f"No table is called sales_{number}." for number in range(300)]
     messages = messages_of(texts)
     assert messages[:100] == texts[:100]
     assert set(messages[100:]) == {CODES["UPSTREAM_ERROR"].message}
 
 
-def test_a_text_that_comes_again_is_no_new_one() -> None:
+def test_repeated_failure_text_is_counted_once() -> None:
     texts = ["No table is called sales."] * 300
     assert messages_of(texts) == texts
 
@@ -281,7 +281,7 @@ def big_reports() -> list[Event]:
 
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("event", big_reports(), ids=lambda event: event.type)
-def test_a_megabyte_of_failure_takes_no_time(event: Event, debug: bool) -> None:
+def test_megabyte_of_failure_is_redacted_in_time(event: Event, debug: bool) -> None:
     stage = ErrorSanitizer(debug=debug)
     start = time.thread_time()
     run(stage, [event])

@@ -44,27 +44,27 @@ def said(events: list[Event], stage: TextDeduplication | None = None) -> list[st
     ]
 
 
-def test_a_repetition_of_all_only_completes() -> None:
+def test_repetition_of_all_completes_the_message() -> None:
     assert said([piece("Hel"), piece("lo"), repeat("Hello")]) == ["Hel", "lo", "."]
 
 
-def test_a_repetition_that_says_more_adds_what_is_new() -> None:
+def test_repetition_with_more_text_adds_the_rest() -> None:
     assert said([piece("Hello"), repeat("Hello, world")]) == ["Hello", ", world."]
 
 
-def test_a_repetition_that_contradicts_replaces() -> None:
+def test_repetition_with_other_text_replaces() -> None:
     assert said([piece("41"), repeat("It is 42")]) == ["41", "=It is 42."]
 
 
-def test_a_text_that_is_taken_back_is_completed_all_the_same() -> None:
+def test_replaced_text_is_completed() -> None:
     assert said([piece("41"), piece("", op="replace")]) == ["41", "=", "."]
 
 
-def test_a_repetition_without_pieces_is_the_message() -> None:
+def test_repetition_without_pieces_is_the_message() -> None:
     assert said([repeat("Hello")]) == ["Hello."]
 
 
-def test_a_repetition_of_what_followed_the_last_tool_is_known() -> None:
+def test_repetition_since_the_last_tool_completes_the_message() -> None:
     assert said([piece("Let me see. "), *TOOL, piece("It is "), piece("42"), repeat("It is 42")]) == [
         "Let me see. ",
         "It is ",
@@ -73,11 +73,11 @@ def test_a_repetition_of_what_followed_the_last_tool_is_known() -> None:
     ]
 
 
-def test_an_answer_after_the_last_tool_without_pieces_is_added() -> None:
+def test_answer_after_the_last_tool_without_pieces_is_added() -> None:
     assert said([piece("Let me see."), *TOOL, repeat("42")]) == ["Let me see.", "42."]
 
 
-def test_an_edited_copy_after_a_tool_replaces() -> None:
+def test_edited_copy_after_a_tool_replaces() -> None:
     assert said([piece("The long answer is 41"), *TOOL, repeat("The long answer is 42")]) == [
         "The long answer is 41",
         "=The long answer is 42.",
@@ -112,11 +112,11 @@ def test_snapshots_become_pieces_again_and_may_be_rewritten() -> None:
         ("replace", ["Hi", "=Hi."]),
     ],
 )
-def test_what_becomes_of_a_repetition_is_an_option(full_text: FullText, leaves: list[str]) -> None:
+def test_repetition_follows_the_option_full_text(full_text: FullText, leaves: list[str]) -> None:
     assert said([piece("Hi"), repeat("Hi")], TextDeduplication(full_text=full_text)) == leaves
 
 
-def test_a_repetition_may_carry_the_id_that_its_pieces_lack_and_the_other_way_round() -> None:
+def test_repetition_is_known_if_it_or_its_pieces_lack_the_id() -> None:
     assert said([piece("Hi"), repeat("Hi", "m1")]) == ["Hi", "."]
     out = run(TextDeduplication(), [piece("Hi", "m1"), repeat("Hi!"), SessionEnd()])
     assert shown(out)[1] == ("content", "!", True)
@@ -127,14 +127,14 @@ def test_two_messages_may_say_the_same() -> None:
     assert said([piece("OK", "m1"), repeat("OK", "m2")]) == ["OK", "OK.", "."]
 
 
-def test_a_long_text_is_compared_by_its_hash() -> None:
+def test_long_text_is_compared_by_its_hash() -> None:
     text = "0123456789" * (KEPT_CHARACTERS // 5)
     pieces = [piece(text[start : start + 1000]) for start in range(0, len(text), 1000)]
     assert said([*pieces, repeat(text + "!")])[-1] == "!."
     assert said([*pieces, repeat("x" + text)])[-1] == f"=x{text}."
 
 
-def test_every_message_and_channel_is_completed_on_its_own() -> None:
+def test_messages_and_channels_are_completed_separately() -> None:
     events = [
         piece("a", "m1"),
         piece("b", "m2"),
@@ -151,7 +151,7 @@ def test_messages_without_an_id_follow_one_another() -> None:
     assert said([piece("a", is_complete=True), *TOOL, piece("b"), *TOOL, piece("c")]) == ["a.", "b", "c", "."]
 
 
-def test_what_says_nothing_is_dropped() -> None:
+def test_empty_piece_is_dropped() -> None:
     assert said(
         [piece(""), piece("", is_complete=True), piece("a", is_complete=True), piece("", is_complete=True)]
     ) == [
@@ -161,7 +161,7 @@ def test_what_says_nothing_is_dropped() -> None:
     assert run(TextDeduplication(), [Thinking(content="")]) == []
 
 
-def test_an_error_that_goes_on_completes_nothing() -> None:
+def test_error_that_is_not_terminal_completes_no_message() -> None:
     error = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
     assert run(TextDeduplication(), [piece("a"), error]) == [piece("a"), error]
 
@@ -186,7 +186,7 @@ def test_many_messages_take_linear_time_and_bounded_memory() -> None:
     assert kept_after(TextDeduplication, messages[:15_000]) <= 8 << 20
 
 
-def test_a_message_that_was_completed_to_make_room_goes_on_as_another() -> None:
+def test_message_completed_for_room_goes_on_as_another() -> None:
     others = [piece("x", f"other{number}") for number in range(9)]
     mine = piece("a", "m")
     out = run(TextDeduplication(room=4000), [mine, *others, mine, *others, mine, mine, SessionEnd()])
@@ -202,7 +202,7 @@ def test_a_message_that_was_completed_to_make_room_goes_on_as_another() -> None:
     assert texts.count("a") == 4
 
 
-def test_what_a_message_says_beside_its_text_takes_no_room() -> None:
+def test_fields_beside_a_text_take_no_room() -> None:
     def meta_of(number: int) -> Meta:
         return {"message_id": f"m{number}", "extra": {"x": "word " * 10_000}}
 

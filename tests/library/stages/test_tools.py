@@ -52,7 +52,7 @@ def test_calls_side_by_side_may_end_in_any_order() -> None:
     assert run(Tools(), events) == events
 
 
-def test_a_call_ends_once() -> None:
+def test_call_with_two_ends_has_one() -> None:
     tools = Tools()
     assert ids(run(tools, [start("a"), end("a"), end("a"), end("a")])) == [
         ("tool_call_start", "a"),
@@ -62,7 +62,7 @@ def test_a_call_ends_once() -> None:
 
 
 @pytest.mark.parametrize("orphan", [end("x", "lookup"), ToolCallProgress(tool_id="x", tool_name="lookup")])
-def test_a_missing_start_is_made_up_with_a_warning(orphan: Event) -> None:
+def test_end_without_a_start_gets_one_with_a_warning(orphan: Event) -> None:
     warning, made_up, passed = run(Tools(), [orphan])
     assert isinstance(warning, Warning)
     assert warning.message_code == "TOOL_CALL_REPAIRED"
@@ -70,14 +70,14 @@ def test_a_missing_start_is_made_up_with_a_warning(orphan: Event) -> None:
     assert passed == orphan
 
 
-def test_an_end_without_id_or_call_is_repaired_too() -> None:
+def test_end_without_id_or_call_is_repaired() -> None:
     assert shown(run(Tools(), [end(result=1)]))[1:] == [
         ("tool_call_start", "call_1", "unknown", {}),
         ("tool_call_end", "call_1", "success", 1),
     ]
 
 
-def test_without_ids_the_calls_of_a_row_end_in_the_order_of_their_start() -> None:
+def test_calls_without_ids_in_a_row_end_in_order() -> None:
     events: list[Event] = [
         start("", "a"),
         start("", "b"),
@@ -88,7 +88,7 @@ def test_without_ids_the_calls_of_a_row_end_in_the_order_of_their_start() -> Non
     assert results(run(Tools(), [*events, end(result=3)])) == {"call_1": 1, "call_2": 2, "call_3": 3}
 
 
-def test_without_ids_the_last_open_call_is_meant_where_something_came_between() -> None:
+def test_end_without_an_id_after_other_events_is_of_the_last_call() -> None:
     position = StreamPosition(0, 0)
     tools = Tools(position=position)
     events: list[Event] = [start("", "a"), start("", "a"), end(name="a", result=2), end(name="a", result=1)]
@@ -99,7 +99,7 @@ def test_without_ids_the_last_open_call_is_meant_where_something_came_between() 
     assert results(passed) == {"call_1": 1, "call_2": 2}
 
 
-def test_an_id_that_only_the_end_has_finds_the_call_without_one() -> None:
+def test_end_with_an_id_finds_the_call_without_one() -> None:
     assert results(run(Tools(), [start("", "a"), start("", "b"), end("x", "a", 1)])) == {"call_1": 1}
 
 
@@ -111,16 +111,16 @@ def test_made_up_ids_avoid_those_of_the_upstream() -> None:
     ]
 
 
-def test_an_id_used_again_is_another_call() -> None:
+def test_reused_id_is_another_call() -> None:
     events = run(Tools(), [start("a", n=1), end("a", result=1), start("a", n=2), end("a", result=2)])
     assert results(events) == {"a": 1, "a_1": 2}
 
 
-def test_a_start_that_is_repeated_is_one_call() -> None:
+def test_repeated_start_is_one_call() -> None:
     assert ids(run(Tools(), [start("a", n=1), start("a", n=1)])) == [("tool_call_start", "a")]
 
 
-def test_open_calls_that_share_an_id_are_told_apart_by_name_then_by_order() -> None:
+def test_open_calls_with_one_id_are_matched_by_name_then_order() -> None:
     events: list[Event] = [start("a", "x"), start("a", "y", n=1), start("a", "y", n=2)]
     ends = [end("a", "y", 1), end("a", "x", 2), end("a", None, 3)]
     assert results(run(Tools(), [*events, *ends])) == {"a_1": 1, "a": 2, "a_2": 3}
@@ -140,12 +140,12 @@ def test_calls_stay_open_when_the_session_is_suspended_or_goes_on() -> None:
     assert run(Tools(), events) == events
 
 
-def test_an_interaction_names_the_call_as_the_client_knows_it() -> None:
+def test_interaction_has_the_clients_id_of_the_call() -> None:
     events = run(Tools(), [start("a"), end("a"), start("a"), Interaction(interaction_id="a", kind="tool")])
     assert shown(events)[-1][1] == "a_1"
 
 
-def test_a_call_that_the_client_is_to_run_has_a_start() -> None:
+def test_call_for_the_client_has_a_start() -> None:
     asked = Interaction(interaction_id="x", kind="tool", title="pick_colour")
     assert shown(run(Tools(), [asked]))[1:2] == [("tool_call_start", "x", "pick_colour", {})]
     form = Interaction(interaction_id="x", kind="form")
@@ -180,7 +180,7 @@ def test_pieces_of_a_reused_id_belong_to_the_new_call() -> None:
     assert [tool_id for _, tool_id in ids(events)] == ["b", "b", "b", "b_1"]
 
 
-def test_a_call_whose_arguments_were_announced_can_be_handed_to_the_client() -> None:
+def test_call_with_streamed_arguments_can_be_handed_to_the_client() -> None:
     asked = Interaction(interaction_id="a", kind="tool")
     pieces: list[Event] = [ToolCallDelta(tool_id="a", arguments_delta="{"), asked]
     events = run(Tools(stream_arguments=True), pieces)
@@ -200,7 +200,7 @@ def test_more_open_calls_than_can_be_kept_end_the_stream() -> None:
 
 
 @pytest.mark.parametrize("open_calls", [0, 400])
-def test_a_stream_with_more_calls_than_can_be_kept_can_still_end(open_calls: int) -> None:
+def test_stream_with_more_calls_than_are_kept_ends(open_calls: int) -> None:
     stage = Tools(room=1 << 20, stream_arguments=True)
     run(stage, (start(f"t{number}") for number in range(open_calls)))
     pieces: list[Event] = [ToolCallDelta(f"a{number}", "f", "{") for number in range(1000)]
