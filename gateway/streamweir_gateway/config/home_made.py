@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -140,7 +141,9 @@ def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) 
     if found is None:
         report.problems |= own.problems
         return None
-    return DialectSource(name, interpolation.fill(found, own), own, (), place.parent)
+    return DialectSource(
+        name, replace(interpolation, is_dialect=True).fill(found, own), own, (), place.parent
+    )
 
 
 def _placeholders(names: Iterable[str]) -> list[Dialect]:

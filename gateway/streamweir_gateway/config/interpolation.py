@@ -21,6 +21,10 @@ __all__ = ["Interpolation"]
 _OPENING: Final = re.compile(r"\$\{(?!\{)")
 _REFERENCE: Final = re.compile(r"\$\{(?!\{)([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+_IN_DIALECTS: Final = frozenset({"emit", "as", "remember", "send", "request"})
+"""Keys of a home-made dialect whose texts can name fields of a message."""
+
+_SMALL: Final = re.compile(r"[^:]*[a-z]")
 _MALFORMED: Final = "has a `${` that is not `${NAME}`, `${NAME:-default}` or `${file:PATH}`"
 MAX_FILE_BYTES: Final = 64 * 1024
 """A secret is short; a device or a log named by mistake is not read to its end."""
@@ -38,6 +42,8 @@ class Interpolation:
     folder: Path
     """The folder that the path of a `${file:PATH}` is relative to."""
     tolerant: bool = False
+    is_dialect: bool = False
+    """The tree is the file of a home-made dialect."""
 
     def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:
         """Return a copy of `value` with all references filled; `report` gets each and the missing ones."""
@@ -54,11 +60,21 @@ class Interpolation:
         failures: list[InvalidValue] = []
         if _OPENING.search(_REFERENCE.sub("", text)):
             failures.append(InvalidValue(_MALFORMED))
-        filled = _REFERENCE.sub(lambda match: self._looked_up(match[1], failures), text)
+        keeps = self._keeps_small_names(path)
+        filled = _REFERENCE.sub(
+            lambda match: (
+                match[0] if keeps and _names_field(match[1]) else self._looked_up(match[1], failures)
+            ),
+            text,
+        )
         for failure in failures:
             if not (self.tolerant and isinstance(failure, _Missing)):
                 report.at_value(path, failure.message)
         return Unresolved(text) if failures else filled
+
+    def _keeps_small_names(self, path: KeyPath) -> bool:
+        """Is it a leaf of a dialect's rules? There `${name}` probably means a field, and is refused."""
+        return (self.is_dialect or path[:1] == ("dialects",)) and not _IN_DIALECTS.isdisjoint(path)
 
     def _looked_up(self, reference: str, failures: list[InvalidValue]) -> str:
         try:
@@ -96,3 +112,7 @@ class Interpolation:
             return content.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             raise InvalidValue(f"the file {name!r} is not UTF-8 text") from None
+
+
+def _names_field(reference: str) -> bool:
+    return not reference.startswith("file:") and _SMALL.match(reference) is not None

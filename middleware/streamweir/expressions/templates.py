@@ -7,6 +7,7 @@ Source: the dialect-file contract, section 3 (values).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,6 +21,10 @@ __all__ = ["Template", "bare_expression", "compile_template"]
 
 _OPENING: Final = "${{"
 _QUOTES: Final = "'\"`"
+_VARIABLE: Final = re.compile(r"\$\{(?!\{|file:)([^{}:]*[a-z][^{}:]*)(?::-[^{}]*)?\}")
+"""A reference to a variable of the environment whose name has a small letter."""
+_BRACES: Final = re.compile(r"(?<!\$)\{\{\s*([^\W\d][\w.\[\]-]{0,200})\s*\}\}")
+"""The braces of an expression without its `$`."""
 
 NO_LEAVES: Final[Mapping[Path, Expression]] = MappingProxyType({})
 
@@ -122,9 +127,9 @@ class _Source(str):
 
 def _leaf(text: str, vocabulary: Vocabulary) -> Template:
     if _OPENING not in text:
-        return _literal(text)
+        return _literal(_checked(text))
     pieces = [
-        compile_expression(piece, vocabulary) if isinstance(piece, _Source) else piece
+        compile_expression(piece, vocabulary) if isinstance(piece, _Source) else _checked(piece)
         for piece in _pieces(text)
     ]
     match pieces:
@@ -133,6 +138,22 @@ def _leaf(text: str, vocabulary: Vocabulary) -> Template:
         case [str() as literal]:
             return _literal(literal)
     return _text(pieces)
+
+
+def _checked(text: str) -> str:
+    """Return a literal text if no field of the message is meant by a part of it.
+
+    Raises:
+        InvalidExpression: a field is named as a variable or without the `$`.
+    """
+    if variable := _VARIABLE.search(text):
+        raise InvalidExpression(
+            f"`{variable[0]}` is a variable of the environment; "
+            f"a field of the message is `${{{{ {variable[1].strip()} }}}}`"
+        )
+    if braces := _BRACES.search(text):
+        raise InvalidExpression(f"`{braces[0]}` is text; a field of the message is `${{{{ {braces[1]} }}}}`")
+    return text
 
 
 def _literal(value: Any) -> Template:
