@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import Any, NoReturn
 
 from streamweir.codec.mapped.dialect import DialectSource, check_name
 from streamweir.codec.mapped.problems import ProblemList
@@ -20,17 +21,33 @@ __all__ = ["run"]
 def run(args: argparse.Namespace) -> int:
     """Write the dialect, and a report about it on standard error."""
     _check_name(args.name)
-    learned = _learned(args)
+    try:
+        learned = _learned(args)
+    except NothingLearned as nothing:
+        _refuse(nothing, as_json=args.json)
     report = learned.report
     if args.json:
         shown = {"yaml": learned.yaml, "dialect": learned.dialect, "report": report.as_json()}
-        output = json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
+        output = _json(shown)
     else:
-        output = learned.yaml
+        output = _encoded(learned.yaml)
         print("\n".join(report.lines()), file=sys.stderr)
     with open_output(args.output) as target:
-        write(target, output.encode("utf-8", "backslashreplace"))
+        write(target, output)
     return OK
+
+
+def _refuse(nothing: NothingLearned, *, as_json: bool) -> NoReturn:
+    """Print the report and its questions, but no dialect."""
+    if nothing.report is None:
+        raise CommandFailed(f"nothing to learn from: {nothing}") from nothing
+    if as_json:
+        shown = {"yaml": None, "dialect": None, "report": nothing.report.as_json()}
+        with open_output(None) as target:
+            write(target, _json(shown))
+    else:
+        print("\n".join(nothing.report.lines()), file=sys.stderr)
+    raise CommandFailed(f"nothing to learn from: {nothing}") from nothing
 
 
 def _learned(args: argparse.Namespace) -> Learned:
@@ -38,10 +55,15 @@ def _learned(args: argparse.Namespace) -> Learned:
     if not any(capture.has_content for capture in captures):
         raise CommandFailed("these captures have no content: there is nothing to learn from")
     framing = None if args.framing == "auto" else args.framing
-    try:
-        return learn([capture.body for capture in captures], name=args.name, framing=framing)
-    except NothingLearned as nothing:
-        raise CommandFailed(f"nothing to learn from: {nothing}") from nothing
+    return learn([capture.body for capture in captures], name=args.name, framing=framing)
+
+
+def _json(shown: dict[str, Any]) -> bytes:
+    return _encoded(json.dumps(shown, indent=2, ensure_ascii=False) + "\n")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _check_name(name: str) -> None:

@@ -14,6 +14,7 @@
               --meanings_of--> Meaning    of one group: an Entry for each event of its rule  `meanings.py`
               --draft_of-->    Draft      the keys of a dialect, with comments        `draft.py`
               --tried-->       Trial      which rule took which frame, and what did not fit   `trial.py`
+              --guarded-->     Draft      with a last rule for frames of unseen kinds  `unseen_frames.py`
               --learn-->       Learned    the file, its examples, the report          `learn.py`
 
 Each step takes what the steps above it have found. A draft that fails its trial is changed and tried again.

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final, NamedTuple
 
+from streamweir.learning.found_meanings import Entry, Meaning
 from streamweir.learning.groups import Condition, Group
 from streamweir.learning.kinds import Kinds
-from streamweir.learning.meanings import Entry, Meaning
 from streamweir.learning.places import Place, expression, value_at
+from streamweir.learning.questions import Question
 
-__all__ = ["Draft", "draft_of"]
+__all__ = ["Draft", "conditions_of", "draft_of"]
 
 _NAMED_BY: Final = ("type", "event", "kind")
+NO_END: Final = Question("terminal", "no end was seen: is a run over, and well, when the body ends?")
+"""Asked if only the end of the body ends a stream."""
+
 _ENDS: Final = frozenset({"session_end", "complete"})
 
 
@@ -25,7 +29,7 @@ class Draft(NamedTuple):
         rules: the meaning that each rule was made of.
         ignored: meanings of messages without content.
         custom: meanings of messages that were not understood.
-        unsure: one sentence for each doubt.
+        unsure: the questions that are left open.
     """
 
     dialect: dict[str, Any]
@@ -33,7 +37,7 @@ class Draft(NamedTuple):
     rules: list[Meaning]
     ignored: list[Meaning]
     custom: list[Meaning]
-    unsure: list[str]
+    unsure: list[Question]
 
     def without_rules(self, numbers: set[int]) -> Draft:
         """Return the draft without some rules; their frames arrive as `custom`."""
@@ -51,10 +55,7 @@ class Draft(NamedTuple):
             comments=comments,
             rules=[self.rules[number] for number in kept],
             custom=[*self.custom, *left],
-            unsure=[
-                *self.unsure,
-                *(f"{meaning.group.label}: not understood, left to `custom`" for meaning in left),
-            ],
+            unsure=[*self.unsure, *_ask_about(left, comments)],
         )
 
 
@@ -69,10 +70,10 @@ def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | 
     comments: dict[str | int, list[str]] = {}
     rules: list[dict[str, Any]] = []
     for number, meaning in enumerate(ruled):
-        rules.append(_rule(meaning, is_only=len(meanings) == 1, all_text=kinds.is_text))
+        rules.append(_rule(meaning, all_text=kinds.is_text))
         remarks = list(meaning.notes)
         if not meaning.entries:
-            remarks.append("says nothing that was not said before" if meaning.repeats else "holds nothing")
+            remarks.append("repeats earlier text" if meaning.repeats else "holds nothing")
         if remarks:
             comments[number] = remarks
     dialect: dict[str, Any] = {"framing": framing}
@@ -89,7 +90,10 @@ def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | 
     _add_end(dialect, ruled, comments)
     unsure = _unsure(ruled, custom, comments)
     if kinds.left_out:
-        unsure.append(f"{len(kinds.left_out)} more kinds of frames: left to `custom`")
+        count = len(kinds.left_out)
+        unsure.append(
+            Question("rules", f"there are {count} more kinds of frames, left to `custom`: do they matter?")
+        )
     return Draft(dialect, comments, ruled, ignored, custom, unsure)
 
 
@@ -98,13 +102,28 @@ def _add_end(dialect: dict[str, Any], rules: list[Meaning], comments: dict[str |
     ends = any(_ENDS & {*meaning.types} for meaning in rules)
     if not ends and "terminal" not in dialect:
         dialect["terminal"] = ["eof"]
-        comments["terminal"] = ["no end was seen: that the body is over has to do"]
+        comments["terminal"] = [NO_END.question]
 
 
-def _unsure(ruled: list[Meaning], custom: list[Meaning], comments: dict[str | int, list[str]]) -> list[str]:
-    found = [f"{meaning.group.label}: {note}" for meaning in ruled for note in meaning.notes]
-    found += [f"{meaning.group.label}: not understood, left to `custom`" for meaning in custom]
-    return found + [text for key, texts in comments.items() if isinstance(key, str) for text in texts]
+def _unsure(
+    ruled: list[Meaning], custom: list[Meaning], comments: dict[str | int, list[str]]
+) -> list[Question]:
+    found = [Question(meaning.group.label, note) for meaning in ruled for note in meaning.notes]
+    found += _ask_about(custom, comments)
+    return [*found, NO_END] if NO_END.question in comments.get("terminal", ()) else found
+
+
+def _ask_about(custom: list[Meaning], comments: dict[str | int, list[str]]) -> list[Question]:
+    """Return the questions about frames that no rule takes, and write them above the rules."""
+    found = [
+        Question(meaning.group.label, note)
+        for meaning in custom
+        for note in (meaning.notes or [f"`{meaning.group.label}` was not understood: what does it say?"])
+    ]
+    if found:
+        above = comments.setdefault("rules", [])
+        above += [question.question for question in found if question.question not in above]
+    return found
 
 
 def _word(group: Group, used: Counter[str | None]) -> str | None:
@@ -135,15 +154,27 @@ def _frame_name(event: str | None, value: Any) -> str | None:
 # Rules
 
 
-def _rule(meaning: Meaning, *, is_only: bool, all_text: bool) -> dict[str, Any]:
-    rule = _conditions(meaning.group, all_text=all_text)
-    if not rule or (is_only and not rule):
-        rule = _presence(meaning)
+def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return the conditions of both."""
+    when = [rule["when"] for rule in (one, other) if "when" in rule]
+    both = {**one, **other}
+    if len(when) > 1:
+        both["when"] = " && ".join(f"({text})" for text in when)
+    return both
+
+
+def _rule(meaning: Meaning, *, all_text: bool) -> dict[str, Any]:
+    group = meaning.group
+    rule = conditions_of(group, all_text=all_text)
+    is_named = group.event is not None or group.prefix is not None or group.is_text
+    if not is_named and all(condition.is_outcome for condition in group.conditions):
+        rule = _both(_presence(meaning), rule)
     rule["emit"] = _emit(meaning)
     return rule
 
 
-def _conditions(group: Group, *, all_text: bool) -> dict[str, Any]:
+def conditions_of(group: Group, *, all_text: bool = False) -> dict[str, Any]:
+    """Return the conditions of the rule that takes the messages of a group."""
     rule: dict[str, Any] = {}
     if group.prefix is not None:
         return {"prefix": group.prefix}
@@ -155,8 +186,8 @@ def _conditions(group: Group, *, all_text: bool) -> dict[str, Any]:
     for condition in group.conditions:
         if condition.value is None and not _is_ever_false(condition, group) and condition.can_be_matched:
             lacks.append(expression(condition.place))
-        elif condition.value is not None and condition.can_be_matched:
-            _put(match, condition)
+        elif condition.value is not None and condition.can_be_matched and _put(match, condition):
+            continue
         else:
             when.append(
                 condition.when() if condition.value is not None else f"!({expression(condition.place)})"
@@ -174,11 +205,18 @@ def _is_ever_false(condition: Condition, group: Group) -> bool:
     return any(value_at(message.value, condition.place) is not None for message in group.messages)
 
 
-def _put(match: dict[str, Any], condition: Condition) -> None:
+def _put(match: dict[str, Any], condition: Condition) -> bool:
+    """Add a condition to a `match`; False if it cannot be written there."""
     *steps, last = condition.place
     for step in steps:
-        match = match.setdefault(str(step), {})
-    match[str(last)] = condition.value
+        inner: Any = match.setdefault(str(step), {})
+        if not isinstance(inner, dict):
+            return False
+        match = inner
+    if str(last) in match:
+        return False
+    match[str(last)] = list(condition.value) if isinstance(condition.value, tuple) else condition.value
+    return True
 
 
 def _presence(meaning: Meaning) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from streamweir.learning.field_names import (
     plain,
     words_of,
 )
-from streamweir.learning.groups import Group, is_a_name, literal
+from streamweir.learning.groups import Condition, Group, is_a_name, literal
+from streamweir.learning.outcome_signs import has_sentence, is_failing_word
 from streamweir.learning.places import Parsed, Place, places_in
 from streamweir.learning.units import Unit
 
-__all__ = ["End", "ends_in", "error_in", "holds_nothing", "session_in", "usage_in"]
+__all__ = ["End", "ends_in", "error_in", "holds_nothing", "longest_text", "session_in", "usage_in"]
 
 _RUN_IDS: Final = {**SESSION_IDS, "runid": "run_id"}
 _CODES: Final = ("code", "errorcode", "errcode", "errortype", "status")
@@ -69,6 +70,7 @@ def ends_in(groups: list[Group], units: Iterable[Unit], speaking: set[int], text
         end
         for unit in units
         if unit.each is None
+        and not unit.group.fails
         and (end := _flag(unit, last_spoken)) is not None
         and not any(end.group is other.group for other in named)
     ]
@@ -83,7 +85,7 @@ def _named_end(
 ) -> End | None:
     """Find messages named like `done` that come once in a body, with no text or tool call behind them."""
     words = END_WORDS.intersection(group.words)
-    if not words or set(group.words) & ERROR_WORDS or _appears_twice(group):
+    if not words or group.fails or set(group.words) & ERROR_WORDS or _appears_twice(group):
         return None
     bodies = {message.body: message.frame for message in group.messages}
     if any(frame < last_spoken.get(body, -1) for body, frame in bodies.items()):
@@ -110,9 +112,8 @@ def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
             given = [(record.at, value) for record, value in values if value not in (False, "", 0, [], {})]
             if given and all(at.frame >= last_spoken.get(at.body, -1) for at, _ in given):
                 if all(isinstance(value, bool | str | int) for _, value in given):
-                    found.append(
-                        (len(place), End(unit.group, unit.express(place), is_final=False, place=place))
-                    )
+                    when = _when_seen(unit, place, [value for _, value in given])
+                    found.append((len(place), End(unit.group, when, is_final=False, place=place)))
             elif given and (word := _last_word(given, last_spoken)) is not None:
                 when = f"{unit.express(place)} == {literal(word)}"
                 found.append((len(place) + 1, End(unit.group, when, is_final=False, place=place)))
@@ -125,6 +126,16 @@ def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
     return min(found, key=lambda one: one[0])[1] if found else None
 
 
+def _when_seen(unit: Unit, place: Place, values: list[Any]) -> str:
+    """Return an expression that is true for the values that a field had at the end, failures apart."""
+    seen = [*dict.fromkeys(value for value in values if not is_failing_word(value))]
+    if not all(isinstance(value, bool | int) or is_a_name(value) for value in seen):
+        return unit.express(place)
+    root = "" if unit.each is None else "_item"
+    value = seen[0] if len(seen) == 1 else tuple(seen)
+    return Condition(place, value).when(root) if seen else f"{unit.express(place)} == null"
+
+
 def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
     """Return the word that a field has behind the last text and never before."""
     after = {str(value) for at, value in given if at.frame >= last_spoken.get(at.body, -1)}
@@ -134,11 +145,17 @@ def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
 
 
 def _silent_end(group: Group, last: dict[int, int], textual: set[int]) -> End | None:
-    """Find a group that consists of the last message of each body, if it has no other meaning."""
+    """Find a group of last messages of bodies, if it has no other meaning."""
     bodies = {message.body: message.frame for message in group.messages}
-    if _appears_twice(group) or id(group) in textual or not group.names or set(group.words) & ERROR_WORDS:
+    if (
+        group.fails
+        or _appears_twice(group)
+        or id(group) in textual
+        or group.label == "message"
+        or set(group.words) & ERROR_WORDS
+    ):
         return None
-    if set(bodies) != set(last) or any(frame != last[body] for body, frame in bodies.items()):
+    if any(frame != last[body] for body, frame in bodies.items()):
         return None
     return End(group, None, is_final=False, is_sure=False) if holds_nothing(group, [group]) else None
 
@@ -227,6 +244,18 @@ def error_in(unit: Unit) -> tuple[Place, Place | None] | None:
     if is_named and () in unit.places and all(isinstance(value, str) for value in unit.values(())):
         return (), None
     return None
+
+
+def longest_text(unit: Unit) -> Place | None:
+    """Return the field with the longest text for people; None if there is no such text."""
+    found = [
+        (max(len(value) for value in texts), place)
+        for place in unit.places
+        if (
+            texts := [value for value in unit.values(place) if isinstance(value, str) and has_sentence(value)]
+        )
+    ]
+    return max(found, key=lambda one: one[0])[1] if found else None
 
 
 def _code(unit: Unit, fields: list[Place], text: Place) -> Place | None:

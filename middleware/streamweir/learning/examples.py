@@ -21,13 +21,20 @@ MAX_ITEMS: Final = 3
 MAX_PER_RULE: Final = 2
 
 
-def examples_of(found: MappedDialect, observed: Iterable[Observed]) -> list[dict[str, Any]]:
-    """Return at most two examples for each rule, from different frames, in the order of the rules."""
+def examples_of(found: MappedDialect, observed: Iterable[Observed], *, rules: int) -> list[dict[str, Any]]:
+    """Return at most two examples for each rule, from different frames, in the order of the rules.
+
+    Args:
+        found: the dialect.
+        observed: the frames.
+        rules: how many rules get examples; those behind them are about frames that were not understood.
+    """
+    labels = {f"rules[{number}]" for number in range(rules)}
     examples: dict[str, list[dict[str, Any]]] = {}
     seen: set[bytes] = set()
     for one in observed:
         outcome = decoded(found, one.frame)
-        if outcome is None or not outcome[0].startswith("rules["):
+        if outcome is None or outcome[0] not in labels:
             continue
         own = examples.setdefault(outcome[0], [])
         if len(own) < MAX_PER_RULE:

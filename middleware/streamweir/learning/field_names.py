@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
+
+from streamweir.learning.foreign_words import english
 
 __all__ = [
     "ARGUMENTS",
@@ -43,14 +46,25 @@ __all__ = [
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+_SEPARATORS: Final = re.compile(r"[\W_]+")
+
+
 def plain(name: object) -> str:
-    """Return a name in lower case without underscores and dashes: `tool_call_id` equals `toolCallId`."""
-    return re.sub(r"[^a-z0-9]", "", str(name).lower())
+    """Return a name in lower case without underscores and dashes: `tool_call_id` equals `toolCallId`.
+
+    Words of other languages become English ones.
+    """
+    return _plain(name if isinstance(name, str) else str(name))
+
+
+@lru_cache(maxsize=8192)
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub("", english(name).lower())
 
 
 def words_of(names: Iterable[object]) -> list[str]:
     """Return the words of names in lower case: `toolCall` has two."""
-    return [word.lower() for name in names if isinstance(name, str) for word in _WORD.findall(name)]
+    return [word.lower() for name in names if isinstance(name, str) for word in _WORD.findall(english(name))]
 
 
 def _set(words: str) -> frozenset[str]:

@@ -18,9 +18,13 @@ from streamweir.learning.field_names import (
     plain,
     words_of,
 )
+from streamweir.learning.foreign_words import english
 from streamweir.learning.places import Place, expression, places_in, value_at
 
-__all__ = ["Condition", "Group", "Message", "is_a_name", "literal", "split"]
+__all__ = ["PRESENT", "Condition", "Group", "Message", "is_a_name", "is_tool_message", "literal", "split"]
+
+PRESENT: Final = object()
+"""The value of a condition for a field that is present and not empty."""
 
 MAX_NAMES: Final = 80
 """A field with more different values does not name messages."""
@@ -47,19 +51,32 @@ class Message(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A field and the value that it has; None also means that the field is absent."""
+    """A field and the value that it has; None also means that the field is absent.
+
+    Attributes:
+        place: the field.
+        value: the value, a tuple of values, or `PRESENT`.
+        is_outcome: the field says how something went, and does not name messages.
+    """
 
     place: Place
     value: Any
+    is_outcome: bool = False
 
     @property
     def can_be_matched(self) -> bool:
         """Can it be written as a `match`? That only reaches into objects, not into lists."""
-        return all(isinstance(step, str) for step in self.place)
+        return self.value is not PRESENT and all(isinstance(step, str) for step in self.place)
 
     def when(self, root: str = "") -> str:
         """Return the condition as an expression."""
         path = expression(self.place, root)
+        if isinstance(self.value, tuple):
+            return "(" + " || ".join(self._replace(value=one).equals(path) for one in self.value) + ")"
+        return path if self.value is PRESENT else self.equals(path)
+
+    def equals(self, path: str) -> str:
+        """Return an expression for one value at `path`."""
         if isinstance(self.value, bool):
             return path if self.value else f"!({path})"
         if self.value is None:
@@ -81,6 +98,7 @@ class Group:
         root: returns the expression for a place in them.
         is_text: they are text, not JSON.
         is_call: their lines have the form of a tool call or its result.
+        fails: a field says that they report a failure.
     """
 
     messages: list[Message]
@@ -91,24 +109,23 @@ class Group:
     root: Callable[[Place], str] = expression
     is_text: bool = False
     is_call: bool = False
+    fails: bool = False
 
     @property
     def names(self) -> list[str]:
         """The names of these messages: event name, prefix and the values of conditions."""
-        values = [condition.value for condition in self.conditions]
-        flags = [str(c.place[-1]) for c in self.conditions if c.value is True and c.place]
+        named_by = [condition for condition in self.conditions if not condition.is_outcome]
+        values = [condition.value for condition in named_by]
+        flags = [str(c.place[-1]) for c in named_by if c.value is True and c.place]
         named = [self.event, self.prefix, *(value for value in values if isinstance(value, str)), *flags]
         return [name for name in named if name and name != "message"]
 
     @property
     def label(self) -> str:
         """The name that a report shows."""
-        values = [
-            str(c.value) for c in self.conditions if c.value is not None and not isinstance(c.value, bool)
-        ]
-        flags = [
-            f"{'' if c.value else '!'}{c.place[-1]}" for c in self.conditions if isinstance(c.value, bool)
-        ]
+        named_by = [condition for condition in self.conditions if not condition.is_outcome]
+        values = [str(c.value) for c in named_by if c.value is not None and not isinstance(c.value, bool)]
+        flags = [f"{'' if c.value else '!'}{c.place[-1]}" for c in named_by if isinstance(c.value, bool)]
         parts = [part for part in (self.event, (self.prefix or "").strip(), *values, *flags) if part]
         return " ".join(dict.fromkeys(parts)) or "message"
 
@@ -120,7 +137,7 @@ class Group:
     @property
     def named_places(self) -> set[Place]:
         """The places of the conditions."""
-        return {condition.place for condition in self.conditions}
+        return {condition.place for condition in self.conditions if condition.value is not PRESENT}
 
 
 def split(messages: list[Message], event: str | None = None) -> Iterator[Group]:
@@ -220,7 +237,7 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
     if texts and _rank(place) == _UNRANKED:
         return False
     is_inside = bool(TOOL_WORDS.intersection(words_of(place[:-1])))
-    if plain(place[-1]) in ("name", "node") and (is_inside or any(map(_is_about_tools, messages))):
+    if plain(place[-1]) in ("name", "node") and (is_inside or any(map(is_tool_message, messages))):
         return False  # the name of a tool
     if _means_something(place, messages, values):
         return True
@@ -249,18 +266,18 @@ def _means_something(place: Place, messages: list[Message], values: dict[Any, li
         return False
     if plain(place[-1]) == "role" and _ROLES.issuperset(map(str.lower, names)) and len(values) > 1:
         return True
-    thoughts = [value for value in names if THINKING.search(value)]
+    thoughts = [value for value in names if THINKING.search(english(value))]
     if thoughts and len(thoughts) < len(values) and _rank(place) < _UNRANKED:
         return True
     words = set(words_of(names))
-    is_about_tools = any(_is_about_tools(message) for message in messages)
+    is_about_tools = any(is_tool_message(message) for message in messages)
     return is_about_tools and bool(words & TOOL_STARTS) and bool(words & TOOL_ENDS)
 
 
 def _is_flag(place: Place) -> bool:
     """Is this field a flag for thinking or for pieces?"""
     name = plain(place[-1])
-    return bool(THINKING.search(str(place[-1]))) or name in ("partial", "ispartial", "incremental")
+    return bool(THINKING.search(english(str(place[-1])))) or name in ("partial", "ispartial", "incremental")
 
 
 def literal(text: str) -> str:
@@ -269,7 +286,8 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _is_about_tools(message: Message) -> bool:
+def is_tool_message(message: Message) -> bool:
+    """Does a name in a message say that it describes a tool call?"""
     fields = message.value if isinstance(message.value, dict) else {}
     spoken = [value for key, value in fields.items() if _RANKS.get(plain(key), _UNRANKED) < _UNRANKED]
     return bool(

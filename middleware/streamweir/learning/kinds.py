@@ -17,8 +17,10 @@ from streamweir.learning.field_names import (
     plain,
     words_of,
 )
+from streamweir.learning.foreign_words import english
 from streamweir.learning.groups import Group, Message, split
 from streamweir.learning.observed_frames import NO_JSON, Observed, prefixes_of
+from streamweir.learning.outcomes import divided_by_outcome
 from streamweir.learning.places import Place, expression, parsed
 
 __all__ = ["Kinds", "is_end_mark", "kinds_of", "unwrapping"]
@@ -84,7 +86,7 @@ def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kind
             spoken.append(one)
     groups = _lines(spoken) if framing == "lines" else _frames(spoken, unwrap)
     is_text = framing != "lines" and bool(groups) and all(group.is_text for group in groups)
-    groups = [group for group in groups if group.messages]
+    groups = divided_by_outcome([group for group in groups if group.messages])
     groups.sort(key=lambda group: len(group.messages), reverse=True)
     known, left_out = groups[:MAX_KINDS], groups[MAX_KINDS:]
     known.sort(key=lambda group: group.messages[0].frame)
@@ -120,7 +122,7 @@ def _idle_name(one: Observed) -> str | None:
         names += [one.message.get(name) for name in one.message if plain(name) in NAMES_OF_MESSAGES[:9]]
     elif one.message is NO_JSON or isinstance(one.message, str):
         names.append(one.text.strip().strip('"'))
-    return next((name for name in names if isinstance(name, str) and IDLE.search(name)), None)
+    return next((name for name in names if isinstance(name, str) and IDLE.search(english(name))), None)
 
 
 # Messages

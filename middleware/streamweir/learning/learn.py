@@ -5,6 +5,7 @@ Source: the dialect-file contract, section 10.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -13,11 +14,14 @@ from streamweir.codec.detector import Detector
 from streamweir.events import Event, Stamp
 from streamweir.learning.draft import Draft, draft_of
 from streamweir.learning.examples import MAX_TEXT, example_of, examples_of, shortened
+from streamweir.learning.failing_texts import failing_beginning
 from streamweir.learning.kinds import kinds_of, unwrapping
 from streamweir.learning.meanings import meanings_of
 from streamweir.learning.observed_frames import Observed, framing_of, observe
+from streamweir.learning.questions import Question
 from streamweir.learning.report import LearnedName, LearningReport, fields_in, names_in, used_fields
 from streamweir.learning.trial import compiled, problems_of, sound_draft, tried
+from streamweir.learning.unseen_frames import guarded
 from streamweir.learning.yaml_text import yaml_of
 from streamweir.redaction import redact
 from streamweir.translation.sink import EventTap
@@ -29,8 +33,20 @@ _WITH_ANSWER: Final = frozenset({"content", "thinking", "tool_call_start"})
 _UNDERSTOOD: Final = frozenset({"content", "thinking", "tool_call_start", "tool_call_delta", "tool_call_end"})
 
 
+_LEAST_SHARE: Final = 0.5
+"""If a smaller share of the frames is explained, no dialect is written."""
+
+
 class NothingLearned(Exception):
-    """No dialect can be learned from the bodies; `str()` gives the reason."""
+    """No dialect can be learned from the bodies; `str()` gives the reason.
+
+    Attributes:
+        report: the counts and questions; None if there is no frame.
+    """
+
+    def __init__(self, reason: str, report: LearningReport | None = None) -> None:
+        super().__init__(reason)
+        self.report = report
 
 
 class Learned(NamedTuple):
@@ -56,8 +72,10 @@ def learn(bodies: list[bytes], *, name: str = "learned", framing: str | None = N
         framing: sse, ndjson, lines or text; detected if not given.
 
     Raises:
-        NothingLearned: there is no frame in them, or neither text nor a tool.
+        NothingLearned: there is no frame in them, neither text nor a tool, or less than half of the frames
+            is explained.
     """
+    bodies = [body.removeprefix(BOM_UTF8) for body in bodies]
     bodies = [body for body in bodies if body.strip()]
     if not bodies:
         raise NothingLearned("there is nothing in it")
@@ -81,22 +99,34 @@ def _new(observed: list[Observed], name: str, framing: str) -> Learned:
     kinds = kinds_of(observed, framing, unwrap)
     draft = sound_draft(draft_of(meanings_of(kinds), kinds, framing, unwrap))
     draft = _without_failing_rules(draft, observed)
-    if not _UNDERSTOOD & {type_ for meaning in draft.rules for type_ in meaning.types}:
-        raise NothingLearned("there is no text and no tool in it")
-    found, _ = compiled(draft.dialect)
-    assert found is not None, "a sound draft can be compiled"
-    dialect = _with_examples(draft.dialect, examples_of(found, observed))
+    trial = tried(draft.dialect, observed)
     fields = fields_in(kinds)
     report = LearningReport(
         framing,
         len(observed),
-        tried(draft.dialect, observed).explained,
+        trial.explained,
         fields,
         used_fields(draft, fields),
         names_in(draft, kinds, observed),
         draft.unsure,
     )
+    if not _UNDERSTOOD & {type_ for meaning in draft.rules for type_ in meaning.types}:
+        raise NothingLearned("there is no text and no tool in it", _with_question(report))
+    if report.share < _LEAST_SHARE:
+        raise NothingLearned("less than half of the frames is explained", _with_question(report))
+    own = len(draft.rules)
+    draft = guarded(draft, kinds)
+    found, _ = compiled(draft.dialect)
+    assert found is not None, "a sound draft can be compiled"
+    dialect = _with_examples(draft.dialect, examples_of(found, observed, rules=own))
     return Learned(yaml_of(name, dialect, draft.comments), dialect, report)
+
+
+def _with_question(report: LearningReport) -> LearningReport:
+    """Add a question if there is none: a person can only answer what is asked."""
+    if report.unsure:
+        return report
+    return report._replace(unsure=[Question("content", "which field has the text of the answer?")])
 
 
 def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
@@ -122,13 +152,23 @@ def _with_examples(dialect: dict[str, Any], examples: list[dict[str, Any]]) -> d
 
 
 def _text(bodies: list[bytes], name: str) -> Learned:
-    text = bodies[0].decode("utf-8", "replace")
+    texts = [body.decode("utf-8", "replace") for body in bodies]
+    text = next((text for text in texts if failing_beginning(text, is_alone=True) is None), None)
+    if text is None:
+        raise NothingLearned("there is only a failure in it", _only_failures(len(bodies)))
     example = {"stream": redact(text, limit=MAX_TEXT) + "\n", "gives": {"status": "completed"}}
     dialect = _with_examples({"framing": "text"}, [example])
-    notes = ["the lines have no form in common: the whole body is taken for the answer"]
+    notes = ["the lines have no form in common: is the whole body the answer?"]
     names = [LearnedName("(text)", len(bodies), "content", sure=False)]
-    report = LearningReport("text", len(bodies), len(bodies), ["(text)"], ["(text)"], names, notes)
+    fields, unsure = ["(text)"], [Question("(text)", notes[0])]
+    report = LearningReport("text", len(bodies), len(bodies), fields, fields, names, unsure)
     return Learned(yaml_of(name, dialect, {"framing": notes}), dialect, report)
+
+
+def _only_failures(count: int) -> LearningReport:
+    names = [LearnedName("(text)", count, "error", sure=False)]
+    question = Question("(text)", "this looks like a failure: how does an answer look?")
+    return LearningReport("text", count, 0, ["(text)"], [], names, [question])
 
 
 # A dialect that is known

@@ -56,6 +56,8 @@ def framing_of(body: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and not text.endswith(("\n", "\r")) and not _is_json(lines[-1]):
+        lines.pop()  # it may be cut
     if not lines or "\0" in text:
         return None
     if len(_SSE_LINE.findall(body)) * 2 >= len(lines):
@@ -79,11 +81,24 @@ def prefixes_of(lines: Iterable[str]) -> list[str]:
 
 def observe(bodies: Iterable[bytes], framing: str) -> list[Observed]:
     """Return the frames of all bodies in order; half a frame at the end of a body is left out."""
-    frames = ((number, frame) for number, body in enumerate(bodies) for frame in _frames(body, framing))
+    frames = (
+        (number, frame, message)
+        for number, body in enumerate(bodies)
+        for frame in _frames(body, framing)
+        if (message := _message_of(frame, framing)) is not NO_JSON or not _may_be_cut(frame, framing)
+    )
     return [
-        Observed(place, number, frame, _message_of(frame, framing))
-        for place, (number, frame) in enumerate(islice(frames, MAX_FRAMES))
+        Observed(place, number, frame, message)
+        for place, (number, frame, message) in enumerate(islice(frames, MAX_FRAMES))
     ]
+
+
+def _may_be_cut(frame: Frame, framing: str) -> bool:
+    """May a frame without JSON be the beginning of one with JSON? A mark such as `[DONE]` is whole."""
+    if not frame.unterminated or framing not in ("sse", "ndjson"):
+        return False
+    text = frame.text.strip()
+    return framing == "ndjson" or not text or text[0] in '{"' or (text[0] == "[" and text[-1] != "]")
 
 
 def _frames(body: bytes, framing: str) -> list[Frame]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from streamweir.learning.draft import Draft
+from streamweir.learning.found_meanings import Meaning
 from streamweir.learning.kinds import Kinds
-from streamweir.learning.meanings import Meaning
 from streamweir.learning.observed_frames import Observed
 from streamweir.learning.places import Parsed, Place
+from streamweir.learning.questions import Question
 
 __all__ = ["LearnedName", "LearningReport", "fields_in", "names_in", "used_fields"]
 
@@ -44,7 +45,7 @@ class LearningReport(NamedTuple):
         fields: the paths of all fields.
         fields_used: the paths that a rule uses.
         names: one entry for each name of frames.
-        unsure: one sentence for each doubt.
+        unsure: the questions that are left open.
     """
 
     framing: str
@@ -53,7 +54,7 @@ class LearningReport(NamedTuple):
     fields: list[str]
     fields_used: list[str]
     names: list[LearnedName]
-    unsure: list[str]
+    unsure: list[Question]
 
     @property
     def share(self) -> float:
@@ -70,7 +71,7 @@ class LearningReport(NamedTuple):
             "fields": self.fields,
             "fields_used": self.fields_used,
             "names": [name.as_json() for name in self.names],
-            "unsure": self.unsure,
+            "unsure": [question.as_json() for question in self.unsure],
         }
 
     def lines(self) -> Iterator[str]:
@@ -84,8 +85,8 @@ class LearningReport(NamedTuple):
         unused = [field for field in self.fields if field not in self.fields_used]
         if unused:
             yield f"unused: {', '.join(unused)}"
-        for text in self.unsure:
-            yield f"unsure: {text}"
+        for about, question in self.unsure:
+            yield f"unsure: {about}: {question}"
 
 
 def names_in(draft: Draft, kinds: Kinds, observed: list[Observed]) -> list[LearnedName]:

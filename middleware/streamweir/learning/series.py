@@ -92,16 +92,17 @@ def _covers(pieces: list[str], text: str, mode: Mode) -> int:
     wanted = text.strip()
     if mode == "cumulative":
         return int(any(piece.strip() == wanted for piece in pieces))
-    if "".join(pieces).strip() == wanted:
-        return len(pieces)
-    tail = ""
+    length = 0
     for count, piece in enumerate(reversed(pieces), 1):
-        tail = piece + tail
-        if len(tail.strip()) >= len(wanted):
-            if tail.strip() == wanted:
-                return count
-            if len(tail.strip()) > len(wanted):
-                return 0
+        length += len(piece)
+        if length < len(wanted):
+            continue
+        tail = "".join(pieces[-count:]).strip()
+        if tail == wanted:
+            is_all = not any(map(str.strip, pieces[:-count]))
+            return len(pieces) if is_all else count
+        if len(tail) > len(wanted):
+            return 0
     return 0
 
 

@@ -18,6 +18,7 @@ from streamweir.learning.field_names import (
     plain,
     words_of,
 )
+from streamweir.learning.foreign_words import english
 from streamweir.learning.groups import Condition
 from streamweir.learning.kinds import is_end_mark
 from streamweir.learning.places import Parsed, Place, value_at
@@ -54,7 +55,7 @@ class Text(NamedTuple):
         kind: content or thinking.
         how: `delta`, `cumulative`, `whole` (repeats all of it once), or `again` (nothing new).
         is_sure: a name or a comparison confirms it.
-        note: the doubt about it.
+        note: the question about it.
     """
 
     series: Series
@@ -169,10 +170,12 @@ def _separating(unit: Unit, place: Place, here: list[Any], there: list[Any]) -> 
 
 def _kind_of(series: Series) -> Kind:
     unit = series.unit
-    if any(c.value is True and THINKING.search(str(c.place[-1])) for c in unit.conditions):
+    if any(c.value is True and THINKING.search(english(str(c.place[-1]))) for c in unit.conditions):
         return "thinking"
     steps = [step for step in series.place if isinstance(step, str)]
-    is_thought = any(map(THINKING.search, steps)) or any(map(THOUGHTS.search, unit.names))
+    is_thought = any(map(THINKING.search, map(english, steps))) or any(
+        map(THOUGHTS.search, map(english, unit.names))
+    )
     return "thinking" if is_thought or _is_reason(series) else "content"
 
 
@@ -199,7 +202,7 @@ def _score(series: Series, kind: Kind) -> float:
     if isinstance(place[-1] if place else None, int):
         score = 2.0
     if kind == "thinking":
-        score = max(score, 5.0) if (name and THINKING.search(name)) or _is_reason(series) else score
+        score = max(score, 5.0) if (name and THINKING.search(english(name))) or _is_reason(series) else score
         score += 2
         parents = [word for word in words_of(steps[:-1]) if word in NO_ANSWER_WORDS]
         return score - 4 * bool(parents)
@@ -240,10 +243,11 @@ def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
     backed = {id(one) for one in order if _is_repeated(one, order)}
     likely = [one for one in order if one.score >= SURE or (id(one) in backed and one.score >= WORTH_A_GUESS)]
     note = None
-    if not likely and may_guess:
+    if not likely:
         guesses = [one for one in candidates if one.score >= WORTH_A_GUESS]
+        guesses = [one for one in guesses if may_guess or _has_many_pieces(one)]
         likely = sorted(guesses, key=lambda one: (one.score, one.series.length), reverse=True)[:1]
-        note = "nothing but its place among the others says that this is the text"
+        note = "only its place among the other fields says so: is this the text of the answer?"
     accepted: list[_Candidate] = []
     found: list[Text] = []
     for one in likely:
@@ -257,6 +261,12 @@ def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
         if id(one.series) not in known and one.score > 0:
             found += _repetition(one, accepted)
     return found
+
+
+def _has_many_pieces(one: _Candidate) -> bool:
+    """Does a stream have many different texts of a field?"""
+    texts = [text for _, text in one.series.texts]
+    return one.mode != "single" and len(texts) >= _MANY and len(set(texts)) * 2 >= len(texts)
 
 
 def _fineness(one: _Candidate) -> tuple[int, int, float]:
@@ -282,11 +292,15 @@ def _role_of(one: _Candidate, accepted: list[_Candidate], note: str | None) -> T
             return None  # a message has one field with text
         if _is_nearly(one, other):
             return Text(
-                one.series, one.kind, "again", is_sure=False, note="nearly the text above: taken as its copy"
+                one.series,
+                one.kind,
+                "again",
+                is_sure=False,
+                note="this is nearly the text before it: is it a copy?",
             )
     how: How = "cumulative" if one.mode == "cumulative" else "delta"
     if note is None and how == "cumulative" and len(one.series.texts) < _MANY:
-        note = "each text begins with the one before: taken as all so far"
+        note = "each text begins with the one before: is each of them all of the text so far?"
     return Text(one.series, one.kind, how, note is None, note)
 
 

@@ -26,6 +26,7 @@ from streamweir.learning.field_names import (
     plain,
     words_of,
 )
+from streamweir.learning.foreign_words import english
 from streamweir.learning.places import Parsed, Place
 from streamweir.learning.tool_use import ToolUse, Use, fields_of_a_call, is_number, words_of_use
 from streamweir.learning.units import Unit
@@ -85,7 +86,7 @@ def _find_rest(use: ToolUse) -> None:
             use.rest.append(place)
     if use.rest:
         what = "result" if lacks_result else "arguments"
-        use.notes.append(f"no field is named like the {what}: what else there is was taken for them")
+        use.notes.append(f"no field is named like the {what}: are the other fields the {what}?")
 
 
 # The place of a call, and its fields
@@ -122,7 +123,9 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
     is_about = unit.is_about_tools
     for place in objects:
         last = place[-1]
-        if isinstance(last, str) and (_is_tool_key(last) or _holds_result(place, unit)):
+        if isinstance(last, str) and (
+            _is_tool_key(last) or _holds_result(place, unit) or _looks_like_a_call(place, unit)
+        ):
             yield place, True
     if is_about:
         yield (), True
@@ -136,17 +139,25 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
 
 def _holds_result(place: Place, unit: Unit) -> bool:
     """Is there a field such as `tool_result` with the result, next to the name of the call?"""
-    if not TOOL.search(str(place[-1])):
+    if not TOOL.search(english(str(place[-1]))):
         return False
     keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
     return bool(keys & {"id", "name", *_NAMES_OF_CALLS})
 
 
+def _looks_like_a_call(place: Place, unit: Unit) -> bool:
+    """Is there a field such as `call` with a name or an id, and with arguments or a result?"""
+    if plain(place[-1]) not in ("call", "calls", "action", "command", "invocation"):
+        return False
+    keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
+    return bool(keys & {*TOOL_NAMES, *CALL_IDS}) and bool(keys & {*ARGUMENTS[:11], *RESULTS[:9]})
+
+
 def _is_tool_key(name: str) -> bool:
     words = words_of([name])
-    return bool(TOOL.search(name) or set(words) & (TOOL_WORDS - {"action", "command", "call", "calls"})) and (
-        plain(name) not in ARGUMENTS and plain(name) not in RESULTS
-    )
+    return bool(
+        TOOL.search(english(name)) or set(words) & (TOOL_WORDS - {"action", "command", "call", "calls"})
+    ) and (plain(name) not in ARGUMENTS and plain(name) not in RESULTS)
 
 
 def _names_a_call(place: Place) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,17 +12,18 @@ from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.mapped.dialect import DialectSource, MappedDialect, compile_dialects
 from streamweir.codec.mapped.problems import Problem, ProblemList
 from streamweir.codec.mapped.reader import MappedDecoder
+from streamweir.codec.mapped.words import frame_name
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import MalformedEvent
-from streamweir.events import Event
+from streamweir.events import Data, Event
 from streamweir.framing import Frame
 from streamweir.learning.draft import Draft
-from streamweir.learning.observed_frames import Observed
+from streamweir.learning.observed_frames import NO_JSON, Observed
+from streamweir.learning.places import Place, places_in
 from streamweir.translation.dialect_examples import run_examples
 
 __all__ = ["Trial", "compiled", "decoded", "problems_of", "sound_draft", "tried"]
 
-NOT_TAKEN: Final = "no rule"
 _NAME: Final = "learned"
 
 
@@ -31,15 +33,19 @@ class Trial(NamedTuple):
     Attributes:
         takers: how many frames each rule took, by its label; also `ignored`, `terminal`, `base`, `no rule`.
         malformed: how many of those frames could not be read.
+        explained_by: how many of those frames gave an event other than `custom`, token counts, or the end.
+        ignored: the frames that were ignored.
     """
 
     takers: Counter[str]
     malformed: Counter[str]
+    explained_by: Counter[str]
+    ignored: list[Observed]
 
     @property
     def explained(self) -> int:
-        """How many frames were taken and could be read."""
-        return self.takers.total() - self.takers[NOT_TAKEN] - self.malformed.total()
+        """How many frames were read and their content comes out, or have no content."""
+        return self.explained_by.total() + self.takers["terminal"] + _count_empty(self.ignored)
 
 
 def compiled(dialect: dict[str, Any]) -> tuple[MappedDialect | None, list[Problem]]:
@@ -78,18 +84,58 @@ def tried(dialect: dict[str, Any], observed: Iterable[Observed]) -> Trial:
     """Decode all frames with a dialect that has no problems, and count the outcomes."""
     found, _ = compiled(dialect)
     assert found is not None, "a draft is tried when nothing is wrong with it"
-    trial = Trial(Counter(), Counter())
-    for _, frames in _by_body(observed):
+    trial = Trial(Counter(), Counter(), Counter(), [])
+    for held in _by_body(observed):
         decoder = found.dialect.make_decoder(NO_OPTIONS)
         assert isinstance(decoder, MappedDecoder)
-        for frame in frames:
-            try:
-                for _ in decoder.decode_alone(frame):
-                    pass
-            except MalformedEvent:
-                trial.malformed[decoder.taker] += 1
-            trial.takers[decoder.taker] += 1
+        for one in held:
+            _try_frame(decoder, one, trial)
     return trial
+
+
+def _try_frame(decoder: MappedDecoder, one: Observed, trial: Trial) -> None:
+    tokens = decoder.reported_tokens
+    decoder.complete = False
+    is_explained = False
+    try:
+        for event in decoder.decode_alone(one.frame):
+            is_explained = is_explained or not _is_custom(event)
+    except MalformedEvent:
+        trial.malformed[decoder.taker] += 1
+        is_explained = False
+    else:
+        is_explained = is_explained or decoder.complete or decoder.reported_tokens != tokens
+    trial.takers[decoder.taker] += 1
+    if decoder.taker == "ignored":
+        trial.ignored.append(one)
+    elif decoder.taker != "terminal":
+        trial.explained_by[decoder.taker] += is_explained
+
+
+def _is_custom(event: Event) -> bool:
+    return isinstance(event, Data) and event.data_type == "custom"
+
+
+def _count_empty(ignored: Iterable[Observed]) -> int:
+    """Return how many ignored frames have no content: nothing in them changes but counters and times."""
+    held: dict[str, list[Observed]] = {}
+    for one in ignored:
+        held.setdefault(frame_name(one.frame, one.message) or one.text.strip(), []).append(one)
+    return sum(len(found) for found in held.values() if not _has_content(found))
+
+
+def _has_content(frames: list[Observed]) -> bool:
+    given: dict[Place, set[str]] = {}
+    for one in frames:
+        message = one.text if one.message is NO_JSON else one.message
+        for place, value in places_in(message):
+            if isinstance(value, str) and not _TIME.fullmatch(value):
+                given.setdefault(place, set()).add(value)
+    return any(len(values) > 1 for values in given.values())
+
+
+_TIME: Final = re.compile(r"[\d.:,/TZ+ -]{1,40}")
+"""A counter or a time, written as text."""
 
 
 def decoded(found: MappedDialect, frame: Frame) -> tuple[str, list[Event]] | None:
@@ -103,8 +149,8 @@ def decoded(found: MappedDialect, frame: Frame) -> tuple[str, list[Event]] | Non
     return decoder.taker, events
 
 
-def _by_body(observed: Iterable[Observed]) -> list[tuple[int, list[Frame]]]:
-    bodies: dict[int, list[Frame]] = {}
+def _by_body(observed: Iterable[Observed]) -> list[list[Observed]]:
+    bodies: dict[int, list[Observed]] = {}
     for one in observed:
-        bodies.setdefault(one.body, []).append(one.frame)
-    return [*bodies.items()]
+        bodies.setdefault(one.body, []).append(one)
+    return [*bodies.values()]

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from streamweir.learning.field_names import ARGUMENTS, RESULTS, TOOL, TOOL_WORDS, plain, words_of
+from streamweir.learning.foreign_words import english
 from streamweir.learning.groups import Condition, Group, is_a_name
 from streamweir.learning.places import PARSED, Place, expression, parsed, places_in, value_at
 
@@ -97,7 +98,7 @@ class Unit:
         return (
             self.group.is_call
             or bool(TOOL_WORDS.intersection(self.words))
-            or any(map(TOOL.search, self.names))
+            or any(map(TOOL.search, map(english, self.names)))
         )
 
     @cached_property
@@ -159,7 +160,7 @@ def is_single(value: Any, place: Place) -> bool:
         and len(value) == 1
         and isinstance(value[0], dict)
         and plain(place[-1]) not in _ALWAYS_ITEMS
-        and not TOOL.search(str(place[-1]))
+        and not TOOL.search(english(str(place[-1])))
         and any(isinstance(inner, dict) for inner in value[0].values())
         and not _is_block(value[0])
     )

@@ -283,7 +283,8 @@ def test_the_report_says_what_is_not_understood() -> None:
     assert "level.joy" not in report["fields_used"]
     (mood,) = [name for name in report["names"] if name["name"] == "mood"]
     assert (mood["count"], mood["sure"]) == (1, False)
-    assert any("mood" in text for text in report["unsure"])
+    assert {"about": "mood", "question": "`mood` was not understood: what does it say?"} in report["unsure"]
+    assert "# `mood` was not understood: what does it say?" in learned.yaml
     events = spoken(Dialect.of_class("acme", load_dialect(learned.dialect)), body)
     assert {"name": "mood", "value": {"kind": "mood", "level": {"joy": 3}}} in [
         event.get("data") for event in events

@@ -214,7 +214,7 @@ class MappedDecoder(Decoder):
             return _and_then(out, problem)
         self._remember(rule, message)
         if scope.complete:
-            self.complete = True
+            self.complete, scope.complete = True, False
         if not out and self._may_be_half(rule.emission.types):
             raise MalformedEvent("half a line")
         return out

@@ -1,0 +1,23 @@
+"""Questions that a recording leaves open, for a person who knows the backend."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Question"]
+
+
+class Question(NamedTuple):
+    """One question.
+
+    Attributes:
+        about: the name of the frames, or the field.
+        question: the text, which ends in a question mark.
+    """
+
+    about: str
+    question: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the JSON form, for `--json`."""
+        return {"about": self.about, "question": self.question}
