@@ -185,12 +185,43 @@ DATA_FORMULATOR = (
     {"type": "done", "full_text": "Hello"},
     {"type": "done", "full_text": ""},
 )
+INCOMPLETE: tuple[dict[str, Any], ...] = (
+    {"type": "token", "beam": 1},
+    {"type": "thinking", "beam": [1]},
+    {"type": "final_answer", "beam": 1},
+    {"type": "text_delta"},
+    {"type": "text_delta", "content": 1},
+    {"type": "thinking_text"},
+    {"type": "clarify", "message": "Which?"},
+    {"type": "completion", "status": "success"},
+    {"type": "node_start"},
+    {"type": "interrupt", "thread_id": "th-1"},
+    {"type": "question", "session_id": "s-1"},
+    {"type": "error", "error": "RATE_LIMITED"},
+    {"type": "hologram", "error": "KeyError: 'rows'", "thread_id": "th-1", "beam": 2},
+    {"type": "hologram", "a": {"last_error": "boom at /srv"}, "b": {"error_code": "NO_TABLE"}},
+    {"type": "token", "content": "x", "session_id": 5},
+    {"type": "token", "content": "x", "session_id": {}},
+    {"type": "dataframe_data", "name": "s", "columns": ["a"]},
+    {"stopped": True, "thread_id": "th-1", "type": "done"},
+    {"data": {"name": "sales", "rows": [[1]]}},
+    {"data": {"content": "Hi"}, "metadata": {"sequence": 3}},
+    {"type": 7, "beam": 1},
+)
+"""Messages that lack fields of their type, or hold texts of failures, which are withheld."""
 LINES = ('{"type": "token", "content": "Hi"}', 'data: {"type": "done"}', "data: [DONE]", "", ": ping")
 
 
 def normalize_vectors() -> list[dict[str, Any]]:
     """Return messages with their meaning; `extra` of the metadata is left out."""
-    messages = (*STANDARD, *LEGACY, *ENVELOPE, *DATA_FORMULATOR, *LINES)
+    messages: tuple[dict[str, Any] | str, ...] = (
+        *STANDARD,
+        *LEGACY,
+        *ENVELOPE,
+        *DATA_FORMULATOR,
+        *INCOMPLETE,
+        *LINES,
+    )
     return [
         {"in": message, "out": [_bare(event) for event in normalize_stream_event(message)]}
         for message in messages

@@ -3,7 +3,6 @@ import { isObject } from "../events/read-event.js";
 import type { StreamEvent } from "../protocol.js";
 import {
   argumentsOf,
-  custom,
   event,
   type Fields,
   first,
@@ -43,12 +42,13 @@ export function isDataFormulator(message: Fields): boolean {
   switch (message.type) {
     case "text_delta":
     case "thinking_text":
-    case "question":
+      return typeof message.content === "string";
     case "clarify":
     case "interact":
     case "explain":
+      return Array.isArray(message.questions) || "trajectory" in message;
     case "completion":
-      return true;
+      return isObject(message.content) && "summary" in message.content;
     case "tool_start":
     case "tool_result":
       return typeof message.tool === "string";
@@ -90,7 +90,7 @@ export function readDataFormulator(message: Fields, thought: () => number): Stre
     case "done":
       return [...whole(textOf(message.full_text)), sessionEnd("completed", {})];
     default:
-      return [custom(textOf(message.type), without(message, "type"), {})];
+      return [];
   }
 }
 

@@ -40,13 +40,13 @@ export function isEnvelopeMessage(message: Fields): boolean {
   const { type } = message;
   const has = (...names: string[]) => names.every((name) => Object.hasOwn(message, name));
   if (message.stopped === true && (type === undefined || type === "content")) return true;
-  if (isObject(message.data) && (has("run_id", "node_name") || has("thread_id"))) return KINDS.includes(String(type));
+  if (has("run_id", "node_name") || (isObject(message.data) && has("thread_id"))) return KINDS.includes(String(type));
   switch (type) {
     case "content":
       return has("content", "thread_id");
     case "tool_start":
     case "tool_end":
-      return has("tool_name");
+      return has("tool_name") || isObject(message.data);
     case "done":
     case "error":
     case "thread_id":
@@ -54,10 +54,11 @@ export function isEnvelopeMessage(message: Fields): boolean {
     case "status":
       return has("status", "thread_id");
     default:
-      return ["interrupt", "node_start", "node_end"].includes(String(type));
+      return GRAPH.includes(String(type)) && isObject(message.data);
   }
 }
 
+const GRAPH = ["interrupt", "node_start", "node_end"];
 const KINDS = "content tool_start tool_end error done status thread_id stopped interrupt node_start node_end".split(
   " ",
 );
@@ -70,9 +71,8 @@ export function readEnvelope(message: Fields): StreamEvent[] {
   const metadata = metadataIn(message, fields);
   const read = readKind(String(message.type ?? ""), fields, metadata, message);
   const isStopped = message.stopped === true || nested.stopped === true;
-  return isStopped && read.every(({ type }) => type !== "session_end")
-    ? [...read, sessionEnd("cancelled", metadata)]
-    : read;
+  if (!isStopped) return read;
+  return [...read.filter(({ type }) => type !== "session_end"), sessionEnd("cancelled", metadata)];
 }
 
 function metadataIn(message: Fields, fields: Fields): EventMetadata {
@@ -94,7 +94,8 @@ function readKind(kind: string, fields: Fields, metadata: EventMetadata, message
   switch (kind) {
     case "content": {
       const content = textOf(first(fields, "delta", "content", "text", "token", "data"));
-      return content ? [event("content", { content }, { ...metadata, ...(run && { message_id: run }) })] : [];
+      if (content) return [event("content", { content }, { ...metadata, ...(run && { message_id: run }) })];
+      return Object.keys(present(fields)).length ? [custom(kind, fields, metadata)] : [];
     }
     case "tool_start": {
       const tool_name = textOf(first(fields, "tool_name", "tool", "name")) || "unknown";
@@ -143,7 +144,7 @@ const durationIn = ({ duration }: Fields): EventMetadata =>
 
 function node(kind: string, fields: Fields, metadata: EventMetadata): StreamEvent {
   const failed = kind === "node_end" && FAILED.includes(textOf(fields.status).toLowerCase());
-  const name = textOf(first(fields, "node_label", "node_name"));
+  const name = textOf(first(fields, "node_label", "node_name") ?? metadata.node_name);
   const node_id = textOf(fields.node_id);
   return event(
     "status",

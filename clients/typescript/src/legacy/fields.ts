@@ -14,7 +14,7 @@ export const first = (fields: Fields, ...names: string[]): unknown =>
     .find((value) => value != null && value !== "");
 
 export const without = (fields: Fields, ...names: string[]): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([name, value]) => !names.includes(name) && value !== undefined));
+  Object.fromEntries(Object.entries(fields).filter(([name, value]) => !names.includes(name) && value != null));
 
 /** The fields of an object that are neither null nor empty text. */
 export const present = <T extends Fields>(fields: T): T =>
@@ -33,8 +33,11 @@ export function argumentsOf(value: unknown): Fields {
   }
 }
 
-const IDS = ["session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name"];
+export const IDS = ["session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name"];
 const FIRST_MILLISECOND = 100_000_000_000;
+
+const idIn = (value: unknown): string | undefined =>
+  typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 
 /** The ids that the fields hold, the time in milliseconds, and how long it took. */
 export function metadataOf(fields: Fields): EventMetadata {
@@ -44,16 +47,40 @@ export function metadataOf(fields: Fields): EventMetadata {
     request_id: typeof request_id === "string" ? request_id : undefined,
     timestamp: isTime ? Math.round(timestamp < FIRST_MILLISECOND ? timestamp * 1000 : timestamp) : undefined,
     sequence: typeof sequence === "number" ? sequence : undefined,
-    ...Object.fromEntries(IDS.map((name) => [name, fields[name] == null ? undefined : textOf(fields[name])])),
+    ...idsOf(fields),
     duration_ms: typeof duration_ms === "number" ? Math.round(duration_ms) : undefined,
   }) as EventMetadata;
 }
 
+/** The ids that the fields hold, alone. */
+export const idsOf = (fields: Fields): EventMetadata =>
+  present(Object.fromEntries(IDS.map((name) => [name, idIn(fields[name])])));
+
 export const event = <T extends StreamEvent["type"]>(type: T, data: Fields, metadata: EventMetadata): StreamEvent =>
   ({ type, data, metadata }) as unknown as StreamEvent;
 
+/** Whether a field reports a failure: by its name, unless its value denies it. */
+const isFailing = (name: string, value: unknown): boolean =>
+  /error|exception|fail|stack/i.test(name) &&
+  !/warn/i.test(name) &&
+  Boolean(value) &&
+  !(typeof value === "string" && /^(ok|no|none|null|false)$/i.test(value));
+
+/** A value without the texts beside a failure, and within it: they may be those of exceptions. Codes are kept. */
+function withoutFailures(value: unknown, isFailure = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutFailures(item, isFailure));
+  if (typeof value === "string") return isFailure && value && !isCode(value) ? "[withheld]" : value;
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value);
+  const hasFailed = isFailure || entries.some(([name, item]) => isFailing(name, item));
+  return Object.fromEntries(
+    entries.map(([name, item]) => [name, withoutFailures(item, hasFailed && !/(^|_)id$/.test(name))]),
+  );
+}
+
+/** An event of an app's own. Texts of failures within it are withheld. */
 export const custom = (name: string, value: unknown, metadata: EventMetadata): StreamEvent =>
-  event("data", { data_type: "custom", data: { name: name || "custom", value } }, metadata);
+  event("data", { data_type: "custom", data: { name: name || "custom", value: withoutFailures(value) } }, metadata);
 
 const REASONS: Record<string, string> = {
   completed: "done",

@@ -12,7 +12,7 @@ import { aliasOf, readOld } from "./old-vocabulary.js";
 /** Whether a message has the shape of the standard: shape, not name, tells it from older vocabularies. */
 export function isStandard(message: unknown): boolean {
   if (!isObject(message) || !isObject(message.data) || !isObject(message.metadata)) return false;
-  return readEvent(message)?.type === message.type;
+  return typeof message.type === "string" && readEvent(message)?.type === message.type;
 }
 
 /**
@@ -34,7 +34,7 @@ function read(given: unknown, eventName: string | undefined, thought: () => numb
   if (isDataFormulator(typed)) return readDataFormulator(typed, thought);
   if (hasStandardData(typed)) return [readEvent(typed) as StreamEvent];
   if (isEnvelopeMessage(typed)) return readEnvelope(typed);
-  return readOld(typed, type ?? (typed.error ? "error" : ""));
+  return readOld(typed, type ?? (textOf(message.type) || (typed.error ? "error" : "")));
 }
 
 /** Bare text behind an event name: some old servers send no JSON. */
@@ -43,7 +43,10 @@ const bareText = (text: string, eventName: string | undefined): Fields | null =>
 
 /** A standard event of which only the metadata is missing. */
 function hasStandardData(message: Fields): boolean {
-  const isBare = isObject(message.data) && Object.keys(message).every((name) => name === "type" || name === "data");
+  const isBare =
+    typeof message.type === "string" &&
+    isObject(message.data) &&
+    Object.keys(message).every((name) => name === "type" || name === "data");
   return isBare && message.type !== "error" && readEvent({ ...message, metadata: {} })?.type === message.type;
 }
 

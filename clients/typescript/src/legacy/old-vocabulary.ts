@@ -1,5 +1,6 @@
+import { isKnownCode } from "../events/codes.js";
 import { isObject, readEvent } from "../events/read-event.js";
-import type { StreamEvent } from "../protocol.js";
+import type { EventMetadata, StreamEvent } from "../protocol.js";
 import {
   argumentsOf,
   custom,
@@ -7,6 +8,8 @@ import {
   type Fields,
   first,
   hiddenError,
+  IDS,
+  idsOf,
   metadataOf,
   present,
   sessionEnd,
@@ -58,10 +61,11 @@ export function readOld(message: Fields, type: string): StreamEvent[] {
   const text = textOf(first(fields, ...TEXT) ?? (typeof fields.data === "string" ? fields.data : ""));
   switch (aliasOf(type)) {
     case "content":
-      return [text ? event("content", { content: text }, metadata) : event("content", { content: "" }, {})];
+      return [text ? event("content", { content: text }, metadata) : withoutText(fields, type)];
     case "thinking":
-      return [text ? event("thinking", { content: text }, metadata) : event("content", { content: "" }, {})];
+      return [text ? event("thinking", { content: text }, metadata) : withoutText(fields, type)];
     case "final_answer":
+      if (!text && hasOtherFields(fields)) return [withoutText(fields, type)];
       return [event("content", { content: text, is_complete: true }, metadata)];
     case "tool_call":
       return [toolCall(fields)];
@@ -70,7 +74,7 @@ export function readOld(message: Fields, type: string): StreamEvent[] {
     case "dataframe_data":
       return [dataframe(message)];
     case "session_start":
-      return [event("session_start", present({ session_id: fields.session_id, protocol: "1.1" }), metadata)];
+      return [event("session_start", present({ session_id: idsOf(fields).session_id, protocol: "1.1" }), metadata)];
     case "done":
       return [done(fields)];
     case "error":
@@ -84,10 +88,20 @@ export function readOld(message: Fields, type: string): StreamEvent[] {
   }
 }
 
+const BOOKKEEPING = ["type", "timestamp", "sequence", "request_id", "duration_ms", ...IDS, ...TEXT];
+
+const hasOtherFields = (fields: Fields): boolean => Object.keys(without(fields, ...BOOKKEEPING)).length > 0;
+
+/** The event of an empty piece: the app's own if it has fields that no rule reads. */
+const withoutText = (fields: Fields, type: string): StreamEvent =>
+  hasOtherFields(fields)
+    ? custom(type, without(fields, ...BOOKKEEPING), idsOf(fields))
+    : event("content", { content: "" }, {});
+
 /** The fields of a message; those in `data` and `metadata` count if it lacks them. */
 function fieldsOf(message: Fields): Fields {
   const nested = [message.metadata, message.data].filter(isObject);
-  const all = Object.fromEntries([...nested, message].flatMap((place) => Object.entries(present(place))));
+  const all = Object.fromEntries([...nested, message].flatMap((place) => Object.entries(without(place))));
   for (const name of ["data", "metadata"]) if (isObject(message[name])) delete all[name];
   return all;
 }
@@ -121,14 +135,15 @@ function toolResult(fields: Fields): StreamEvent {
 /** A table: with the old keys, with the new ones, or with its keys beside the type. */
 function dataframe(message: Fields): StreamEvent {
   const table = isObject(message.data) ? message.data : message;
-  const rows = [table.rows, table.data].find(Array.isArray);
+  const rows: unknown[] | undefined = [table.rows, table.data].find(Array.isArray);
   const metadata = metadataOf(message);
-  if (!rows) return custom("dataframe_data", without(message, "type"), metadata);
-  const objects = rows.filter(isObject);
+  const isEmpty = Array.isArray(table.columns) && !table.rows && !table.data;
+  if (!rows && !isEmpty) return custom("dataframe_data", without(message, "type"), metadata);
+  const objects = (rows ?? []).filter(isObject);
   const columns = Array.isArray(table.columns)
     ? table.columns
     : [...new Set(objects.flatMap((row) => Object.keys(row)))];
-  const lists = rows.map((row: unknown) => {
+  const lists = (rows ?? []).map((row) => {
     if (isObject(row)) return columns.map((column) => row[textOf(column)] ?? null);
     return Array.isArray(row) ? row : [row];
   });
@@ -149,8 +164,17 @@ function done(fields: Fields): StreamEvent {
 function error(given: Fields): StreamEvent {
   const fields = isObject(given.error) ? { ...given, ...given.error } : given;
   const retry = [fields.recoverable, fields.retryable, fields.retry].find((value) => typeof value === "boolean");
-  return hiddenError(fields.code ?? fields.error_code, true, metadataOf(given), retry);
+  return hiddenError(fields.code ?? fields.error_code ?? codeIn(fields.error), true, stampOf(given), retry);
 }
+
+/** Ids and time: only a call has a duration. */
+function stampOf(fields: Fields): EventMetadata {
+  const { duration_ms: _, ...metadata } = metadataOf(fields);
+  return metadata;
+}
+
+/** A text that is a code of the protocol is a code under any name. */
+const codeIn = (text: unknown): unknown => (isKnownCode(text) ? text : undefined);
 
 function warning(fields: Fields): StreamEvent {
   const code = [fields.message_code, fields.code].find((value) => typeof value === "string");
@@ -162,5 +186,6 @@ function warning(fields: Fields): StreamEvent {
 function other(message: Fields, type: string): StreamEvent {
   const read = isObject(message.data) ? readEvent({ ...message, metadata: message.metadata ?? {} }) : null;
   if (read && read.type !== "unknown") return read;
-  return custom(type || "message", without(message, "type"), metadataOf(message));
+  const metadata = isObject(message.metadata) ? message.metadata : {};
+  return custom(type || "message", without(message, "type"), stampOf({ ...metadata, ...message }));
 }

@@ -4,6 +4,7 @@ import {
   createNormalizer,
   type EventAdapterContext,
   type ExecutionStep,
+  normalizeStreamEvent,
   toEnvelope,
   toExecutionStep,
 } from "../../src/legacy.js";
@@ -162,4 +163,21 @@ test("a normalizer that throws costs one event", async () => {
     events.push(type);
   }
   expect(events).toEqual(["content", "warning", "session_end"]);
+});
+
+test("a message of any shape gives events, and no text of a failure", () => {
+  const values = [undefined, null, 0, "secret at /srv", [], {}, { message: "secret" }, { error: "secret" }, true];
+  const types = [undefined, "token", "error", "tool_end", "node_start", "clarify", "completion", "status", "done", "x"];
+  const names = ["error", "data", "metadata", "status", "stack_trace", "tool_name", "thread_id"];
+  for (const type of types) {
+    for (const name of names) {
+      for (const value of values) {
+        const message = { ...(type !== undefined && { type }), [name]: value };
+        const events = normalizeStreamEvent(message);
+        expect([message, events.every((event) => typeof event?.type === "string")]).toEqual([message, true]);
+        const isFailure = /error|stack/.test(name) || (type === "error" && name !== "thread_id");
+        if (isFailure) expect([message, JSON.stringify(events).includes("secret")]).toEqual([message, false]);
+      }
+    }
+  }
 });
