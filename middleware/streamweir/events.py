@@ -8,7 +8,7 @@ Events are read-only. Request id, sequence and timestamp exist on the wire only 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal, TypedDict
+from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
 
 import msgspec
 
@@ -310,25 +310,7 @@ Event = (
     | SessionEnd
 )
 
-EVENT_TYPES: Final[dict[str, type[Event]]] = {
-    cls.type: cls
-    for cls in (
-        SessionStart,
-        Thinking,
-        ToolCallStart,
-        ToolCallDelta,
-        ToolCallProgress,
-        ToolCallEnd,
-        Content,
-        Data,
-        Reference,
-        Status,
-        Warning,
-        Interaction,
-        Error,
-        SessionEnd,
-    )
-}
+EVENT_TYPES: Final[dict[str, type[Event]]] = {cls.type: cls for cls in get_args(Event)}
 
 WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
     cls: tuple(name for name in cls.__struct_fields__ if name != "meta" and name not in cls.hints)

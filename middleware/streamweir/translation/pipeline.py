@@ -36,8 +36,6 @@ _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
 
-_FULL_TEXT: Final = get_args(FullText)
-
 
 class Pipeline:
     """Pushes events through the stages to the sinks. Time and ids are passed in; no bytes, no network.
@@ -60,6 +58,7 @@ class Pipeline:
         request_id: of the stream.
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
+        tools: the stage of tool calls, for queries only.
         last: the type of the last event that was pushed.
         closing_warnings: called at the end of the stream, for warnings that are only known then.
 
@@ -79,7 +78,7 @@ class Pipeline:
         debug: bool = False,
         room: int = EVENT_BYTES,
     ) -> None:
-        if full_text not in _FULL_TEXT:
+        if full_text not in get_args(FullText):
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self.request_id = request_id
         self.clock = clock or unix_milliseconds
@@ -89,7 +88,7 @@ class Pipeline:
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
         # by position: keywords double what it costs to make an object, and each stream makes these
         sanitizer = ErrorSanitizer(debug)
-        self._tools = Tools(stream_tool_arguments, self.position, room // 2)
+        self.tools = Tools(stream_tool_arguments, self.position, room // 2)
         self._texts = TextDeduplication(full_text, room, sanitizer)
         session_id = session_id or request_id.replace("req_", "sess_", 1)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16)
@@ -97,7 +96,7 @@ class Pipeline:
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
             sanitizer.process,
-            self._tools.process,
+            self.tools.process,
             self._texts.process,
             self._lifecycle.process,
         )
@@ -156,11 +155,6 @@ class Pipeline:
     def has_answer(self) -> bool:
         """An answer, or a part of one, has been pushed; see `Lifecycle.has_answer`."""
         return self._lifecycle.has_answer
-
-    @property
-    def tools(self) -> Tools:
-        """The stage of tool calls, for queries only."""
-        return self._tools
 
     # What can be done
 

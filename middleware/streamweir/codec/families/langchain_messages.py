@@ -138,9 +138,8 @@ class ChainMessages:
         Args:
             value: the message; any other value is kept unchanged.
             meta: of the step that it comes from.
-            form: its relation to earlier ones: a piece if its type says so (`any`), all of it so far
-                (`growing`), or
-                all of it (`whole`).
+            form: a piece if its type says so (`any`), all of the message so far (`growing`), or all of it
+                (`whole`).
         """
         message = plain_message(value)
         if message is None:
