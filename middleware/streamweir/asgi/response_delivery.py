@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.delivery import Delivery
 from streamweir.failures.upstream_refusal import writable_value
-from streamweir.http.headers import Headers, encoded_headers, kept_headers, stream_headers
+from streamweir.http.headers import HeaderList, Headers, encoded_headers, kept_headers, stream_headers
 from streamweir.translation.clock import StreamClock
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
@@ -26,7 +26,7 @@ class ResponseDelivery(Delivery):
         headers: of the application's response.
     """
 
-    __slots__ = ("_content_type", "_kept", "_request_id")
+    __slots__ = ("_given", "_kept", "_request_id")
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ResponseDelivery(Delivery):
         super().__init__(client, clock)
         self._request_id = request_id
         self._kept = kept_headers(headers)
-        self._content_type = writable_value(headers, b"content-type").decode("latin-1")
+        self._given: HeaderList = headers
 
     def _headers(self) -> Headers:
         others = [*self._kept, *encoded_headers(self.sink.headers)]
@@ -47,4 +47,9 @@ class ResponseDelivery(Delivery):
 
     def _media_type(self) -> str:
         is_copied = isinstance(self.sink, VerbatimWriter) and self.sink.copies
-        return self._content_type if is_copied and self._content_type else self.sink.media_type
+        return (self.content_type if is_copied else "") or self.sink.media_type
+
+    @property
+    def content_type(self) -> str:
+        """The application's content type; empty if it has none that can be written."""
+        return writable_value(self._given, b"content-type").decode("latin-1")

@@ -43,6 +43,7 @@ class WorkBehindEnd:
         self._scheduler = scheduler
         self._began: float | None = None
         """When the application ended its stream; None before, and if it did not do that itself."""
+        self._has_ended_body = False
 
     def begin(self, reason: Reason | None, *, body_ended: bool = False) -> None:
         """Note that the stream has ended; its end has not been sent yet.
@@ -56,12 +57,25 @@ class WorkBehindEnd:
             return
         self._began = time.monotonic()
         self._listening.end()
-        seconds = _ENDED_BODY_SECONDS if body_ended else _RUN_ON_SECONDS
-        self._scheduler.set_timer(seconds, self._listening.release)
+        self._has_ended_body = body_ended
+        self._scheduler.set_timer(min(_ENDED_BODY_SECONDS, _RUN_ON_SECONDS), self._look)
 
     def note_body_ended(self) -> None:
         """Note that the application has ended its body, behind the end of its stream."""
-        self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._listening.release)
+        self._has_ended_body = True
+        if self._began is not None and time.monotonic() - self._began > _ENDED_BODY_SECONDS / 2:
+            self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._listening.release)
+
+    def _look(self) -> None:
+        """Tell an application that has ended its body; give another one more time.
+
+        One timer for both costs less than to set it again when the body ends, as nearly every stream does.
+        """
+        left = _RUN_ON_SECONDS - _ENDED_BODY_SECONDS
+        if self._has_ended_body or left <= 0:
+            self._listening.release()
+        else:
+            self._scheduler.set_timer(left, self._listening.release)
 
     def note_end_sent(self) -> None:
         """Note that the end of the body has been sent."""

@@ -28,6 +28,8 @@ def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
     Of the stream types it names, the one with the highest q wins; an equal q leaves it to `default`, and so
     does a header that names neither. `application/json` counts only without a stream type and without `*/*`.
     """
+    if accept in ("", "*/*"):
+        return default
     weights = dict(_media_ranges(accept))
     wanted = [(weights.get(name, 0.0), framing) for name, framing in _STREAMS.items()]
     best = max(weight for weight, _ in wanted)

@@ -51,11 +51,6 @@ class ResumableStream(RunWriting, NormalizedStream):
         return self._kept
 
     @property
-    def content_type(self) -> str:
-        """The application's content type, for clients that get its frames."""
-        return self._content_type
-
-    @property
     def passes_failures(self) -> bool:
         """See `NormalizedStream`; a run that has begun ends properly, since its client may come back."""
         return not self._begun and super().passes_failures

@@ -63,7 +63,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
         clock = StreamClock(now=time.monotonic(), heartbeat=heartbeat)
         super().__init__(_RunClient(client, send), clock, request_id=reader.about.request_id)
         self.status = status
-        self._content_type = content_type
+        self._given = [(b"content-type", content_type.encode("latin-1"))]
         self._request: Final = client
         self._classified: Final = failure
         self._supervisor: Final = DeliverySupervisor(clock, self, LoopScheduler())
