@@ -59,10 +59,10 @@ FailureCode: TypeAlias = Literal[1002, 1009]
 
 
 class WebSocketFrame(NamedTuple):
-    """A whole message, or a control frame.
+    """A binary message, or a control frame.
 
     Attributes:
-        opcode: `TEXT`, `BINARY`, `CLOSE`, `PING` or `PONG`.
+        opcode: `BINARY`, `CLOSE`, `PING` or `PONG`.
         data: the payload. The first two bytes of a Close frame are its code, if it has one.
     """
 
@@ -125,8 +125,11 @@ class WebSocketReader:
         self._size = 0
         """Bytes of `_fragments`."""
 
-    def feed(self, data: bytes) -> list[WebSocketFrame]:
-        """Return the messages and control frames that `data` completes, in order."""
+    def feed(self, data: bytes) -> list[bytes | WebSocketFrame]:
+        """Return the messages and control frames that `data` completes, in order.
+
+        A text message is just its bytes, which a flood of short ones is made of.
+        """
         if self.is_closed:
             return []
         if self._pieces:
@@ -136,23 +139,26 @@ class WebSocketReader:
                 return []
             data = b"".join(self._pieces)
             self._pieces.clear()
-        frames: list[WebSocketFrame] = []
+        frames: list[bytes | WebSocketFrame] = []
         position = self._read(data, frames)
         if not self.is_closed and position < len(data):
             self._pieces.append(data[position:])
         return frames
 
-    def _read(self, data: bytes, frames: list[WebSocketFrame]) -> int:
+    def _read(self, data: bytes, frames: list[bytes | WebSocketFrame]) -> int:
         """Read whole frames into `frames`; return the index behind the last one."""
         position, end = 0, len(data)
+        longest, append = min(self._limit, _LONGEST_CONTROL), frames.append
         while position + 2 <= end:
-            size = data[position + 1]
-            if size <= _LONGEST_CONTROL and data[position] == _WHOLE_TEXT and not self._kind:
-                stop = position + 2 + size
-                if stop <= end and size <= self._limit:
-                    frames.append(WebSocketFrame(TEXT, data[position + 2 : stop]))
+            if not self._kind:  # a run of short texts, which needs no call for each
+                while position + 2 <= end and data[position] == _WHOLE_TEXT:
+                    stop = position + 2 + data[position + 1]
+                    if stop > end or stop - position - 2 > longest:
+                        break
+                    append(data[position + 2 : stop])
                     position = stop
-                    continue
+                if position + 2 > end:
+                    break
             header = self._header(data, position)
             if header is None:
                 return position
@@ -203,7 +209,7 @@ class WebSocketReader:
             return "a fragment without its message, or a message within another"
         return None
 
-    def _take(self, header: _Header, data: bytes, frames: list[WebSocketFrame]) -> None:
+    def _take(self, header: _Header, data: bytes, frames: list[bytes | WebSocketFrame]) -> None:
         payload = data[header.begins : header.ends]
         if header.opcode == CLOSE:
             self._close(payload, frames)
@@ -212,7 +218,7 @@ class WebSocketReader:
         else:
             self._take_data(header, payload, frames)
 
-    def _take_data(self, header: _Header, payload: bytes, frames: list[WebSocketFrame]) -> None:
+    def _take_data(self, header: _Header, payload: bytes, frames: list[bytes | WebSocketFrame]) -> None:
         kind = self._kind or header.opcode
         if payload:
             self._fragments.append(payload)
@@ -220,11 +226,12 @@ class WebSocketReader:
         if not header.is_final:
             self._kind = kind
             return
-        frames.append(WebSocketFrame(kind, b"".join(self._fragments)))
+        message = b"".join(self._fragments)
+        frames.append(message if kind == TEXT else WebSocketFrame(kind, message))
         self._fragments.clear()
         self._kind = self._size = 0
 
-    def _close(self, payload: bytes, frames: list[WebSocketFrame]) -> None:
+    def _close(self, payload: bytes, frames: list[bytes | WebSocketFrame]) -> None:
         frame = WebSocketFrame(CLOSE, payload)
         if len(payload) == 1 or (payload and not _is_sound_close(frame)):
             self._fail(PROTOCOL_ERROR, "a Close frame that may not be sent")

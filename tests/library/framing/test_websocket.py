@@ -32,7 +32,10 @@ def read(
 ) -> tuple[list[WebSocketFrame], object]:
     reader, frames, last = WebSocketReader(limit), [], 0
     for cut in [*(cuts or []), len(body)]:
-        frames += reader.feed(body[last:cut])
+        frames += [
+            WebSocketFrame(TEXT, found) if isinstance(found, bytes) else found
+            for found in reader.feed(body[last:cut])
+        ]
         last = cut
     return frames, reader.failure
 

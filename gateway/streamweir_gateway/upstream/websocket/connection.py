@@ -24,7 +24,6 @@ from streamweir.framing.websocket import (
     CLOSE,
     PING,
     PONG,
-    TEXT,
     WebSocketFrame,
     WebSocketReader,
 )
@@ -312,9 +311,8 @@ class WebSocketConnection(asyncio.Protocol):
         frames = self._reader.feed(data)
         if self._body is not None and not self._is_over and (body := self._body.of(frames)):
             self._hand_over(body)
-        for frame in frames:
-            if frame.opcode not in (TEXT, BINARY):
-                self._take_control(frame)
+        for frame in [found for found in frames if found.__class__ is WebSocketFrame]:
+            self._take_control(frame)
         if self._reader.failure is not None and self._failure is None and not self._is_over:
             code, message = self._reader.failure
             breach = code == _PROTOCOL_ERROR

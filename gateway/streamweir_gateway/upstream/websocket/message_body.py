@@ -6,11 +6,11 @@ Source: the WebSocket contract, section 2 (reading).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from streamweir.errors import MalformedEvent
-from streamweir.framing.websocket import BINARY, TEXT, WebSocketFrame
+from streamweir.framing.websocket import BINARY, WebSocketFrame
 from streamweir.jsontext import parse_json, write_json
 from streamweir_gateway.upstream.websocket.request import BodyFraming, MessageFraming
 
@@ -43,37 +43,44 @@ class MessageBody:
         if framing == "text":
             self._is_joined = True
 
-    def of(self, frames: Iterable[WebSocketFrame]) -> bytes:
+    def of(self, frames: Sequence[bytes | WebSocketFrame]) -> bytes:
         """Return the part of the body that the messages among `frames` make."""
-        found = [frame for frame in frames if frame.opcode in (TEXT, BINARY) and frame.data]
-        if not found:
+        if {*map(type, frames)} <= {bytes}:
+            messages = cast("Sequence[bytes]", frames)
+        else:
+            messages = [frame if isinstance(frame, bytes) else self._binary(frame) for frame in frames]
+        if b"" in messages:
+            messages = [message for message in messages if message]
+        if not messages:
             return b""
-        self.size += sum([len(frame.data) for frame in found])
+        self.size += sum(map(len, messages))
         if self._is_joined is None:
-            self._is_joined = found[0].data.startswith(_BEGINS_SSE)
+            self._is_joined = messages[0].startswith(_BEGINS_SSE)
         if self._is_joined:
-            return b"".join([frame.data for frame in found])
-        messages = [frame.data if frame.opcode == TEXT else _text_of(frame) for frame in found]
+            return b"".join(messages)
         return _as_events(messages) if self._framing == "sse" else _as_lines(messages)
 
+    def _binary(self, frame: WebSocketFrame) -> bytes:
+        """Return the text of a binary message; nothing for a control frame."""
+        if frame.opcode != BINARY:
+            return b""
+        if self._is_joined or (self._is_joined is None and frame.data.startswith(_BEGINS_SSE)):
+            return frame.data  # a piece may end within a character
+        try:
+            frame.data.decode()
+        except UnicodeDecodeError:
+            return _UNREADABLE
+        return frame.data
 
-def _text_of(frame: WebSocketFrame) -> bytes:
-    """Return the text of a binary message."""
-    try:
-        frame.data.decode()
-    except UnicodeDecodeError:
-        return _UNREADABLE
-    return frame.data
 
-
-def _as_events(messages: list[bytes]) -> bytes:
+def _as_events(messages: Sequence[bytes]) -> bytes:
     joined = b"\n\ndata: ".join(messages)
     if joined.count(b"\n") > 2 * (len(messages) - 1) or b"\r" in joined:
         joined = b"\n\ndata: ".join(_LINE_BREAK.sub(b"\ndata: ", message) for message in messages)
     return b"data: " + joined + b"\n\n"
 
 
-def _as_lines(messages: list[bytes]) -> bytes:
+def _as_lines(messages: Sequence[bytes]) -> bytes:
     joined = b"\n".join(messages)
     if joined.count(b"\n") > len(messages) - 1 or b"\r" in joined:
         joined = b"\n".join(map(_in_one_line, messages))
