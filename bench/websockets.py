@@ -99,10 +99,8 @@ class Backend(asyncio.Protocol):
             )
         else:
             kind = b"application/octet-stream" if path == "bytes" else b"application/x-ndjson"
-            self.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-                % kind
-            )
+            self.write(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nConnection: close\r\n" % kind)
+            self.write(b"Transfer-Encoding: chunked\r\n\r\n")
         self.task = asyncio.get_running_loop().create_task(self.answer(path, is_socket=key is not None))
 
     def write(self, data: bytes) -> None:

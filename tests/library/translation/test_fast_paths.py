@@ -265,3 +265,50 @@ def test_text_between_texts_takes_few_calls(answers: str) -> None:
     calls = calls_of(lambda: translator.feed(last))
     assert len(calls) <= 24, calls
     assert not {"parse_json", "write_json", "decode", "encode", "process"} & {*calls}
+
+
+REPEATED = {
+    "legacy, ndjson": ("legacy", b'{"type": "token", "content": "ab"}\n', b'{"type": "done"}\n'),
+    "legacy, sse": ("legacy", b'data: {"type": "token", "content": "ab"}\n\n', b'data: {"type": "done"}\n\n'),
+    "standard": ("standard", b'data: {"type": "content", "data": {"content": "ab"}}\n\n', b""),
+    "openai-chat": (
+        "openai-chat",
+        b'data: {"id": "1", "choices": [{"index": 0, "delta": {"content": "ab"}}]}\n\n',
+        b"data: [DONE]\n\n",
+    ),
+    "anthropic": (
+        "anthropic",
+        b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, '
+        b'"delta": {"type": "text_delta", "text": "ab"}}\n\n',
+        b"",
+    ),
+    "vercel-data": ("vercel-data", b'0:"ab"\n', b""),
+    "vercel-ui": ("vercel-ui", b'data: {"type": "text-delta", "id": "0", "delta": "ab"}\n\n', b""),
+    "ag-ui": (
+        "ag-ui",
+        b'data: {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "ab"}\n\n',
+        b"",
+    ),
+}
+"""A text of each dialect, as its servers send the same one again and again: a space, a line end."""
+
+
+@pytest.mark.parametrize("name", REPEATED)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(0, 3))
+def test_same_text_again_and_again_comes_out_as_often_however_it_is_cut(
+    name: str, sizes: list[int], inside: int
+) -> None:
+    speaks, text, end = REPEATED[name]
+    body, places = b"", []
+    for size in sizes:
+        body += text * size
+        places.append(len(body) - inside)
+    whole = Translator(speaks=speaks, answers="standard", full_text="append")
+    cut = Translator(speaks=speaks, answers="standard", full_text="append")
+    at_once = whole.feed(body + end) + whole.close()
+    pieces, last = b"", 0
+    for place in [*places, len(body) + len(end)]:
+        pieces += cut.feed((body + end)[last:place])
+        last = place
+    pieces += cut.close()
+    assert at_once.count(b'"ab"') == pieces.count(b'"ab"') == sum(sizes)

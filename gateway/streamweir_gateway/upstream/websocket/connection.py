@@ -20,7 +20,6 @@ from collections.abc import Callable, Hashable
 from typing import Final, cast
 
 from streamweir.framing.websocket import (
-    BINARY,
     CLOSE,
     PING,
     PONG,

@@ -49,7 +49,7 @@ class Surroundings:
     @classmethod
     def of(cls, template: MessageTemplate, frame: Frame, block: bytes) -> Surroundings | None:
         """Return the surroundings of the message of `frame` in its block; None if that has no line end."""
-        begin, found, end = block.partition(frame.data)
+        begin, found, end = block.rpartition(frame.data)
         return cls(template, frame.event, begin, end) if found and end else None
 
     def text_in(self, data: bytes) -> str | None:

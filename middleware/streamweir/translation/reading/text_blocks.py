@@ -71,7 +71,7 @@ class TextBlocks:
         Returns:
             The surroundings; None if they are unknown.
         """
-        before = block.partition(frame.data)[0]
+        before = block.rpartition(frame.data)[0]  # the frames before it may be the same
         if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):
             return self.around(template)
         learned = self._learned
