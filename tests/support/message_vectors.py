@@ -195,6 +195,17 @@ def _made() -> dict[str, list[list[Wire]]]:
             .text("C")
             .end()
         ],
+        "an empty piece begins no message": [
+            _start()
+            .text("", is_complete=True)
+            .text("", metadata=two)
+            .text("A", metadata=one)
+            .think("y", **one)
+            .text("B", metadata=two)
+            .think("x")
+            .text("C")
+            .end()
+        ],
         "thinking ends with its message": [
             _start().think("x", **one).text("A", metadata=one, is_complete=True).think("y", **one).end()
         ],

@@ -12,16 +12,11 @@ interface Place {
   touched: number | null;
 }
 
-/** One message of a channel, or of the reasoning: its text, and the parts that show it. */
+/** The text parts of one message in one channel. */
 interface TextMessage {
-  text: string;
   places: Place[];
   isComplete: boolean;
 }
-
-/** The reasoning, beside the channels: the name of a channel, or undefined for the answer. */
-const THINKING = Symbol("thinking");
-type Channel = string | undefined | typeof THINKING;
 
 /** A text or thinking part that a piece may join. */
 interface OpenPart {
@@ -48,23 +43,18 @@ const originOf = (metadata: EventMetadata, time: number | null) => ({
 });
 
 /**
- * The parts of a message, in the order in which they began, and its texts.
+ * The parts of a message, in the order in which they began.
  *
  * A text or thinking part is *open* while a piece may join it. It is closed by a part of another kind, by one of the
  * other of these two with the same ids, by `is_complete` of its message, by the end of a stream and by the start of
  * the next one. Closing sets `endTime`, so that a page sees that it does not grow any more.
- *
- * Pieces without a message id belong to the last message without one, until that is complete or a new stream begins.
  */
 export class MessageParts {
   #places: Place[] = [];
   /** The parts of the places: copied as a whole for a snapshot, which costs least. */
   #parts: MessagePart[] = [];
   #open = new Map<string, OpenPart>();
-  /** The newest message of each channel and id, and all messages of each channel. */
   #messages = new Map<string, TextMessage>();
-  #texts = new Map<Channel, TextMessage[]>();
-  #channels: Record<string, string> | null = {};
   #statuses = new Map<string, Place>();
   #interactions = new Map<string, Place>();
   #calls: Place[] = [];
@@ -84,27 +74,8 @@ export class MessageParts {
     return this.#list;
   }
 
-  /** The answer; several messages are separated by an empty line. */
-  get answer(): string {
-    return this.#textOf(undefined);
-  }
-
-  get thinking(): string {
-    return this.#textOf(THINKING);
-  }
-
-  /** The text of each channel other than the answer: the same object until one changes. */
-  get channels(): Record<string, string> {
-    const names = [...this.#texts.keys()].filter((channel) => typeof channel === "string");
-    this.#channels ??= Object.fromEntries(names.map((channel) => [channel, this.#textOf(channel)]));
-    return this.#channels;
-  }
-
   addText(event: EventOf<"content">, time: number | null): void {
-    const { channel, content, op } = event.data;
-    const message = this.#messageOf(channel, event.metadata, content !== "" && op !== "replace");
-    message.text = op === "replace" ? content : message.text + content;
-    if (channel !== undefined) this.#channels = null;
+    const message = this.#messageOf(event);
     if (event.data.op === "replace") this.#replace(message, event, time);
     else if (event.data.content) this.#appendText(message, event, time);
     if (event.data.is_complete) this.#complete(message, event);
@@ -114,7 +85,6 @@ export class MessageParts {
     if (!data.content) return;
     const ids = idsOf(metadata);
     const key = keyOf("thinking", null, ids);
-    this.#messageOf(THINKING, metadata, true).text += data.content;
     let place = this.#open.get(key)?.place;
     if (!place) {
       this.#closeWhere((open) => open.type === "text" && open.ids === ids);
@@ -167,26 +137,21 @@ export class MessageParts {
   /** A stream begins: no piece of it joins a part of an earlier one. */
   beginStream(): void {
     this.endStream();
-    for (const [key, message] of this.#messages) if (JSON.parse(key)[2] === null) message.isComplete = true;
+    for (const [key, message] of this.#messages) if (JSON.parse(key)[1] === null) message.isComplete = true;
   }
 
   endStream(): void {
     this.#closeWhere(() => true);
   }
 
-  #textOf(channel: Channel): string {
-    const texts = (this.#texts.get(channel) ?? []).map(({ text }) => text);
-    return texts.length > 1 ? texts.filter(Boolean).join("\n\n") : (texts[0] ?? "");
-  }
-
-  /** The message of a piece. If `isNew` and the last one without an id is complete, another one begins. */
-  #messageOf(channel: Channel, { message_id }: EventMetadata, isNew: boolean): TextMessage {
-    const key = keyOf(typeof channel, typeof channel === "string" ? channel : null, message_id);
+  /** The message of a piece; without an id a complete one is followed by another. */
+  #messageOf({ data, metadata }: EventOf<"content">): TextMessage {
+    const key = keyOf(data.channel, metadata.message_id);
     const known = this.#messages.get(key);
-    if (known && !(isNew && known.isComplete && message_id === undefined)) return known;
-    const message = { text: "", places: [], isComplete: false };
+    const isOver = known?.isComplete && metadata.message_id === undefined;
+    if (known && !(isOver && data.content && data.op !== "replace")) return known;
+    const message = { places: [], isComplete: false };
     this.#messages.set(key, message);
-    this.#texts.set(channel, [...(this.#texts.get(channel) ?? []), message]);
     return message;
   }
 
@@ -233,7 +198,6 @@ export class MessageParts {
     message.isComplete = true;
     const messageId = metadata.message_id ?? null;
     const isAnswer = data.channel === undefined;
-    if (isAnswer) this.#messageOf(THINKING, metadata, false).isComplete = true;
     this.#closeWhere((open) =>
       open.type === "text" ? message.places.includes(open.place) : isAnswer && open.messageId === messageId,
     );

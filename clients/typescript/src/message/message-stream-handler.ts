@@ -8,6 +8,7 @@ import { GrowingList } from "./growing-list.js";
 import { applyPatch, PatchError } from "./json-patch.js";
 import { MessageParts } from "./message-parts.js";
 import type { DataBlock, MessageMetadata, MessageState } from "./message-state.js";
+import { MessageTexts } from "./message-texts.js";
 import { ToolCalls } from "./tool-calls.js";
 
 export interface MessageStreamHandlerOptions {
@@ -26,6 +27,9 @@ const timeOf = ({ metadata }: StreamEvent): number | null => metadata.upstream_t
  */
 export class MessageStreamHandler {
   readonly #id = randomId("msg_");
+  readonly #answer = new MessageTexts();
+  readonly #thinking = new MessageTexts();
+  readonly #channels = new Map<string, MessageTexts>();
   readonly #calls = new ToolCalls();
   readonly #blocks = new GrowingList<DataBlock>();
   readonly #references = new GrowingList<EventOf<"reference">["data"]>();
@@ -42,6 +46,7 @@ export class MessageStreamHandler {
   #error: EventOf<"error">["data"] | null = null;
   #reported: EventOf<"error">["data"] | null = null;
   #end: EventOf<"session_end">["data"] | null = null;
+  #channelTexts: Record<string, string> | null = {};
   #snapshot: MessageState | null = null;
 
   constructor(options: MessageStreamHandlerOptions = {}) {
@@ -134,8 +139,10 @@ export class MessageStreamHandler {
       case "session_start":
         return this.#begin(event);
       case "content":
+        this.#addContent(event);
         return this.#parts.addText(event, time);
       case "thinking":
+        this.#thinking.append(event.metadata.message_id ?? null, event.data.content);
         return this.#parts.addThinking(event, time);
       case "tool_call_start":
       case "tool_call_progress":
@@ -169,8 +176,24 @@ export class MessageStreamHandler {
       requestId: data.request_id || this.#metadata.requestId,
     });
     this.#error = this.#reported = this.#end = null;
+    for (const texts of [this.#answer, this.#thinking, ...this.#channels.values()]) texts.complete(null);
     this.#calls.beginStream();
     this.#parts.beginStream();
+  }
+
+  #addContent({ data, metadata }: EventOf<"content">): void {
+    const messageId = metadata.message_id ?? null;
+    let texts = this.#answer;
+    if (data.channel !== undefined) {
+      texts = this.#channels.get(data.channel) ?? new MessageTexts();
+      this.#channels.set(data.channel, texts);
+      this.#channelTexts = null;
+    }
+    if (data.op === "replace") texts.replace(messageId, data.content);
+    else texts.append(messageId, data.content);
+    if (!data.is_complete) return;
+    texts.complete(messageId);
+    if (texts === this.#answer) this.#thinking.complete(messageId);
   }
 
   #addCall(event: Parameters<ToolCalls["take"]>[0], time: number | null): void {
@@ -231,13 +254,14 @@ export class MessageStreamHandler {
 
   #made(): MessageState {
     const error = this.#error;
+    this.#channelTexts ??= Object.fromEntries([...this.#channels].map(([channel, { text }]) => [channel, text]));
     return {
       id: this.#id,
       messageId: this.#messageId,
       role: "assistant",
-      thinkingContent: this.#parts.thinking,
-      mainContent: this.#parts.answer,
-      channels: this.#parts.channels,
+      thinkingContent: this.#thinking.text,
+      mainContent: this.#answer.text,
+      channels: this.#channelTexts,
       toolCalls: this.#calls.list.snapshot(),
       dataBlocks: this.#blocks.snapshot(),
       references: this.#references.snapshot(),
