@@ -39,7 +39,7 @@ class Route:
     endpoint: EndpointConfig | None
     """None: a path of the gateway's own, free of limits."""
     needs_key: bool = False
-    """It shows the endpoints, or their answers: where keys are asked for, for it too."""
+    """Whether it shows the endpoints or their answers: it then needs a key if the endpoints do."""
     is_private: bool = False
     """The answer depends on the caller: no cache may keep it."""
     shows_open_runs: bool = False
@@ -81,7 +81,7 @@ class Route:
 _READ: Final = ("GET", "HEAD")
 
 _NOT_RELAYED: Final = frozenset({"CONNECT", "TRACE"})
-"""They are about the connection: a tunnel, and an echo of a request that may have credentials."""
+"""Methods about the connection: a tunnel, and an echo of a request that may have credentials."""
 
 
 class Found(NamedTuple):

@@ -53,7 +53,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_COLLECTED: Final = 100
-"""So many collected warnings are sent in one stream; of further ones only the number, at the end."""
+"""The most collected warnings that are sent in one stream; the number of others is sent at the end."""
 
 _NO_MESSAGE: Final = "Something went wrong that did not stop the answer."
 _LONGEST_CODE: Final = 64

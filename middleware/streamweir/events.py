@@ -127,7 +127,7 @@ class ToolCallDelta(Payload):
 
 
 class ToolCallProgress(Payload):
-    """How far a running call is: 0..1, or `None` where only the message is known."""
+    """The progress of a running call: 0..1, or `None` if only the message is known."""
 
     type = "tool_call_progress"
     hints = frozenset({"tool_name"})
@@ -193,7 +193,7 @@ class Data(Payload):
     unknown: bool | None = None
     """No rule of its dialect knows it."""
     is_answer: bool | None = None
-    """It is custom data that is the endpoint's answer."""
+    """Whether it is custom data that is the endpoint's answer."""
 
 
 class Reference(Payload):

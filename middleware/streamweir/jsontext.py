@@ -39,7 +39,7 @@ MAX_DEPTH: Final = 100
 """Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
 
 _SHALLOW: Final = 8
-"""So many levels are measured in C, innermost first; deeper ones are walked in Python."""
+"""The levels that are measured in C, innermost first; deeper ones are walked in Python."""
 
 _MAX_INTEGER_DIGITS: Final = 1000
 """Longer integers stay the text they are: converting them takes quadratic time."""

@@ -51,7 +51,7 @@ class _Admitted(NamedTuple):
     app: ASGIApp
     """The application that serves it."""
     scope: Scope
-    """Its scope, without keys of the gateway."""
+    """The scope of the request, without keys of the gateway."""
     caller: CallerLimits | None
     """The limits of its key; None without one."""
 

@@ -42,7 +42,7 @@ __all__ = ["NAME", "add_to"]
 NAME: Final = "convert"
 
 _LONGEST_BLANK: Final = 64 << 10
-"""So many bytes that say nothing are waited for, to see how a body is framed."""
+"""The most blank bytes that are waited for, to find the framing of a body."""
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 

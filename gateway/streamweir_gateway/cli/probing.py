@@ -54,7 +54,7 @@ class Probe(NamedTuple):
     line: dict[str, Any] = {}  # noqa: RUF012 - never changed
     """The log line of the request."""
     status: int | None = None
-    """Of the upstream's response; None: there was none."""
+    """The status of the upstream's response; None without a response."""
     media_type: str = ""
     took_too_long: bool = False
 

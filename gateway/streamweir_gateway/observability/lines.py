@@ -25,10 +25,10 @@ PIPE_BUF: Final = 4096
 """Bytes that a pipe with room takes at once."""
 
 MAX_WAITING: Final = 2000
-"""So many lines wait for a reader that has stopped reading: about a megabyte."""
+"""The most lines that wait for a reader that has stopped reading: about a megabyte."""
 
 FILE_BYTES: Final = 64 << 10
-"""So much is written to anything else at once."""
+"""The most bytes written at once to anything but a pipe."""
 
 GATHER_SECONDS: Final = 0.03
 """How long a line waits for others: a thread that woke for each would hold up a busy event loop."""
@@ -82,7 +82,7 @@ class LineQueue(QueueHandler):
 
     @property
     def lost(self) -> int:
-        """How many lines found no room and have not been reported."""
+        """The number of lines that found no room and have not been reported."""
         return self._refused - self._reported
 
     def write(self, line: str) -> None:

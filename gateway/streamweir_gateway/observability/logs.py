@@ -32,7 +32,7 @@ TEXT_CHARACTERS: Final = 2000
 """The longest message, and the longest value beside it, in characters."""
 
 LINE_CHARACTERS: Final = 1000
-"""Of one line of a traceback."""
+"""The most characters of one line of a traceback."""
 
 TRACE_CHARACTERS: Final = (2000, 5000)
 """How much of a long traceback is shown: of its beginning and of its end."""

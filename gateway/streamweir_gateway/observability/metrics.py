@@ -220,7 +220,7 @@ class Metrics:
         self._gauges["readers_open"].inc()
 
     def reader_closed(self) -> None:
-        """It does no more."""
+        """Do nothing more."""
         self._gauges["readers_open"].dec()
 
     def run_detached(self, cause: str) -> None:

@@ -53,19 +53,19 @@ class RequestRecord:
     status: int | None = None
     """The HTTP status that was sent; None where none was."""
     upstream_status: int | None = None
-    """Of the attempt that counts, the last one."""
+    """The status of the attempt that counts, the last one."""
     attempts: int | None = None
     """Requests that went to upstreams: 1 where nothing was tried again, 0 where none was asked."""
     reason: str | None = None
     """The protocol's word for how the stream ended."""
     code: str | None = None
-    """Of the error or the refusal."""
+    """The code of the error or the refusal."""
     events: int | None = None
     """Sent to the client, or folded."""
     bytes_in: int | None = None
     """From the upstream, decoded."""
     bytes_out: int | None = None
-    """Of the body, to the client."""
+    """Bytes of the body, to the client."""
     prompt_tokens: int | None = None
     """These three as the upstream has reported them. None if it has not, or for a further reader of a run."""
     completion_tokens: int | None = None
@@ -87,7 +87,7 @@ class RequestRecord:
     websocket: bool | None = None
     """True: the request was a handshake."""
     close_code: int | None = None
-    """Of the upstream's Close frame, over a WebSocket."""
+    """The code of the upstream's Close frame, over a WebSocket."""
     hint: str | None = None
     """Advice about a stream that was not understood."""
     run: str | None = None
@@ -104,11 +104,11 @@ class RequestRecord:
     began: float = field(default_factory=time.monotonic, repr=False)
     """When the request arrived, by `time.monotonic`."""
     gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS) + 1), repr=False)
-    """How many gaps between events fell into each bucket of `GAP_BOUNDS`."""
+    """The number of gaps between events in each bucket of `GAP_BOUNDS`."""
     gap_seconds: float = field(default=0.0, repr=False)
     """The sum of all gaps."""
     is_open: bool = field(default=False, repr=False)
-    """It counts among the streams under way; `Observer.stream_opened` and `ended` set it."""
+    """Whether it counts among the streams under way; `Observer.stream_opened` and `ended` set it."""
     _read_at: float | None = field(default=None, repr=False)
 
     def note_close(self, code: int) -> None:

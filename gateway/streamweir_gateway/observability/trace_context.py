@@ -37,10 +37,10 @@ _SAMPLED: Final = 0x01
 _RANDOM: Final = 0x02
 
 _ID_BYTES: Final = 16 + 16 + 8
-"""Of a request's id, a trace's and a span's."""
+"""Random bytes of a request's id, a trace's and a span's."""
 
 _DRAWN: Final = 64
-"""So many of them at once."""
+"""The number of requests for which they are drawn at once."""
 
 
 class TraceContext(NamedTuple):

@@ -31,10 +31,10 @@ LONGEST_SECONDS: Final = 0.05
 """A request that has not been answered by then goes on in a task, which has the clocks of an exchange."""
 
 MOST_REMEMBERED: Final = 512
-"""Of the targets that have been asked for, and where they lead."""
+"""The most targets whose route is remembered."""
 
 LONGEST_REMEMBERED: Final = 256
-"""Of a target."""
+"""Characters of the longest target that is remembered."""
 
 _UNUSUAL: Final = frozenset(
     {b"upgrade", b"sec-websocket-key", b"x-streamweir-protocol", b"max-forwards", b"via"}

@@ -41,4 +41,4 @@ class DroppedParameters:
 
 
 DROPPED_PARAMETERS = DroppedParameters()
-"""Of the process: a configuration that is read again repeats nothing."""
+"""One for the process: a configuration that is read again repeats no line."""

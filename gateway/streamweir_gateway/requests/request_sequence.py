@@ -18,7 +18,7 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
 MAX_ANSWER_BYTES: Final = 1 << 20
-"""So much is read of the answer to a first request."""
+"""The most bytes that are read of the answer to a first request."""
 
 
 class RequestSequence:

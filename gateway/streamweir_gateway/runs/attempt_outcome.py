@@ -15,7 +15,7 @@ class AttemptOutcome(NamedTuple):
     refusal: UpstreamRefusal | None = None
     """The response, if its status is an error."""
     is_clean: bool = False
-    """Its body ended properly."""
+    """Whether its body ended properly."""
 
 
 NO_OUTCOME: Final = AttemptOutcome()

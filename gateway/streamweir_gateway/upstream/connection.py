@@ -20,8 +20,8 @@ from .transport import WholeResponse
 __all__ = ["UpstreamConnection"]
 
 READ_BUFFER: Final = 64 << 10
-"""So many bytes of a body may wait to be taken; then the upstream is no longer read. One read of the socket
-(at most 256 KiB) can lie on top of it."""
+"""The most bytes of a body that may wait to be taken; then the upstream is no longer read. One read of the
+socket (at most 256 KiB) may be added to it."""
 
 ONE_WRITE: Final = 16 << 10
 """Bytes of a body that many servers write behind its headers, separately and at once."""

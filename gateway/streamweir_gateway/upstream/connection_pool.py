@@ -25,7 +25,7 @@ REMEMBERED_SECONDS: Final = 60.0
 """How long it is remembered how soon an upstream has closed an idle connection."""
 
 LOOK_SECONDS: Final = 1.0
-"""How often it is looked at least which connections have been idle for too long, while there are any."""
+"""Seconds between two looks for connections that have been idle for too long, while there are any."""
 
 ADDRESS_SECONDS: Final = 10.0
 """How long a host's addresses are believed; a failure to connect ends it."""
@@ -36,7 +36,7 @@ class _Idle(NamedTuple):
 
     since: float
     until: float
-    """It is not used any longer then."""
+    """The time from which on it is not used any more."""
 
 
 class ConnectionPool:

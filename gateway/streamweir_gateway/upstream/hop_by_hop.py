@@ -26,7 +26,7 @@ HOP_BY_HOP: Final = frozenset(
         *(b"proxy-authenticate", b"proxy-authorization", b"proxy-authentication-info", b"http2-settings"),
     }
 )
-"""They speak of one connection, and a gateway has two of its own."""
+"""Headers of one connection; a gateway has two connections of its own."""
 
 _NEVER_NAMED: Final = frozenset(
     {

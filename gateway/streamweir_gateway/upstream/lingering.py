@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["Lingering"]
 
 SECONDS: Final = 1.0
-"""How long a response may take to end after its stream has said that it is over."""
+"""Seconds that a response may take to end after the end of its stream."""
 
 BYTES: Final = 64 << 10
 """And how much may still come."""
@@ -32,7 +32,7 @@ class Lingering:
         self._timer = asyncio.get_running_loop().call_later(SECONDS, give_up)
 
     def note_read(self, size: int) -> None:
-        """So many bytes more have come, and more is to follow."""
+        """Note `size` more bytes, behind which more follows."""
         self._bytes += size
         if self._bytes > BYTES:
             self._give_up()

@@ -34,7 +34,7 @@ class RequestWriter:
 
     @property
     def is_over(self) -> bool:
-        """All of the last request has been sent."""
+        """Whether the whole last request has been sent."""
         return not self.is_unsent and self._task is None
 
     @property

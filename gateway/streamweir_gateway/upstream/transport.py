@@ -20,7 +20,7 @@ class ResponseBody(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """It has been read to its proper end, as far as that is known before the next read."""
+        """Whether it has been read to its proper end, as far as that is known before the next read."""
 
     @property
     def is_ready(self) -> bool:
@@ -40,7 +40,7 @@ class ResponseBody(Protocol):
         """
 
     def let_end(self) -> None:
-        """Its content has said that it is over: `aclose` may give it a moment to come to its end."""
+        """Note that its stream has ended: `aclose` may give it a moment to end too."""
 
     def abort(self) -> None:
         """Close the connection at once."""

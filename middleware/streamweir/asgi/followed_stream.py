@@ -18,7 +18,7 @@ from streamweir.translation.sink import EventTap
 __all__ = ["FollowedStream"]
 
 _UNBOUNDED: Final = Limits(stream_bytes=1 << 62)
-"""Nothing of the stream is kept."""
+"""Limits of a reader that keeps nothing of the stream."""
 
 
 class FollowedStream:

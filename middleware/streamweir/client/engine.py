@@ -93,7 +93,7 @@ class StreamEngine:
 
     @property
     def request_id(self) -> str:
-        """Of the request; once there is an answer, the one that it names."""
+        """The request's id; once there is an answer, the id that it names."""
         return self._attempt.request_id
 
     @property
@@ -263,7 +263,7 @@ class StreamFacts:
 
     @property
     def request_id(self) -> str:
-        """Of the request; once there is an answer, the one that it names."""
+        """The request's id; once there is an answer, the id that it names."""
         return self._engine.request_id
 
     @property
@@ -278,5 +278,5 @@ class StreamFacts:
 
     @property
     def resumes(self) -> int:
-        """How often the request came back."""
+        """The number of times that the request came back."""
         return self._engine.resumes

@@ -29,7 +29,7 @@ _ACCEPT: Final = {
     "auto": "text/event-stream, application/x-ndjson;q=0.9",
 }
 _IDLE_SECONDS: Final = 45.0
-"""Of silence, where the client may come back by a handle of its own."""
+"""The default `idle` timeout if the client may come back with a handle of its own."""
 
 
 class _StoppedRun(msgspec.Struct):

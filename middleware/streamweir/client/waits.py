@@ -19,7 +19,7 @@ __all__ = ["LoopWaits", "ThreadWaits", "WaitOver", "Waits", "run_now"]
 _T = TypeVar("_T")
 
 _LEAVE_SECONDS: Final = 1.0
-"""How long the end of a wait that was interrupted is waited for."""
+"""Seconds to wait for the end of an interrupted wait."""
 
 
 class WaitOver(Exception):

@@ -1,4 +1,4 @@
-"""The kit that dialects are made with: what one is, the set of them, what their readers and writers share.
+"""The kit for dialects: one dialect, the set of all, and the parts that decoders and encoders share.
 
 For dialects of one's own these are public, as `from streamweir.codec import upstream_error`: events for
 failures, classified and kept safe, and for what no other event can say.

@@ -41,7 +41,7 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["ArgumentPieces"]
 
 MAX_CALLS: Final = 128
-"""So many calls may be collected at the same time; each piece is compared with them."""
+"""The most calls that are collected at the same time; each piece is compared with all of them."""
 
 
 class _Call(msgspec.Struct, eq=False):
@@ -85,7 +85,7 @@ class ArgumentPieces:
 
     @property
     def has_calls(self) -> bool:
-        """Some call has not started."""
+        """Whether a call has not started yet."""
         return bool(self._calls)
 
     @property

@@ -36,13 +36,13 @@ __all__ = [
 
 _OBJECTS: Final = frozenset({"extra", "source", "private"})
 LONGEST_MESSAGE: Final = 16 << 10
-"""More of the message of a failure is neither looked at nor shown."""
+"""The longest text of a failure's message that is looked at; the rest is never shown."""
 _MOST_PARAMS: Final = 32
 _LONGEST_PARAM: Final = 200
 _LARGEST_DETAILS: Final = 64 << 10
 _LARGEST_COUNT: Final = 1 << 53
 _MANY: Final = 64
-"""So many fields are looked up in a set: to compare each with every known one takes longer."""
+"""From this number of fields on they are looked up in a set, which is faster than comparing each."""
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
@@ -191,7 +191,7 @@ def meta_of(**fields: Any) -> Meta | None:
 
 
 def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set[str]:
-    """Of several names for one thing, those under which `message` has `value`, or nothing."""
+    """Return those of several names for one thing under which `message` has `value`."""
     return {
         name
         for name in names

@@ -29,7 +29,7 @@ SURE: Final = 0.5
 """A dialect that claims this much, and more than every other, is taken at once."""
 
 MAX_LINES: Final = 64
-"""So many lines that say something are looked at before the best guess has to do."""
+"""The most lines with content that are looked at before the best guess is taken."""
 
 
 class Detector:
@@ -83,7 +83,7 @@ class Detector:
 
     @property
     def blank(self) -> bool:
-        """Nothing but white space and comments has come."""
+        """Whether only white space and comments have come."""
         rest = self.head[self._taken :].replace(b"\r", b"\n")
         return not self._lines and not any(map(_has_content, rest.split(b"\n")))
 

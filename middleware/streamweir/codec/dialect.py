@@ -153,7 +153,7 @@ class Dialect:
 
     @cached_property
     def looks_at_heads(self) -> bool:
-        """It is read, and found by the whole head of a body: see `Decoder.looks_at_heads`."""
+        """Whether it is read, and found by the whole head of a body: see `Decoder.looks_at_heads`."""
         return self.decoder is not None and self.decoder.looks_at_heads()
 
     @cached_property
@@ -178,7 +178,7 @@ class Dialect:
 
     @property
     def media_types(self) -> frozenset[str]:
-        """Those of its streams where it is read, beside those of SSE and NDJSON."""
+        """The media types of its streams where it is read, beside those of SSE and NDJSON."""
         return frozenset() if self.decoder is None else self.decoder.media_types
 
     @property
@@ -196,12 +196,12 @@ class Dialect:
 
     @property
     def asks_by_body(self) -> bool:
-        """Its clients say in their request whether they want a stream."""
+        """Whether its clients ask for a stream in the body of their request."""
         return self.encoder is not None and self.encoder.asks_by_body
 
     @property
     def asks_for_usage(self) -> bool:
-        """Its clients say in their request whether they want the usage of a stream."""
+        """Whether its clients ask in their request for the usage of a stream."""
         return self.encoder is not None and self.encoder.asks_for_usage
 
     @property
@@ -216,7 +216,7 @@ class Dialect:
 
     @property
     def streams_arguments(self) -> bool:
-        """Its clients are given a call's arguments in pieces."""
+        """Whether its clients get a call's arguments in pieces."""
         return self.encoder is not None and self.encoder.streams_arguments
 
     @cached_property

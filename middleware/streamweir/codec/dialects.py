@@ -21,7 +21,7 @@ class InstalledDialect(Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """It can be loaded."""
+        """Whether it can be loaded."""
         ...
 
     def load(self) -> Dialect:
@@ -94,7 +94,7 @@ class Dialects(Mapping[str, Dialect]):
 
     @cached_property
     def detectable(self) -> tuple[Dialect, ...]:
-        """Those that a body may be found to be."""
+        """The dialects that can be detected in a body."""
         return tuple(dialect for dialect in self.values() if dialect.reads and dialect.detectable)
 
     @cached_property

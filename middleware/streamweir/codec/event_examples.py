@@ -47,7 +47,7 @@ class EventExample(NamedTuple):
 
     @property
     def replaces(self) -> bool:
-        """It takes back text that was sent."""
+        """Whether it replaces text that was sent."""
         return any(isinstance(event, Content) and event.op == "replace" for event in self.events)
 
 

@@ -49,10 +49,10 @@ _PROBE: Final = "another text"
 _OTHER: Final = 7041776
 
 _KEPT: Final = 2
-"""So many templates of a stream are kept for when texts go on behind something else."""
+"""The number of templates of a stream that are kept for when texts go on after another event."""
 
 _LONGEST_COMPARED: Final = 4 << 10
-"""No longer message is kept to be compared with the next one: its events take many times its bytes."""
+"""Bytes of the longest message that is kept for comparison: its events take many times its bytes."""
 
 _NO_FRAME: Final = Frame(b"")
 

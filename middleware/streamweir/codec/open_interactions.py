@@ -36,7 +36,7 @@ class OpenInteractions:
         return (Interaction(**parse_json(kept)[0]) for kept in self._open.values())
 
     def add(self, event: Interaction) -> None:
-        """Something is asked."""
+        """Note a question."""
         self.discard(event.interaction_id)
         kept = json_to_keep({name: getattr(event, name) for name in event.__struct_fields__})
         if len(kept) + _LEAST > self._room:
@@ -47,11 +47,11 @@ class OpenInteractions:
             self.discard(next(iter(self._open)))
 
     def clear(self) -> None:
-        """Nothing is open any more."""
+        """Forget all questions."""
         for interaction_id in [*self._open]:
             self.discard(interaction_id)
 
     def discard(self, interaction_id: str) -> None:
-        """It is answered, or taken back."""
+        """Note that a question was answered or withdrawn."""
         if interaction_id in self._open:
             self._left += len(self._open.pop(interaction_id)) + _LEAST

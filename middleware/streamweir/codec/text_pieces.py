@@ -21,10 +21,10 @@ class TextPieces:
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return len(self._utf8)
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return self._utf8.decode("utf-8", "surrogatepass")

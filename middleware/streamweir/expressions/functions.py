@@ -51,7 +51,7 @@ class Function(NamedTuple):
 
     @property
     def arity(self) -> str:
-        """How many arguments it takes, in words."""
+        """The number of its arguments, in words."""
         least, most = len(self.types) - self.optional, len(self.types)
         if self.is_variadic:
             return f"at least {most}"

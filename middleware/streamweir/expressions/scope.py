@@ -13,7 +13,7 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["MAX_VISITED", "NAMES", "Scope", "Vocabulary"]
 
 MAX_VISITED: Final = 100_000
-"""So many items of lists are visited for one frame; beyond, the frame is malformed."""
+"""The most items of lists that are visited for one frame; a frame with more is malformed."""
 
 TEXT_PER_VISIT: Final = 1 << 12
 """Looking through so many characters counts as looking at one item of a list."""

@@ -75,7 +75,7 @@ class Template:
 
     @property
     def repeats(self) -> bool:
-        """Its value may hold a part of the message many times."""
+        """Whether its value may hold a part of the message many times."""
         return any(expression.repeats for expression in self.expressions)
 
 

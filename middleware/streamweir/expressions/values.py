@@ -23,5 +23,5 @@ def type_name(value: Any) -> str:
 
 
 def is_true(value: Any) -> bool:
-    """Not null, false, `''`, `[]` or `{}`; 0 is true."""
+    """Return whether `value` is not null, false, `''`, `[]` or `{}`; 0 is true."""
     return bool(value) or (value == 0 and value is not False)

@@ -22,7 +22,7 @@ from streamweir.ids import MAX_ID_CHARACTERS, short_id
 __all__ = ["SSEParser"]
 
 _MOST_LINES = 1024
-"""So many lines of one event are joined, because each object takes as much memory as thirty letters."""
+"""The most lines of one event that are joined: each object takes as much memory as thirty letters."""
 _BLANK_LINE = b"\n\n"
 _FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)

@@ -118,7 +118,7 @@ class WebSocketReader:
         self._pieces: list[bytes] = []
         """Bytes of a frame that is not whole."""
         self._needed = 0
-        """So many bytes have to come before the next look at them; it keeps a large frame linear."""
+        """Bytes that have to come before the next look at them; this keeps a large frame linear."""
         self._kind = 0
         """The opcode of the message whose fragments come; 0 in the state `idle`."""
         self._fragments: list[bytes] = []

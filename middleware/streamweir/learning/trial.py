@@ -44,7 +44,7 @@ class Trial(NamedTuple):
 
     @property
     def explained(self) -> int:
-        """How many frames were read and their content comes out, or have no content."""
+        """The number of frames that were read and whose content is emitted, or that have no content."""
         return self.explained_by.total() + self.takers["terminal"] + _count_empty(self.ignored)
 
 

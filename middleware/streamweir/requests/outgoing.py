@@ -85,7 +85,7 @@ class Outgoing:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """All of it, oldest first."""
+        """All messages, oldest first."""
         return self.request.get("messages", [])
 
     @cached_property

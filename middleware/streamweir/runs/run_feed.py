@@ -85,7 +85,7 @@ class RunFeed:
         self._copied_to = 0
         """The position behind the last event whose copied frames have been written."""
         self._is_at_position = False
-        """Everything before has been written or dropped: batches are written without looking at positions."""
+        """Set once the events before the position are written or dropped: no position is compared then."""
 
     def write(self, batch: Batch) -> None:
         """Write the next batch.

@@ -34,7 +34,7 @@ class AnnouncedCall:
 
     @property
     def size(self) -> int:
-        """How many bytes of arguments are kept."""
+        """The bytes of arguments that are kept."""
         return 0 if self._pieces is None else self._pieces.size
 
     def keep(self, piece: str, room: int) -> int:

@@ -51,7 +51,7 @@ from streamweir.stages.position import StreamPosition
 __all__ = ["Lifecycle", "is_answer"]
 
 MAX_WARNINGS: Final = 100
-"""So many warnings from outside are sent in one stream; of more only the number is reported, at the end."""
+"""The most warnings from outside that are sent in one stream; the number of others is sent at the end."""
 
 _TURNING_POINTS: Final = frozenset({SessionStart, SessionEnd, Error})
 """The events at which a stream begins or ends; all others pass as they are."""
@@ -150,7 +150,7 @@ class Lifecycle:
 
     @cached_property
     def _asked_of_person(self) -> RecentIds[None]:
-        """Those of `_asked` that a person answers: all but the calls that the client runs itself."""
+        """The members of `_asked` that a person answers: all but the calls that the client runs itself."""
         return RecentIds(self._room)
 
     @property
@@ -160,7 +160,7 @@ class Lifecycle:
 
     @property
     def waits_for_answer(self) -> bool:
-        """Something was asked of a person, or of the client, and is still open."""
+        """Whether a question to a person, or a call for the client, is open."""
         return bool(self._asked)
 
     @property
@@ -179,7 +179,7 @@ class Lifecycle:
         return self._waiting_warnings()
 
     def abandon(self) -> None:
-        """Nothing more can be written, not even the end."""
+        """End without an end event: nothing more can be written."""
         self.ended = self._position.ended = True
         self.reason = self.reason or "internal"
 
@@ -289,7 +289,7 @@ class Lifecycle:
         return self._waiting_warnings()
 
     def _ending(self, event: SessionEnd | Error) -> tuple[Error | None, SessionEnd]:
-        """How the stream ends: with the error before its end, if it is one."""
+        """Return the end of the stream, with the error before it if there is one."""
         if isinstance(event, Error):
             if event.code == "CANCELLED":
                 return None, SessionEnd(status="cancelled", meta=ids_of(event.meta))

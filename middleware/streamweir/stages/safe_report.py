@@ -28,9 +28,9 @@ SENTENCES: Final = re.compile(
 """The fields that hold sentences, even where it is one of a single word."""
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]{1,40}")
 _MOST_TEXTS: Final = 64
-"""So many texts of one report are looked into."""
+"""The most texts of one report that are looked at."""
 _MOST_VALUES: Final = 1000
-"""So many fields and items of a report are kept; the rest is dropped."""
+"""The most fields and items of a report that are kept; the rest is dropped."""
 
 
 class SafeReport:

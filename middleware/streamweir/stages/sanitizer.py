@@ -41,7 +41,7 @@ _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 """An id or a code, in any spelling."""
 _MOST_FIELDS: Final = 4096
-"""Of more beside one event none is looked at by itself: they count as one report."""
+"""The most fields beside one event that are looked at one by one; more of them count as one report."""
 
 
 _LONGEST_NAME: Final = 6
@@ -63,7 +63,7 @@ class ErrorSanitizer:
 
     @cached_property
     def _budget(self) -> RedactionBudget:
-        """Of the stream; most need none."""
+        """The stream's budget; made when it is first needed."""
         return RedactionBudget()
 
     def process(self, event: Event) -> Iterable[Event] | None:

@@ -40,10 +40,10 @@ _MESSAGE: Final = 1200
 
 _TEXTS_PER_ROOM: Final = 256
 KEPT_AS_TEXT: Final = 16
-"""So many messages are kept as text, for the exact comparison; older ones as length and hash."""
+"""The number of messages kept as text, for exact comparison; older ones are kept as length and hash."""
 
 _FORGOTTEN_BITS: Final = 1 << 12
-"""So many bits say which messages were completed to make room: none is taken for new that is not."""
+"""Bits of the set of messages that were completed to make room: it never takes one of them for new."""
 
 _Key = tuple[str | None, str | None, bool]
 """Message id, channel, and whether it is the thinking of that message."""
@@ -63,7 +63,7 @@ class _Message(msgspec.Struct):
     copied_as: str | None = None
     """The id under which all of it came once more, its own or another; None if it has come in pieces only."""
     number: int = 1
-    """How many messages there have been under the upstream's id, this one included."""
+    """The number of messages under the upstream's id, this one included."""
 
 
 class TextDeduplication:

@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["TextDigest"]
 
 KEPT_CHARACTERS: Final = 1 << 15
-"""So much text is kept as it is; beyond, only its length and a hash are."""
+"""Characters of a text that are kept; of a longer one only the length and a hash are kept."""
 
 _MAX_PIECES: Final = 256
 

@@ -36,7 +36,7 @@ from streamweir.stages.position import StreamPosition
 __all__ = ["UNNAMED", "Tools"]
 
 MAX_OPEN: Final = 1000
-"""So many calls may be open at once: each takes two kilobytes, and half as much to end it."""
+"""The most calls that may be open at once: each takes two kilobytes, and half as much to end it."""
 
 _CALL: Final = 2048
 """Bytes that an open call takes beside its ids: the tables in which it is looked up."""
@@ -167,7 +167,7 @@ class Tools:
 
     @property
     def has_open(self) -> bool:
-        """Some call has no end yet."""
+        """Whether a call has no end yet."""
         return bool(self._open.all)
 
     def has_started(self, tool_id: str) -> bool:
@@ -285,7 +285,7 @@ class Tools:
         yield asked if tool_id else self._named(asked)
 
     def _named(self, event: Interaction) -> Interaction:
-        """Something that is asked under no id: an answer needs one."""
+        """Return a question with an id, which an answer needs."""
         self._asked += 1
         return msgspec.structs.replace(event, interaction_id=f"ask_{self._asked}")
 

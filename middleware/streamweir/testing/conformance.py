@@ -21,7 +21,7 @@ __all__ = ["DecoderConformance", "cuts"]
 _PIECES = (1, 1, 2, 3, 5, 8, 20, 100, 1000)
 
 _MOST_CUTS = 100
-"""So many truncations of one sample are tried at most, evenly spread."""
+"""The most truncations of one sample that are tried, evenly spread."""
 
 _JUNK: Sequence[bytes] = (
     b"",

@@ -123,7 +123,7 @@ class MessageState:
 
     @property
     def error_message(self) -> str | None:
-        """Its message, safe to show."""
+        """The message of the error, safe to show."""
         return self._fold.error.message if self._fold.error else None
 
     @property
@@ -138,7 +138,7 @@ class MessageState:
 
     @property
     def status(self) -> Literal["completed", "error", "cancelled", "suspended"] | None:
-        """How the last stream ended; None before."""
+        """The status of the last stream's end; None before."""
         return self._fold.end.status if self._fold.end else None
 
     @property

@@ -32,7 +32,7 @@ SURER: Final = 0.8
 FEWEST_EVENTS: Final = 10
 SHORTEST_MS: Final = 500
 LARGEST_SHARE: Final = 0.05
-"""So many events, so late and so close together, were buffered on the way."""
+"""If events come within at most this share of the time of the stream, they were buffered on the way."""
 
 
 MAX_MARKS: Final = 256

@@ -40,7 +40,7 @@ TapMaker: TypeAlias = Callable[[Any], EventTap | None]
 """Takes the ASGI scope of a request when its stream begins; None: the stream has no tap of this maker."""
 
 _GRACE_SECONDS: Final = 0.02
-"""So long the calls of a tap may take in any stream, all together."""
+"""Seconds that the calls of a tap may take in any stream, all together."""
 _SHARE: Final = 0.1
 """Beyond the grace, calls may take this part of the time since the stream began."""
 _MOST_WAITING: Final = 1000

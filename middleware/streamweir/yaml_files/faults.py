@@ -10,7 +10,7 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark
 __all__ = ["YamlFault", "fault_in_words"]
 
 _LOOKED_BACK: Final = 3
-"""So many lines before the one where YAML stumbles may hold the cause."""
+"""The number of lines before YAML's error that may hold its cause."""
 
 _REFERENCE: Final = re.compile(r"(?<!\$)[\[{][^\"'#\[{]*\$\{")
 """`${` within brackets, with no quotation mark before it; a match begins at the last bracket alone, once."""

@@ -12,7 +12,7 @@ __all__ = ["read_text"]
 
 STDIN: Final = "-"
 MAX_BYTES: Final = 16 << 20
-"""Of standard input: no configuration is longer."""
+"""The most bytes read from standard input: no configuration is longer."""
 
 
 def read_text(path: Path, report: Report) -> str:

@@ -39,7 +39,7 @@ class Problem:
 
     file: str
     line: int | None
-    """None where the file could not even be read."""
+    """None if the file could not even be read."""
     column: int | None
     path: str
     """Such as `endpoints./chat.timeouts.idle`; empty for the file as a whole."""

@@ -26,7 +26,7 @@ __all__ = ["read_tree"]
 MAX_DEPTH: Final = 50
 """Deeper than any configuration; what walks the tree later is recursive."""
 MANY_VALUES: Final = 100_000
-"""Of more, aliases may make up half: a few lines of them can make billions of values."""
+"""If a tree has more values, aliases may make up half: a few lines of them can make billions of values."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = _TAG + "merge"

@@ -21,7 +21,7 @@ HASHED: Final = "sha256:"
 """The prefix of a key of which the file has only the digest."""
 _OPEN: Final = "open"
 MIN_KEY_CHARACTERS: Final = 12
-"""Of a key in plain text."""
+"""The least characters of a key in plain text."""
 
 _ORIGIN: Final = re.compile(
     r"([a-z][a-z0-9+.-]{0,30})://([a-z0-9._-]{1,255}|\[[0-9a-f:.]{1,64}\])(?::([1-9][0-9]{0,4}))?"

@@ -17,7 +17,7 @@ _RATE: Final = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(_SECONDS)})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """So many requests in so many seconds, per key or else per client address."""
+    """A number of requests in a number of seconds, per key or else per client address."""
 
     requests: int
     seconds: float

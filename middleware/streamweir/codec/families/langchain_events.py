@@ -164,7 +164,7 @@ class ChainEvents:
             yield from self._without_steps(self._outputs.read_whole(data.get("output"), meta))
 
     def _is_only_source(self, run_id: str) -> bool:
-        """Nothing is known of the outermost run, and this is the first one that puts something out."""
+        """Whether the outermost run is unknown, and this is the first run with an output."""
         if self._root is not None or self._outputs.has_models:
             return False
         self._parsed_by = self._parsed_by or run_id

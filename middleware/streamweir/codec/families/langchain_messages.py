@@ -233,7 +233,7 @@ class ChainMessages:
     def _state(
         self, message: Mapping[str, Any], message_id: str, step: Meta | None, form: Form
     ) -> Iterator[Event]:
-        """All of a message, which may have come in pieces before. While it grows its calls may be halves."""
+        """Read a whole message, after its pieces if any. While it grows its calls may be halves."""
         meta = _with_id(step, message_id)
         self._note_turn(message, message_id)
         whole: Whole | None = "repeat" if form == "whole" else None

@@ -77,7 +77,7 @@ class GraphModes:
         self._blocks = MessageBlocks(self.messages, room)
         self._asked: RecentIds[None] = RecentIds(1 << 16)
         self._texts: RecentIds[None] = RecentIds(1 << 16)
-        """Of messages that came as Python's text."""
+        """Ids of messages that came as Python's text."""
 
     def read(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
         """Yield the events of a mode; the value of an unknown mode is kept unchanged.
@@ -352,4 +352,4 @@ _READERS: Final[Mapping[str, Callable[[GraphModes, Any, Meta | None], Iterator[E
 }
 
 MODES: Final = frozenset({*_READERS, *_SILENT})
-"""Their names."""
+"""The names of the modes."""

@@ -55,7 +55,7 @@ class ClientCalls:
 
     @property
     def has_asked(self) -> bool:
-        """Some are whole, and the answer does not go on behind them."""
+        """Whether some calls for the client are whole, and the answer does not go on behind them."""
         return bool(self._handed)
 
     @property

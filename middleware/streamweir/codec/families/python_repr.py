@@ -17,7 +17,7 @@ CLASS: Final = "__class__"
 """The key under which an object that was read has the name of its class."""
 
 _LONGEST: Final = 64 << 10
-"""No longer text is read."""
+"""Characters of the longest text that is read."""
 _DEEPEST: Final = 30
 
 _BLANK: Final = re.compile(r"[\s,]*+")

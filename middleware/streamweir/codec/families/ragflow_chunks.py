@@ -101,7 +101,7 @@ class RagflowChunkReader(ChunkReader):
         yield from _passages(self._text.flush(), self._meta)
 
     def _whole_text(self, text: str, meta: Meta | None, whole: Whole) -> Iterator[Event]:
-        """All of the text; the thinking in its tags has come, or comes, as such."""
+        """Yield the whole text, without the thinking in its tags, which is sent by itself."""
         yield from self.flush()
         if not text:
             return

@@ -19,7 +19,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "document_id": ("document_id", "doc_id"),
     "score": ("similarity", "score"),
 }
-"""Of each citation field: its names from route to route and version to version, ours first when writing."""
+"""By citation field: its names in all routes and versions, the one that is written first."""
 
 
 class NewReferences:
@@ -126,7 +126,7 @@ def write_chunk(citation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _aggregates(chunks: Iterable[Mapping[str, Any]], *, keyed: bool) -> Any:
-    """How many chunks each document gave."""
+    """Count the chunks of each document."""
     found: dict[str, dict[str, Any]] = {}
     for chunk in chunks:
         name = text_of(chunk.get("document_name"))

@@ -25,7 +25,7 @@ _MODEL_CODES: Final = {
 
 _ERROR: Final = re.compile(r"(?:\A\s*+|\n[^\S\n]*+)\*\*ERROR\*\*: ?")
 _LONGEST_MARK: Final = 16
-"""So much of a line is kept as may still become the mark; a longer line cannot."""
+"""Characters of a line that are kept while it may still become the mark; a longer line cannot."""
 
 _MODEL_CODE: Final = re.compile(r"([A-Z_]{3,64}) - ")
 _CANCELLED: Final = re.compile(r"\bTask\b.{0,80}\bhas been cancell?ed\b", re.DOTALL)

@@ -11,7 +11,7 @@ from streamweir.ids import short_id
 __all__ = ["OpenMessages"]
 
 MAX_OPEN: Final = 1000
-"""So many open messages are told apart."""
+"""The most open messages that are told apart."""
 
 
 class OpenMessages:
@@ -22,7 +22,7 @@ class OpenMessages:
 
     @property
     def is_any_open(self) -> bool:
-        """Some message has text and no end."""
+        """Whether a message has text and no end."""
         return bool(self._open)
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:

@@ -58,7 +58,7 @@ class Rule:
 
     @property
     def may_end(self) -> bool:
-        """It can give evidence of the end."""
+        """Whether it can give evidence of the end."""
         return self.emission is not None and bool(self.emission.types & _ENDS)
 
     @property
@@ -69,7 +69,7 @@ class Rule:
 
     @property
     def may_emit_text(self) -> bool:
-        """It may emit text, or have the base do so."""
+        """Whether it, or the base for it, may emit text."""
         return self.emission is None or not self.emission.types.isdisjoint(("content", "thinking"))
 
 

@@ -19,7 +19,7 @@ from streamweir.jsontext import parse_json
 __all__ = ["EOF", "UNNAMED", "Words", "compile_words", "frame_name"]
 
 EOF: Final = "eof"
-"""The word of `terminal` that is no word: the end of the body."""
+"""The value of `terminal` that means the end of the body, and no message."""
 
 _NAME_FIELDS: Final = ("type", "event", "kind")
 UNNAMED: Final = "message"

@@ -64,7 +64,7 @@ _FAILURES: Final[Mapping[str, int | None]] = {"failed": None, "rejected": 422}
 """By state: the HTTP status that means the same."""
 
 _MOST_ASKED: Final = 100
-"""Of more questions at a time it is not reported that they are answered."""
+"""The most open questions whose answers are reported."""
 
 _TASK: Final = ("kind", "id", "contextId", "status", "artifacts", "history")
 _STATUS: Final = ("state", "message", "timestamp")
@@ -152,7 +152,7 @@ class A2aDecoder(Decoder):
     # Tasks
 
     def _task(self, task: Fields, meta: Meta | None) -> Iterator[Event]:
-        """All of a task: at first its beginning, at last a repetition, of a single answer all there is."""
+        """Read a whole task: the first begins the run, the last repeats it, a single one is all of it."""
         status = _object(task.get("status"))
         is_over = state_of(status) in _STATES.keys() - {"submitted", "working"}
         history = objects_in(task.get("history"))

@@ -24,7 +24,7 @@ class Part(NamedTuple):
     """A part, whichever version wrote it."""
 
     text: str | None
-    """None: it is no text."""
+    """None for a part that is not a text."""
     fields: Mapping[str, Any]
     is_nested: bool = False
     """The data of a part are one level deeper, as in the HTTP+JSON form of 0.3."""

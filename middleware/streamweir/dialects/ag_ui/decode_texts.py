@@ -15,7 +15,7 @@ from streamweir.events import Content, Event, Thinking
 __all__ = ["Texts", "read_reasoning"]
 
 MAX_KEPT: Final = 1000
-"""So many messages are remembered by their start; a piece of an older one lacks the fields of its start."""
+"""The most messages whose start is remembered; a piece of an older one lacks the fields of its start."""
 
 _KNOWN: Final = BASE | {"messageId", "role", "delta"}
 _FORMATS: Final = ("markdown", "text", "html")

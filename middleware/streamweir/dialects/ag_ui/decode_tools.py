@@ -19,7 +19,7 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""So many calls without a result are known; the stages end any others."""
+"""The most calls without a result that are known; the stages end any others."""
 
 _CALL: Final = BASE | {"toolCallId", "toolCallName", "parentMessageId", "delta"}
 _RESULT: Final = BASE | {"toolCallId", "messageId", "content", "role"}

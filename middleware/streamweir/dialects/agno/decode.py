@@ -40,7 +40,7 @@ _OWN_STATE: Final = ("current_session_id", "current_run_id", "current_user_id", 
 """Keys that the server itself keeps in the state of a session."""
 
 _MAY_FAIL: Final = ("RunError", "WorkflowError")
-"""With these no session starts: they may be of a failure and nothing else."""
+"""Events that start no session: they may be of a failure only."""
 
 
 class AgnoDecoder(Decoder):

@@ -25,7 +25,7 @@ WORKFLOW: Final = (
     *(*RUN, "step_results", "step_executor_runs", "step_requirements", "paused_step_index"),
     *("paused_step_name", "pause_kind", "run_output", "workflow_agent_run"),
 )
-"""Likewise, of a workflow."""
+"""The same for a workflow."""
 
 _FAILURE: Final = (*RUN, "error", "error_type", "error_id", "additional_data")
 _CODES: Final = dict.fromkeys(("input_check_error", "output_check_error"), "content_filter")

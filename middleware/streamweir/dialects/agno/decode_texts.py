@@ -36,7 +36,7 @@ class Texts:
         self._given: RecentIds[None] = RecentIds(room // 3)
         """Steps that have given something and have not ended."""
         self._steps = 0
-        """So many steps of reasoning stood by themselves."""
+        """The number of steps of reasoning that came by themselves."""
 
     def piece(
         self,

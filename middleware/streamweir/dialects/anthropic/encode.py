@@ -36,7 +36,7 @@ _HELD: Final = 128
 """Bytes that a held text counts in addition to its characters."""
 _MCP_BETA: Final = "mcp-client"
 MAX_HELD: Final = 1 << 20
-"""So many characters wait for the end of a call."""
+"""The most characters that wait for the end of a call."""
 
 
 class AnthropicEncoder(ChatEncoder):

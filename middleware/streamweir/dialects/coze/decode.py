@@ -65,7 +65,7 @@ _CODES: Final = {
 """The meaning of the platform's own numbers (its page on errors)."""
 
 _MOST_OPEN: Final = 1000
-"""So many calls without a result are known."""
+"""The most calls without a result that are known."""
 
 _FINISHED: Final = "generate_answer_finish"
 """A verbose message that says nothing else than that the answer is there."""

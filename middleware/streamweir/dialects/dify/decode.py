@@ -60,7 +60,7 @@ _NAMES: Final = frozenset(
     }
 )
 _MAY_FAIL: Final = ("error", "workflow_finished")
-"""With these, and with steps, no session starts: they may be of a failure and nothing else."""
+"""Events that, like steps, start no session: they may be of a failure only."""
 
 _OWN_FIELDS: Final = ("conversation_id", "workflow_run_id", "answer")
 

@@ -23,7 +23,7 @@ _FAILED: Final = re.compile(
 """How the server (`tool_engine.py`) writes down that a tool has raised."""
 
 _ROOM: Final = 32 << 10
-"""More of an answer is not remembered: a later text is taken for a repetition of it."""
+"""Bytes of an answer that are remembered; any later text is taken for a repetition of it."""
 
 
 class Thoughts:

@@ -74,7 +74,7 @@ def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _of_thought(meta: Meta | None, run: Run) -> Meta:
-    """A thought without an id, behind one that came whole or whole itself, is a message of its own."""
+    """A thought without an id is a message of its own, if it or the one before it came whole."""
     return {"message_id": f"thought_{run.thoughts + 1}", **(meta or {})}
 
 

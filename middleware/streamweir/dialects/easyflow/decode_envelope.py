@@ -275,7 +275,7 @@ class Envelope:
         return self.meta(*self.payload, extra=extra)
 
     def duration(self) -> int | None:
-        """How long it took, where `meta` says it."""
+        """The duration, if `meta` has one."""
         return next(
             (milliseconds(self.open_meta[name]) for name in _DURATIONS if name in self.open_meta), None
         )

@@ -35,7 +35,7 @@ _TEXTS: Final = (
     "reasoningText",
     "moduleLogo",
 )
-"""Of a node's record: its prompt, its history and its text are known, or are not the answer."""
+"""Fields of a node's record that are left out: its prompt and history, and text that is no answer."""
 
 _RECORD: Final = (*_TEXTS, "nodeId", "id", "moduleName", "moduleType", "runningTime", "error", "errorText")
 _CITATION: Final = {"id": "id", "sourceName": "title", "q": "snippet", "collectionId": "document_id"}

@@ -44,7 +44,7 @@ class GoogleAdkDecoder(Decoder):
         self._has_pieces = False
         """The message that is open came in pieces so far, which the whole event repeats."""
         self._message_id: str | None = None
-        """Of the message whose pieces come; older servers give each piece an id of its own."""
+        """The id of the message whose pieces come; older servers give each piece an id of its own."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:

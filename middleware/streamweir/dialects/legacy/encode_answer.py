@@ -54,5 +54,5 @@ class WholeAnswer:
 
     @property
     def text(self) -> str:
-        """All of it; nothing if it is too long."""
+        """The whole text; empty if it is too long."""
         return "".join([pieces.text for pieces in self._messages.values()])

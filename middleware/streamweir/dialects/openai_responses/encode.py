@@ -67,7 +67,7 @@ class ResponsesEncoder(ChatEncoder):
         """Calls whose arguments are coming."""
         self._has_begun = False
         self._response_id: str | None = None
-        """Of the upstream, whose response it is."""
+        """The upstream's id of the response."""
 
     @cached_property
     def _output(self) -> Output:

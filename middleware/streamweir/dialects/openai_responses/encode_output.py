@@ -63,5 +63,5 @@ class Output:
 
     @property
     def items(self) -> list[orjson.Fragment]:
-        """All of them, to be written; none where they were too large."""
+        """All items as they are written; an empty list if they were too large."""
         return [] if self._is_forgotten else [*map(orjson.Fragment, self._items)]

@@ -13,7 +13,7 @@ from streamweir.ids import short_id
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""So many calls without a result are known; the stages end any others."""
+"""The most calls without a result that are known; the stages end any others."""
 
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "9": ("toolCallId", "toolName", "args"),

@@ -23,7 +23,7 @@ from streamweir.ids import short_id
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""So many calls without a result are known; the stages end any others."""
+"""The most calls without a result that are known; the stages end any others."""
 
 _FLAGS: Final = frozenset(
     {
@@ -53,7 +53,7 @@ class Calls:
         self._pieces = ArgumentPieces()
 
     def set_room(self, room: int) -> None:
-        """So many bytes of arguments may wait, about."""
+        """Set the bytes, roughly, of arguments that may wait."""
         self._pieces = ArgumentPieces(room)
 
     @property
@@ -62,7 +62,7 @@ class Calls:
         return bool(self._asked)
 
     def note_asked(self, event: Interaction) -> None:
-        """Something that is no approval of a call was asked, or answered."""
+        """Note a question, or an answer, that does not concern the approval of a call."""
         if event.state != "requested":
             self._asked.discard(event.interaction_id)
         elif len(self._asked) < MAX_WAITING:

@@ -40,7 +40,7 @@ class Calls:
         self.have_ended = False
 
     def has_begun(self, tool_id: str) -> bool:
-        """Something of the call has been written."""
+        """Whether a chunk of the call has been written."""
         return tool_id in self._begun
 
     def close_step(self) -> bool:

@@ -48,7 +48,7 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_an_end_is_the_end(self) -> None:
-        """Nothing is appended, renewed, seized or discarded after it; it has its time."""
+        """Behind an end nothing is appended, renewed, seized or discarded; the run keeps its time to live."""
         async with self._store() as store:
             run = await claimed(store)
             before = unix_milliseconds()

@@ -13,7 +13,7 @@ from streamweir.translation.reading.surroundings import Surroundings
 __all__ = ["TextBlocks"]
 
 _MOST_LEARNED: Final = 3
-"""How often the surroundings of one template are learned. With an id that counts they never fit."""
+"""How many times the surroundings of one template are learned: with an id that counts they never fit."""
 
 _PROBES: Final = 24
 """How many blocks of a stream are read one by one while no template is in force."""
