@@ -432,3 +432,77 @@ FIRST["en: a frame of a failure before the usual end, recorded"] = Backend(
     (en_error_then_end(EN2), en_error_then_end("", "the index of the wiki is locked")),
     must_ask=True,
 )
+
+
+# Invented behind the mending
+
+
+def it_steps(text: str, failure: str | None = None) -> Run:
+    """Italian: a tool whose call fails, pieces below a list, the outcome as a word."""
+    frames: list[Item] = [
+        {
+            "evento": "strumento",
+            "fase": "inizio",
+            "id": "x1",
+            "nome": "meteo",
+            "argomenti": {"a": "Roma"},
+        },
+        {"evento": "strumento", "fase": "fine", "id": "x1", "nome": "meteo", "risultato": "sole"},
+        *({"evento": "testo", "parti": [{"testo": piece}]} for piece in cut(text)),
+        {"evento": "chiusura", "esito": "negativo" if failure else "positivo"},
+    ]
+    if failure:
+        frames.insert(-1, {"evento": "errore", "messaggio": failure})
+    return run(sse, frames, text, calls=(("meteo", {"a": "Roma"}, "sole"),), failure=failure)
+
+
+IT = "Il tè verde si prepara con acqua a ottanta gradi, mai bollente."
+LATER["it: tools, a word of another kind at the end"] = Backend(
+    (it_steps(IT), it_steps("Un", "Il servizio non risponde più")),
+    (it_steps(PT), it_steps("", "Credito esaurito per oggi")),
+)
+
+
+def ko_code(text: str, failure: str | None = None) -> Run:
+    """Korean: NDJSON, everything in an envelope, a result code in each line."""
+    frames: list[Item] = [{"결과코드": 0, "내용": {"글": piece}} for piece in cut(text, 3)]
+    last = {"결과코드": 7, "내용": {"글": failure}} if failure else {"결과코드": 0, "내용": {"끝": True}}
+    return run(ndjson, [*frames, last], text, failure=failure)
+
+
+KO = "녹차는 팔십 도의 물로 우려내고 끓는 물은 쓰지 않습니다."
+LATER["ko: a result code in each line, failure recorded"] = Backend(
+    (ko_code(KO), ko_code("잠시", "서버에 연결할 수 없습니다")),
+    (ko_code(JA), ko_code("", "사용 한도를 초과했습니다")),
+)
+
+
+def opaque(text: str, failure: str | None = None) -> Run:
+    """No language: two letters for everything, a boolean at the end."""
+    frames: list[Item] = [{"q": "aa", "z": {"p": piece}} for piece in cut(text)]
+    end: dict[str, Any] = {"q": "zz", "b": failure is None}
+    if failure:
+        end["z"] = {"p": failure}
+    return run(sse, [*frames, end], text, failure=failure)
+
+
+LATER["no words: a boolean at the end, failure recorded"] = Backend(
+    (opaque(EN), opaque("Let", "the planner gave up after nine rounds")),
+    (opaque(EN2), opaque("", "no worker could be found for this run")),
+)
+LATER["no words: a boolean at the end, no failure recorded"] = Backend(
+    (opaque(EN),), (opaque(EN2), opaque("Three", "no worker could be found for this run"))
+)
+
+
+def vi_events(text: str, failure: str | None = None) -> Run:
+    """Vietnamese, a language without a table: event names, JSON texts, a failure with an event name."""
+    frames: list[Item] = [("doan", json.dumps(piece)) for piece in cut(text)]
+    frames.append(("loi", json.dumps(failure)) if failure else ("xong", json.dumps("")))
+    return run(sse, frames, text, failure=failure)
+
+
+LATER["vi: event names in an unknown language"] = Backend(
+    (vi_events(EN), vi_events("Xin", "khong the ket noi voi may chu")),
+    (vi_events(EN2), vi_events("", "da het han muc su dung hom nay")),
+)

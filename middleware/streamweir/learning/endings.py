@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from streamweir.learning.field_names import (
@@ -157,7 +158,9 @@ def _silent_end(group: Group, last: dict[int, int], textual: set[int]) -> End | 
         return None
     if any(frame != last[body] for body, frame in bodies.items()):
         return None
-    return End(group, None, is_final=False, is_sure=False) if holds_nothing(group, [group]) else None
+    quiet = [message for message in group.messages if not has_sentence(message.value)]
+    is_empty = bool(quiet) and holds_nothing(replace(group, messages=quiet), [group])
+    return End(group, None, is_final=False, is_sure=False) if is_empty else None
 
 
 def holds_nothing(group: Group, others: Iterable[Group]) -> bool:

@@ -62,11 +62,13 @@ class FoundMeanings:
     Attributes:
         all: the meanings, in the order of the groups.
         units: all records.
+        failed_bodies: the indices of bodies with a message that reports a failure.
     """
 
     def __init__(self, kinds: Kinds) -> None:
         self.all = [Meaning(group, units_of(group)) for group in kinds.groups]
         self._of = {id(meaning.group): meaning for meaning in self.all}
+        self.failed_bodies: set[int] = set()
         self.units = [unit for meaning in self.all for unit in meaning.units]
 
     def add(

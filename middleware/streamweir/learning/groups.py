@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from streamweir.learning.field_names import (
     ENUMS,
     NAMES_OF_MESSAGES,
+    NO_TEXT,
     THINKING,
     TOOL_ENDS,
     TOOL_STARTS,
@@ -74,6 +75,14 @@ class Condition(NamedTuple):
         if isinstance(self.value, tuple):
             return "(" + " || ".join(self._replace(value=one).equals(path) for one in self.value) + ")"
         return path if self.value is PRESENT else self.equals(path)
+
+    def holds_for(self, message: Any) -> bool:
+        """Return whether a message has the value, or one of the values."""
+        value = value_at(message, self.place)
+        if self.value is PRESENT:
+            return value not in (None, "", [], {}, False)
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return any(type(value) is type(one) and value == one for one in values)
 
     def equals(self, path: str) -> str:
         """Return an expression for one value at `path`."""
@@ -184,7 +193,11 @@ def _candidates(messages: list[Message]) -> list[Place]:
                 and not _is_in_tool_data(place)
             ):
                 seen[place] += 1
-    known = [place for place in seen if _rank(place) < _UNRANKED or _is_flag(place)]
+    known = [
+        place
+        for place in seen
+        if _rank(place) < _UNRANKED or _is_flag(place) or (seen[place] == len(messages) and len(place) < 3)
+    ]
     return sorted(known, key=lambda place: (_tier(place), len(place), _rank(place)))[:_MAX_CANDIDATES]
 
 
@@ -219,7 +232,8 @@ def _rank(place: Place) -> int:
 
 
 def _tier(place: Place) -> int:
-    return 0 if _rank(place) < len(NAMES_OF_MESSAGES) else 1
+    rank = _rank(place)
+    return (rank >= len(NAMES_OF_MESSAGES)) + (rank == _UNRANKED and not _is_flag(place))
 
 
 def is_a_name(value: object) -> bool:
@@ -234,6 +248,8 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
         return False
     if not 2 <= len(values) <= MAX_NAMES or not all(map(is_a_name, texts)):
         return False
+    if _tier(place) > 1:
+        return is_first and _names_shapes(place, messages, values)
     if texts and _rank(place) == _UNRANKED:
         return False
     is_inside = bool(TOOL_WORDS.intersection(words_of(place[:-1])))
@@ -255,6 +271,29 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
     if numbers or any(value is True for value in values):
         return False
     return len(values) * 3 <= len(messages) + 6 and _differ(place, values, most=0.5)
+
+
+def _names_shapes(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
+    """Do the few values of a field, whatever its name, tell messages with different fields apart?"""
+    is_known = all(isinstance(value, str) or type(value) is int for value in values)
+    if not is_known or len(values) > _MOST_SHAPES or len(values) * 2 > len(messages):
+        return False
+    if plain(place[-1]) in NO_TEXT or plain(place[-1]).endswith("id") or is_tool_message(messages[0]):
+        return False
+    shapes = {value: _fields_of_all(found) for value, found in values.items()}
+    return len({*shapes.values()}) == len(shapes)
+
+
+_MOST_SHAPES: Final = 8
+
+
+def _fields_of_all(messages: list[Message]) -> frozenset[Place]:
+    """Return the fields that all messages have."""
+    found: set[Place] | None = None
+    for message in messages:
+        own = {place for place, _ in places_in(message.value)}
+        found = own if found is None else found & own
+    return frozenset(found or ())
 
 
 def _means_something(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamweir.learning.endings import (
@@ -15,9 +16,9 @@ from streamweir.learning.endings import (
 )
 from streamweir.learning.field_names import END_WORDS, plain
 from streamweir.learning.found_meanings import FoundMeanings, Meaning, both, field_value
-from streamweir.learning.groups import Condition
+from streamweir.learning.groups import Condition, Group
 from streamweir.learning.kinds import Kinds
-from streamweir.learning.outcome_signs import is_failing_word
+from streamweir.learning.outcome_signs import has_sentence, is_failing_word
 from streamweir.learning.places import Place, value_at
 from streamweir.learning.seen_values import seen_values, shared_values
 from streamweir.learning.text_meanings import add_text
@@ -54,6 +55,12 @@ def meanings_of(kinds: Kinds, *, with_ids: bool = True, with_wholes: bool = True
     """
     found = FoundMeanings(kinds)
     errors = _errors(found)
+    found.failed_bodies = {
+        message.body
+        for meaning in found.all
+        if id(meaning.group) in errors
+        for message in meaning.group.messages
+    }
     tools = [use for use in tools_in(found.units) if id(use.unit.group) not in errors]
     taken = {(id(use.unit), use.container) for use in tools}
     taken |= {(id(meaning.units[0]), ()) for meaning in found.all if id(meaning.group) in errors}
@@ -165,7 +172,13 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
     type_ = "session_end" if end.is_final and not has_mark else "complete"
     group, when = end.group, end.when
     if when is None:
-        found.condition(group, _seen_values(found, unit, [message.value for message in group.messages]))
+        good = [message for message in group.messages if message.body not in found.failed_bodies]
+        bad = [message.value for message in group.messages if message.body in found.failed_bodies]
+        kept = good or group.messages
+        seen = _seen_values(found, unit, [message.value for message in kept], bad if good else ())
+        if not end.is_sure and not _exclude_sentences(group, seen):
+            return
+        found.condition(group, seen)
     else:
         ends = [record.value for record in unit.records if _is_end(end, record)]
         seen = [one for one in _seen_values(found, unit, ends) if one.place != end.place]
@@ -173,16 +186,24 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
     found.add(unit, {"type": type_}, (end.place,), when)
 
 
+def _exclude_sentences(group: Group, conditions: list[Condition]) -> bool:
+    """Do conditions exclude all messages with a text for people? It may be the text of a failure."""
+    spoken = [message.value for message in group.messages if has_sentence(message.value)]
+    return all(any(not one.holds_for(value) for one in conditions) for value in spoken)
+
+
 def _is_end(end: End, record: Record) -> bool:
     return end.place is None or value_at(record.value, end.place) not in (None, False, "", 0, [], {})
 
 
-def _seen_values(found: FoundMeanings, unit: Unit, messages: list[Any]) -> list[Condition]:
+def _seen_values(
+    found: FoundMeanings, unit: Unit, messages: list[Any], failed: Sequence[Any] = ()
+) -> list[Condition]:
     group = unit.group
     others = [meaning.group for meaning in found.all]
     named = {condition.place for condition in group.conditions}
     named |= {place for entry in found.of(group).entries for place in entry.places}
-    return seen_values(messages, named, shared_values(others, group))
+    return seen_values(messages, named, shared_values(others, group), failed)
 
 
 def _add_the_rest(found: FoundMeanings) -> None:

@@ -26,7 +26,7 @@ from streamweir.learning.outcome_signs import (
     kind_of,
     sign_of_word,
 )
-from streamweir.learning.places import Place, places_in
+from streamweir.learning.places import Place, places_in, value_at
 
 __all__ = ["seen_values", "shared_values"]
 
@@ -89,7 +89,10 @@ _LIKELY_CODES: Final = frozenset({0, 1, 200})
 
 
 def seen_values(
-    messages: Sequence[Any], named: set[Place], shared: set[tuple[Place, str]]
+    messages: Sequence[Any],
+    named: set[Place],
+    shared: set[tuple[Place, str]],
+    failed: Sequence[Any] = (),
 ) -> list[Condition]:
     """Return a condition for each flag, number or word of frames that end a run or a call.
 
@@ -97,6 +100,7 @@ def seen_values(
         messages: the frames, or the items of their lists.
         named: places that conditions name already.
         shared: places and values that other frames have too.
+        failed: the same frames of streams that reported a failure.
     """
     held: dict[Place, list[Any]] = {}
     for message in messages:
@@ -111,10 +115,21 @@ def seen_values(
             if kind_of(str(place[-1])):
                 found.append(Condition(place, None, is_outcome=True))
             continue
-        if len(values) == len(messages) and _shows_outcome(place, values, shared):
+        if len(values) != len(messages):
+            continue
+        if _separates_failures(place, values, failed) or _shows_outcome(place, values, shared):
             kept = _without_failures(messages, place, values)
             found.append(condition_of(place, kept))
     return found
+
+
+def _separates_failures(place: Place, values: list[Any], failed: Sequence[Any]) -> bool:
+    """Do streams with a failure have other flags or words there than streams without one?"""
+    others = [value_at(message, place) for message in failed]
+    words = [*values, *others]
+    if not others or any(not isinstance(value, bool) and not is_a_name(value) for value in words):
+        return False
+    return not {*map(str, values)} & {*map(str, others)}
 
 
 def _shows_outcome(place: Place, values: list[Any], shared: set[tuple[Place, str]]) -> bool:

@@ -74,8 +74,9 @@ def _corrects(one: str, other: str) -> bool:
 def repeats(series: Series, given: Series, mode: Mode) -> bool:
     """Return whether each text of `series` repeats the text of `given` so far, from any piece on."""
     is_distinctive = False
+    given_by_body = texts_by_body(given)
     for body, texts in texts_by_body(series).items():
-        pieces = texts_by_body(given).get(body, [])
+        pieces = given_by_body.get(body, [])
         for at, text in texts:
             before = [piece for piece_at, piece in pieces if piece_at <= at]
             count = _covers(before, text, mode)

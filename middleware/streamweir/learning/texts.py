@@ -40,7 +40,7 @@ How = Literal["delta", "cumulative", "whole", "again"]
 SURE: Final = 4
 """A field with at least this score is text of the answer."""
 
-WORTH_A_GUESS: Final = 1
+WORTH_A_GUESS: Final = 0.5
 _MANY: Final = 4
 _PIECE: Final = 60
 _ID: Final = re.compile(r"(?=[^ ]{0,64}\d)[\w:./-]{8,}|https?://\S+|[0-9]+|#?[0-9a-fA-F]{6,}")
@@ -248,6 +248,7 @@ def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
         guesses = [one for one in guesses if may_guess or _has_many_pieces(one)]
         likely = sorted(guesses, key=lambda one: (one.score, one.series.length), reverse=True)[:1]
         note = "only its place among the other fields says so: is this the text of the answer?"
+    likely = _without_last_words(likely)
     accepted: list[_Candidate] = []
     found: list[Text] = []
     for one in likely:
@@ -261,6 +262,29 @@ def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
         if id(one.series) not in known and one.score > 0:
             found += _repetition(one, accepted)
     return found
+
+
+def _without_last_words(likely: list[_Candidate]) -> list[_Candidate]:
+    """Leave out texts that may report failures.
+
+    Such a text comes once in a body, behind the pieces, in messages of another kind whose names are no words
+    for text, and repeats nothing.
+    """
+    pieces = [one for one in likely if one.mode != "single"]
+    last: dict[int, int] = {}
+    for one in pieces:
+        for at, _ in one.series.texts:
+            last[at.body] = max(at.frame, last.get(at.body, -1))
+    groups = {id(one.series.unit.group) for one in pieces}
+    kept = []
+    for one in likely:
+        unit = one.series.unit
+        is_apart = one.mode == "single" and id(unit.group) not in groups and not TEXT_WORDS & {*unit.words}
+        is_last = all(at.frame > last.get(at.body, -1) for at, _ in one.series.texts)
+        may_fail = pieces and is_apart and is_last
+        if not may_fail or any(repeats(one.series, other.series, other.mode) for other in pieces):
+            kept.append(one)
+    return kept
 
 
 def _has_many_pieces(one: _Candidate) -> bool:

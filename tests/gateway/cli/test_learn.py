@@ -65,3 +65,30 @@ def test_learn_of_a_known_dialect_names_it() -> None:
 def test_learn_of_an_unusable_body_fails(arguments: list[str], code: int, why: str) -> None:
     done = run(*arguments)
     assert (done.returncode, why in done.stderr.decode()) == (code, True)
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    """Frames of which less than half can be understood."""
+    words = [{"kind": "tok", "t": text} for text in ("Tea ", "is ", "better ", "than ", "coffee. ")]
+    frames = [*words, *({"kind": f"k{n % 3}", "level": {"joy": n}} for n in range(9)), {"kind": "bye"}]
+    file = tmp_path / "strange.sse"
+    file.write_text("".join(f"data: {json.dumps(frame)}\n\n" for frame in frames))
+    return file
+
+
+def test_learn_if_less_than_half_is_explained_writes_questions_only(strange: Path, tmp_path: Path) -> None:
+    done = run("learn", str(strange), "-o", str(tmp_path / "acme.yaml"))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"frames: 15, 6 of them explained (40%)" in done.stderr
+    assert b"unsure: k0: `k0` was not understood: what does it say?" in done.stderr
+    assert not (tmp_path / "acme.yaml").exists()
+
+
+def test_learn_if_less_than_half_is_explained_prints_the_report_as_json(strange: Path) -> None:
+    done = run("learn", "--json", str(strange))
+    assert done.returncode == 1
+    shown = json.loads(done.stdout)
+    assert shown["yaml"] is None
+    assert shown["report"]["share"] == 0.4
+    assert all({*item} == {"about", "question"} for item in shown["report"]["unsure"])
