@@ -47,10 +47,9 @@ function partOf(pattern: string): Part {
       at += 1;
       parts.push(sequence());
     }
-    return (text, places) => {
-      spend(text, places.size);
-      return new Set(parts.flatMap((part) => [...part(text, places)]));
-    };
+    const [only] = parts;
+    if (only && parts.length === 1) return only;
+    return (text, places) => new Set(parts.flatMap((part) => [...part(text, places)]));
   };
 
   const sequence = (): Part => {
@@ -116,7 +115,13 @@ function character(token: string): Part {
 function times(part: Part, least: number, most: number): Part {
   return (text, places) => {
     let reached = places;
-    for (let count = 0; count < least && reached.size; count++) reached = part(text, reached);
+    for (let count = 0; count < least && reached.size; count++) {
+      const before = reached;
+      spend(text, before.size);
+      reached = part(text, before);
+      const isSame = reached.size === before.size && [...reached].every((place) => before.has(place));
+      if (isSame) break; // another time leads to the same places
+    }
     const all = new Set(reached);
     for (let count = least; count < most && reached.size; count++) {
       reached = new Set([...part(text, reached)].filter((place) => !all.has(place)));

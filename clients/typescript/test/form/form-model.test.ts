@@ -198,6 +198,37 @@ describe("hostile schemas", () => {
     }
   });
 
+  test("random patterns mean what the engine says that they mean", () => {
+    let seed = 7;
+    const random = (most: number): number => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed % most;
+    };
+    const pick = (list: string[]): string => list[random(list.length)] as string;
+    const alternatives = (depth: number): string => (random(3) ? "" : `${sequence(depth)}|`) + sequence(depth);
+    const sequence = (depth: number): string => Array.from({ length: random(4) + 1 }, () => part(depth)).join("");
+    const part = (depth: number): string => {
+      const kind = random(depth > 3 ? 6 : 9);
+      if (kind === 8) return pick(["^", "$", "\\b", "\\B"]);
+      if (kind === 7) return `${pick(["(?=", "(?!"])}${alternatives(depth + 1)})`;
+      const one = kind === 6 ? `(?:${alternatives(depth + 1)})` : pick(["a", "b", ".", "[ab]", "[^a]", "\\d"]);
+      return one + pick(["", "", "*", "+", "?", "{2}", "{0,2}", "{1,}", "*?"]);
+    };
+    for (let count = 0; count < 1000; count++) {
+      const pattern = alternatives(0).slice(0, 200);
+      let expression: RegExp;
+      try {
+        expression = new RegExp(pattern, "u");
+      } catch {
+        continue;
+      }
+      for (const text of ["a", "ab", "aab", "ba1", "b b", "zz"]) {
+        const found = form({ type: "object", properties: { a: { type: "string", pattern } } })?.validate({ a: text });
+        expect([pattern, text, found]).toEqual([pattern, text, expression.test(text) ? {} : { a: "pattern" }]);
+      }
+    }
+  });
+
   test("what is no expression, or too long, is not tested", () => {
     for (const pattern of ["(", "[", "a{2,1}", "a".repeat(501)]) {
       expect(form({ type: "object", properties: { a: { type: "string", pattern } } })?.validate({ a: "zzz" })).toEqual(
