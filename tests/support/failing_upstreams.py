@@ -148,6 +148,12 @@ async def sends_page(call: Call, _stream: Native, _: str) -> None:
     await call.send(head("200 OK", "Content-Type: text/html", f"Content-Length: {len(body)}") + body)
 
 
+async def sends_text(call: Call, _stream: Native, media_type: str) -> None:
+    body = b"Internal Server Error\nPlease try again later.\n"
+    lines = (f"Content-Type: {media_type.replace('.', '/')}", f"Content-Length: {len(body)}")
+    await call.send(head("200 OK", *lines) + body)
+
+
 async def redirects(call: Call, _stream: Native, status: str) -> None:
     await call.send(head(f"{status} Go", "Location: /login", "Content-Length: 0"))
 
@@ -229,6 +235,7 @@ UPSTREAMS: Final[Mapping[str, Callable[[Call, Native, str], Awaitable[None]]]] =
     "nothing": sends_nothing,
     "no-chunk": sends_no_chunk,
     "page": sends_page,
+    "says": sends_text,
     "redirect": redirects,
     "coding": sends_unknown_coding,
     "breaks": breaks,

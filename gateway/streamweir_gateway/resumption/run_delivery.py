@@ -16,6 +16,7 @@ from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import RunReader
 from streamweir.runs.stored_event import Source
 from streamweir.translation.open_writer import Writer
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
@@ -138,23 +139,13 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
                     return
 
     @property
-    def _copies(self) -> bool:
-        """Whether the first client gets the frames of the upstream, or would get them if any came."""
-        run = self._made_here
-        return self._is_first and run is not None and run.copier is not None and run.copier.may_copy
+    def _copier(self) -> VerbatimWriter | None:
+        """The writer that copies the frames of the upstream for the first client; None for all others."""
+        return self._made_here.copier if self._is_first and self._made_here is not None else None
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
         """Return the facts that decide how the response ends: the client may come back for the rest."""
-        facts = super()._facts(error)
-        run = self._made_here
-        if run is None:
-            return facts._replace(is_resumable=True)
-        has_copied = run.copier is not None and run.copier.has_copied
-        return facts._replace(
-            sent="frames" if has_copied else facts.sent,
-            is_refused=run.outcome.refusal is not None,
-            is_resumable=True,
-        )
+        return super()._facts(error)._replace(is_resumable=True)
 
     def _forward_head(self) -> None:
         """Take the head of the upstream's response for the first client, once it has come."""

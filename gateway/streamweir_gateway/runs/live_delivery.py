@@ -161,7 +161,12 @@ class LiveDelivery(Delivery):
             self._forwarded = self._endpoint.forwarded(response)
 
     async def send(self) -> None:
-        """Send the bytes of the sink; drop the client if it has left."""
+        """Send the bytes of the sink; drop the client if it has left.
+
+        Warnings before the first event wait for it if a failure would still become a status.
+        """
+        if not self.is_started and self._awaits_first_event and self.holds_status:
+            return
         try:
             await super().send()
         except OSError:
@@ -203,24 +208,34 @@ class LiveDelivery(Delivery):
         return self._copies and self._endpoint.config.failures == "as_they_came"
 
     @property
+    def _copier(self) -> VerbatimWriter | None:
+        """The writer that copies the frames of the upstream for this client; None: they are not copied."""
+        return self.sink if isinstance(self.sink, VerbatimWriter) else None
+
+    @property
+    def _awaits_first_event(self) -> bool:
+        """Whether frames of the upstream will be copied, and none has come."""
+        return self._copier is not None and not self._copier.has_begun
+
+    @property
     def _copies(self) -> bool:
         """Whether the client gets the bytes of the upstream, or would get them if any came."""
-        sink = self.sink
-        return sink.may_copy if isinstance(sink, VerbatimWriter) else self._is_own_answer
+        copier = self._copier
+        return self._is_own_answer if copier is None else copier.may_copy
 
     def _ending(self, error: ErrorInfo | None) -> Ending:
         return ending_of(self._facts(error), self._endpoint.failures)
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
         """Return the facts that decide how the response ends."""
-        sink = self.sink
-        has_copied = isinstance(sink, VerbatimWriter) and sink.has_copied
+        copier = self._copier
+        has_copied = copier is not None and copier.has_copied
         return FailureFacts(
             error,
             "frames" if has_copied else "heartbeats" if self.is_started else "nothing",
             copies=self._copies,
             is_clean=self.outcome.is_clean,
-            is_upstreams=has_copied and isinstance(sink, VerbatimWriter) and not sink.has_own_end,
+            is_upstreams=copier is not None and copier.has_copied and not copier.has_own_end,
             is_refused=self.outcome.refusal is not None,
         )
 
@@ -275,8 +290,8 @@ class LiveDelivery(Delivery):
     def _headers(self) -> Headers:
         """Return the headers; status and content type of copied frames are those of the upstream."""
         own = self._endpoint.response_headers(self.sink.media_type, self._incoming)
-        answer, sink = self._answer, self.sink
-        copies = isinstance(sink, VerbatimWriter) and sink.may_copy
+        answer, copier = self._answer, self._copier
+        copies = copier is not None and copier.has_copied
         if answer is not None and self.status == _OK and (copies or self._endpoint.config.relays_all):
             self.status = answer.status
         if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):

@@ -146,6 +146,7 @@ BEFORE_ANYTHING: Final = {
     "nothing": "UPSTREAM_TRUNCATED",
     "no-chunk": "UPSTREAM_TRUNCATED",
     "page": "UPSTREAM_INVALID_RESPONSE",
+    "says~text.plain": "UPSTREAM_INVALID_RESPONSE",
     "redirect~302": "UPSTREAM_INVALID_RESPONSE",
     "redirect~204": "UPSTREAM_INVALID_RESPONSE",
     "redirect~206": "UPSTREAM_INVALID_RESPONSE",

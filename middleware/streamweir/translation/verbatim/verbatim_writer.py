@@ -114,9 +114,14 @@ class VerbatimWriter(StreamWriter, FrameSink):
     @property
     def may_copy(self) -> bool:
         """The client gets the frames of the upstream, or would get them if any came."""
-        if self._reader.body.parser.framing is not None:
-            return self.copies
-        return self._reader.dialect in (None, self._dialect)
+        if self.copies:
+            return True
+        return not self._reader.started and self._reader.dialect in (None, self._dialect)
+
+    @property
+    def has_begun(self) -> bool:
+        """An event of the upstream has been read, or bytes of it have been written."""
+        return self.has_copied or self._reader.started
 
     @property
     def takes_lines(self) -> bool:
