@@ -224,7 +224,7 @@ class Tunnel:
         return True
 
     def lose(self, end: TunnelEnd, error: Exception | None) -> None:
-        """A connection is gone: the other one is reset if it was, and else closed."""
+        """One connection has ended: reset the other one if it was reset, else close it."""
         if error is not None and self._record.reason is None and not self._has_closed:
             self._record.reason = "client_gone" if end is self.client else "truncated"
         if not end.peer.is_lost:

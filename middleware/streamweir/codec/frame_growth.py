@@ -24,7 +24,7 @@ _ENVELOPE: Final = 160
 """Bytes of an event beside its fields: its type, the id of the request, its number and its time."""
 
 _COPIES: Final = 8
-"""So often one event of a decoder of ours holds a part of its frame, at most."""
+"""How many times one event of a decoder of ours may hold the same part of its frame, at most."""
 
 _SMALL: Final = 4 << 20
 """Below so many bytes every event counts: a table that is filled up may alone be a quarter of them."""
