@@ -228,7 +228,7 @@ async def test_error_event_before_any_output_is_final_unless_the_upstream_asks_t
     frames = failure_in(stream.dialect, code)
     found = first_output_in(stream, frames)
     assert found is not None
-    assert found.status == (429 if getattr(found.event, "code", "") == "RATE_LIMITED" else None)
+    assert found.status == (429 if found.error is not None and found.error.code == "RATE_LIMITED" else None)
     async with (
         upstream(ended_after(stream.opening + frames, stream.media_type)) as first,
         upstream(ended_after(stream.body, stream.media_type)) as second,

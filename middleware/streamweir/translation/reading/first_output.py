@@ -9,12 +9,13 @@ Source: the configuration contract (the commit point); the standard protocol 1.1
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
 from streamweir.classification import FailureInBody, failure_in_body, is_overload
 from streamweir.classification.finish_words import code_of_finish
+from streamweir.codec.dialect import Dialect
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Status, Thinking, Warning
 from streamweir.framing import Frame
@@ -23,6 +24,7 @@ __all__ = ["FirstOutput", "find_output"]
 
 _TRUNCATED: Final = "UPSTREAM_TRUNCATED"
 _OPENING: Final = frozenset({SessionStart, Status, Warning})
+_TEXTS: Final = frozenset({Content, Thinking})
 _TOO_OFTEN: Final = 429
 _OVERLOADED: Final = 503
 
@@ -31,43 +33,53 @@ class FirstOutput(NamedTuple):
     """The first output of a stream.
 
     Attributes:
-        event: the output.
-        status: 429 if it is a terminal error of an upstream that is asked too often, 503 if it is one of an
-            upstream that is overloaded; None for any other output.
+        error: the output, if it is a terminal error; None for any other output.
+        status: 429 if it is the error of an upstream that is asked too often, 503 if it is one of an upstream
+            that is overloaded; None for any other output.
         retry_after_ms: the time to wait that such an error gives; None if it gives none.
     """
 
-    event: Event
+    error: Error | None = None
     status: int | None = None
     retry_after_ms: int | None = None
 
 
-def find_output(events: Iterable[Event], frame: Frame | None, *, is_standard: bool) -> FirstOutput | None:
+_NO_ERROR: Final = FirstOutput()
+
+
+def find_output(events: Iterable[Event], frame: Frame | None, dialect: Dialect | None) -> FirstOutput | None:
     """Return the first output among the events of a frame; None if there is none.
 
     Args:
         events: as decoded.
         frame: that holds them; None if they come from no frame.
-        is_standard: the upstream speaks the standard protocol, whose errors are events of their own.
+        dialect: of the upstream; None: unknown.
     """
     for event in events:
-        if _is_output(event, is_standard=is_standard):
-            return _of_error(event, frame) if type(event) is Error and event.terminal else FirstOutput(event)
+        kind = type(event)
+        if kind in _OPENING or (kind in _TEXTS and not cast("Content | Thinking", event).content):
+            continue
+        if kind is Error:
+            if (found := _of_error(cast("Error", event), frame, dialect)) is not None:
+                return found
+        elif kind is not SessionEnd or not _is_broken_off(cast("SessionEnd", event)):
+            return _NO_ERROR
     return None
 
 
-def _is_output(event: Event, *, is_standard: bool) -> bool:
-    match event:
-        case Content() | Thinking():
-            return bool(event.content)
-        case SessionEnd():
-            return code_of_finish((event.summary or {}).get("finish_reason")) != _TRUNCATED
-        case Error():
-            return is_standard or event.code != _TRUNCATED
-    return type(event) not in _OPENING
+def _is_broken_off(end: SessionEnd) -> bool:
+    return code_of_finish((end.summary or {}).get("finish_reason")) == _TRUNCATED
 
 
-def _of_error(error: Error, frame: Frame | None) -> FirstOutput:
+def _of_error(error: Error, frame: Frame | None, dialect: Dialect | None) -> FirstOutput | None:
+    """Return the output that an error is; None if a finish word that reports a broken-off run was read as it.
+
+    The errors of the standard protocol are events of their own.
+    """
+    if error.code == _TRUNCATED and (dialect is None or dialect.name != "standard"):
+        return None
+    if not error.terminal:
+        return _NO_ERROR
     failure = None if frame is None else _failure_in(frame)
     status = None
     if error.code == "RATE_LIMITED":

@@ -62,6 +62,7 @@ class FrameReader:
         stats: counts messages that the decoder knew.
     """
 
+    first_output: FirstOutput | None = None
     _held = b""
     """The bytes of the frames behind `_error_only` that have no events."""
 
@@ -71,7 +72,6 @@ class FrameReader:
         self._decode: Callable[[Frame], Iterable[Event]]
         self._is_ours = True
         self.started = False
-        self.first_output: FirstOutput | None = None
         self.takes_marked = False
         self.errors_for_users = False
         self.unreadable = Unreadable(limits.malformed_events)
@@ -139,8 +139,8 @@ class FrameReader:
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
             items.append(invalid_text_warning())
-        if events and self.first_output is None and self._error_only is None:
-            self.note_output(events, frame)
+        if self.first_output is None and events and self._error_only is None:
+            self.first_output = find_output(events, frame, self._dialect)
         frame.forget_value()
         if self.started or self._error_only is None or frame.is_unreadable:
             read.append((items, frame))
@@ -175,8 +175,7 @@ class FrameReader:
     def note_output(self, events: Iterable[Event], frame: Frame | None = None) -> None:
         """Note the first output among the events of a frame, if there is any."""
         if self.first_output is None:
-            is_standard = self._dialect is not None and self._dialect.name == "standard"
-            self.first_output = find_output(events, frame, is_standard=is_standard)
+            self.first_output = find_output(events, frame, self._dialect)
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events; note the first output among them."""
