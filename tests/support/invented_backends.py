@@ -506,3 +506,82 @@ LATER["vi: event names in an unknown language"] = Backend(
     (vi_events(EN), vi_events("Xin", "khong the ket noi voi may chu")),
     (vi_events(EN2), vi_events("", "da het han muc su dung hom nay")),
 )
+
+
+def nl_session(text: str, failure: str | None = None) -> Run:
+    """Dutch, a language without a table: kinds by number, the outcome as a word."""
+    frames: list[Item] = [{"soort": 1, "tekst": piece} for piece in cut(text)]
+    end = {"soort": 3, "uitkomst": "mislukt" if failure else "gelukt"}
+    if failure:
+        end["uitleg"] = failure
+    return run(ndjson, [*frames, end], text, failure=failure)
+
+
+LATER["nl: kinds are numbers, a word at the end"] = Backend(
+    (nl_session(EN), nl_session("Even", "de zoekdienst geeft geen antwoord")),
+    (nl_session(EN2), nl_session("", "het model is niet geladen")),
+)
+
+
+def pt_whole(text: str, failure: str | None = None) -> Run:
+    """Portuguese: pieces, then all of it once more, a flag of success beside that."""
+    frames: list[Item] = [("parte", {"conteudo": piece}) for piece in cut(text)]
+    if failure:
+        frames.append(("resultado_final", {"sucesso": False, "conteudo": failure}))
+    else:
+        frames.append(("resultado_final", {"sucesso": True, "conteudo": text}))
+    return run(sse, frames, text, failure=failure)
+
+
+LATER["pt: all of it again, with a flag"] = Backend(
+    (pt_whole(PT), pt_whole("Um", "O modelo ficou sem memória")),
+    (pt_whole(ES), pt_whole("", "O limite diário foi atingido")),
+)
+
+
+def zh_parallel(text: str, failure: str | None = None) -> Run:
+    """Chinese: two calls, one in pieces, code and message in each frame."""
+
+    def frame(kind: str, **fields: Any) -> Item:
+        return {"代码": 0, "数据": {"事件": kind, **fields}}
+
+    frames: list[Item] = [
+        frame("思考", 文本="先查"),
+        frame("思考", 文本="天气。"),
+        frame("工具开始", 工具编号="a1", 工具名称="天气", 参数={"城市": "北京"}),
+        frame("工具结束", 工具编号="a1", 结果="晴"),
+        *(frame("回复", 文本=piece) for piece in cut(text, 3)),
+        {"代码": 5001, "信息": failure} if failure else frame("完成"),
+    ]
+    calls = (("天气", {"城市": "北京"}, "晴"),)
+    return run(sse, frames, text, failure=failure, calls=calls, thought="先查天气。")
+
+
+LATER["zh: thinking and calls below a code"] = Backend(
+    (zh_parallel(ZH),), (zh_parallel(ZH2), zh_parallel("请", "内部服务调用链断开"))
+)
+
+
+def en_status_only(text: str, failure: str | None = None) -> Run:
+    """English: each frame has a status, and its text is a sentence about a failure in the last one."""
+    frames: list[Item] = [{"status": "generating", "response": piece} for piece in cut(text)]
+    last = {"status": "errored", "response": failure} if failure else {"status": "complete", "response": ""}
+    return run(ndjson, [*frames, last], text, failure=failure)
+
+
+LATER["en: a status in each frame, no failure recorded"] = Backend(
+    (en_status_only(EN),),
+    (en_status_only(EN2), en_status_only("Three", "the connection to the model is lost")),
+)
+
+
+def fr_lines(text: str, failure: str | None = None) -> Run:
+    """French: lines with a word in front, the end says how it went."""
+    texts = [f"MOT {json.dumps(piece, ensure_ascii=False)}" for piece in cut(text)]
+    end = {"ok": failure is None, **({"motif": failure} if failure else {})}
+    return run(lines, [*texts, f"FIN {json.dumps(end, ensure_ascii=False)}"], text, failure=failure)
+
+
+LATER["fr: lines, a flag at the end, no failure recorded"] = Backend(
+    (fr_lines(FR),), (fr_lines(FR2), fr_lines("Trois", "Le serveur a fermé la session"))
+)

@@ -177,7 +177,8 @@ def conditions_of(group: Group, *, all_text: bool = False) -> dict[str, Any]:
     """Return the conditions of the rule that takes the messages of a group."""
     rule: dict[str, Any] = {}
     if group.prefix is not None:
-        return {"prefix": group.prefix}
+        found = [condition.at(group.root(condition.place)) for condition in group.conditions]
+        return {"prefix": group.prefix, **({"when": " && ".join(found)} if found else {})}
     if group.event is not None:
         rule["event"] = group.event
     match: dict[str, Any] = {}

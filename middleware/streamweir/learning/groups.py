@@ -71,7 +71,10 @@ class Condition(NamedTuple):
 
     def when(self, root: str = "") -> str:
         """Return the condition as an expression."""
-        path = expression(self.place, root)
+        return self.at(expression(self.place, root))
+
+    def at(self, path: str) -> str:
+        """Return the condition as an expression, with the field at `path`."""
         if isinstance(self.value, tuple):
             return "(" + " || ".join(self._replace(value=one).equals(path) for one in self.value) + ")"
         return path if self.value is PRESENT else self.equals(path)

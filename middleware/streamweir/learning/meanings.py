@@ -172,8 +172,11 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
     type_ = "session_end" if end.is_final and not has_mark else "complete"
     group, when = end.group, end.when
     if when is None:
-        good = [message for message in group.messages if message.body not in found.failed_bodies]
-        bad = [message.value for message in group.messages if message.body in found.failed_bodies]
+        failed = set(found.failed_bodies)
+        if not end.is_sure:
+            failed |= {message.body for message in group.messages if has_sentence(message.value)}
+        good = [message for message in group.messages if message.body not in failed]
+        bad = [message.value for message in group.messages if message.body in failed]
         kept = good or group.messages
         seen = _seen_values(found, unit, [message.value for message in kept], bad if good else ())
         if not end.is_sure and not _exclude_sentences(group, seen):
@@ -182,7 +185,7 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
     else:
         ends = [record.value for record in unit.records if _is_end(end, record)]
         seen = [one for one in _seen_values(found, unit, ends) if one.place != end.place]
-        when = both(when, *(condition.when() for condition in seen))
+        when = both(when, *(one.at(unit.express(one.place)) for one in seen))
     found.add(unit, {"type": type_}, (end.place,), when)
 
 

@@ -35,7 +35,7 @@ _Signs = list[tuple[Message, dict[Place, tuple[bool | None, Any]]]]
 
 def _signs_in(group: Group) -> _Signs:
     """Return the fields of each message that may say how it went."""
-    if group.is_text or group.is_call or group.prefix is not None:
+    if group.is_text or group.is_call:
         return []
     if any(map(is_tool_message, group.messages[:3])):
         return []
