@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -40,7 +41,9 @@ class Service:
 
 
 @asynccontextmanager
-async def service(handler: Handler, *, subprotocols: tuple[str, ...] = ()) -> AsyncIterator[Service]:
+async def service(
+    handler: Handler, *, subprotocols: tuple[str, ...] = (), tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Service]:
     """Run `handler` for each connection; messages that it has not read are read once it returns None."""
     found = Service()
 
@@ -64,8 +67,9 @@ async def service(handler: Handler, *, subprotocols: tuple[str, ...] = ()) -> As
         select_subprotocol=choose,
         ping_interval=None,
         max_size=None,
+        ssl=tls,
     ) as server:
-        found.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/chat"
+        found.url = f"{'wss' if tls else 'ws'}://127.0.0.1:{server.sockets[0].getsockname()[1]}/chat"
         yield found
 
 

@@ -68,6 +68,8 @@ def _idle(text: str) -> float | None:
 
 def _request(args: argparse.Namespace) -> UpstreamRequest:
     parts = urlsplit(args.url)
+    if parts.scheme in ("ws", "wss"):
+        raise UsageError("URL: a WebSocket cannot be recorded; put an endpoint with this upstream before it")
     if parts.scheme not in ("http", "https"):
         raise UsageError("URL: must begin with http:// or https://")
     try:

@@ -125,3 +125,9 @@ def test_record_with_a_wrong_command_line_fails(arguments: list[str], why: str) 
     done = run(*arguments)
     assert done.returncode == 2
     assert why in done.stderr.decode()
+
+
+def test_record_of_a_websocket_says_that_it_cannot() -> None:
+    done = run("record", "ws://127.0.0.1:9/chat")
+    assert done.returncode == 2
+    assert b"a WebSocket cannot be recorded" in done.stderr

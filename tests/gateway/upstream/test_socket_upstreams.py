@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import ssl
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import trustme
+from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 
@@ -486,6 +490,47 @@ async def test_next_upstream_of_a_list_is_asked_if_one_refuses() -> None:
             line = await gate.log.next_line()
     assert got.assert_valid().text == "Zwei Läden 店"
     assert line["attempts"] == 2
+
+
+async def test_service_behind_tls_is_relayed_and_asked(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    trust = {"tls": {"ca": str(tmp_path / "ca.pem")}, "max_streams": 10}
+    async with service(answers, tls=tls) as running:
+        base = running.url.removesuffix("/chat")
+        config = settled(
+            upstreams={
+                "socket": {"url": running.url, **trust},
+                "old": {"url": base.replace("wss:", "https:"), **trust},
+                "strict": {"url": running.url},
+            },
+            endpoints={
+                "/chat": {"upstream": "socket", "speaks": "legacy"},
+                "/strict": {"upstream": "strict", "speaks": "legacy"},
+                "/app/*": {"upstream": "old", "relay": "all"},
+            },
+        )
+        async with gateway(config) as gate:
+            assert (await ask(gate, body=ASKED)).assert_valid().text == "Zwei Läden 店"
+            refused = await ask(gate, target="/strict", body=ASKED)
+            assert refused.error is not None
+            assert refused.error["code"] == "UPSTREAM_UNREACHABLE"
+            async with connect(f"ws://127.0.0.1:{gate.address[1]}/app/chat") as page:
+                await page.send("hi")
+                assert json.loads(await page.recv()) == TOKENS[0]
+            while "websocket" not in (line := await gate.log.next_line()):
+                pass
+            assert line["reason"] == "done"
+
+
+async def test_run_over_a_socket_is_kept_and_read_again() -> None:
+    async with service(answers) as running, gateway(one_endpoint(running.url, resume="on")) as gate:
+        first = await ask(gate, body=ASKED)
+        again = await ask(gate, "GET", first.header("content-location") or "", body=b"")
+        assert first.assert_valid().text == "Zwei Läden 店"
+        assert again.body == first.body
 
 
 class TestKeep:
