@@ -24,8 +24,7 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
-from streamweir.translation.sink import EventSink, FrameSink
-from streamweir.translation.taps import TapSink
+from streamweir.translation.sink import EventSink, FrameSink, ListeningSink
 
 __all__ = ["Pipeline"]
 
@@ -166,7 +165,7 @@ class Pipeline:
 
     def write_to(self, sink: EventSink) -> None:
         """Give `sink` every event from the next one on, instead of the other sinks; taps stay."""
-        self._sinks[:] = [sink, *(other for other in self._sinks if isinstance(other, TapSink))]
+        self._sinks[:] = [sink, *(other for other in self._sinks if isinstance(other, ListeningSink))]
         self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
 
     def replace_sink(self, before: EventSink, sink: EventSink) -> None:
@@ -337,7 +336,7 @@ class Pipeline:
 
     @property
     def _has_one_writer(self) -> bool:
-        return sum(not isinstance(sink, TapSink) for sink in self._sinks) == 1
+        return sum(not isinstance(sink, ListeningSink) for sink in self._sinks) == 1
 
     def _push(self, event: Event, position: int) -> None:
         """Push `event` through the stages from index `position` on, and write the result."""

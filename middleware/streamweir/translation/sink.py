@@ -10,7 +10,7 @@ from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame
 from streamweir.translation.items import StreamItem
 
-__all__ = ["EventSink", "EventTap", "FrameSink"]
+__all__ = ["EventSink", "EventTap", "FrameSink", "ListeningSink"]
 
 
 class EventSink(Protocol):
@@ -41,6 +41,10 @@ class EventSink(Protocol):
     def heartbeat(self) -> bytes:
         """Return bytes to be sent in silence; empty if none should be sent."""
         ...
+
+
+class ListeningSink:
+    """A sink without a client: it stays when the writer of the stream is replaced."""
 
 
 class FrameSink:

@@ -26,7 +26,7 @@ from streamweir.errors import ConfigurationError
 from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import LINE_FRAMINGS, Frame
 from streamweir.translation.items import StreamItem
-from streamweir.translation.sink import EventTap, FrameSink
+from streamweir.translation.sink import EventTap, FrameSink, ListeningSink
 
 if TYPE_CHECKING:
     from streamweir.translation.pipeline import Pipeline
@@ -145,7 +145,7 @@ class Taps:
             tap.finish()
 
 
-class TapSink:
+class TapSink(ListeningSink):
     """The sink by which taps get the events of one attempt.
 
     Args:
