@@ -123,7 +123,7 @@ def _add_errors(found: FoundMeanings, errors: dict[int, tuple[Place | None, Plac
                 fields["message"] = field_value(unit, place)
             if code is not None:
                 fields["code"] = field_value(unit, code)
-            if meaning.group.fails and END_WORDS.intersection(meaning.group.words):
+            if END_WORDS.intersection(meaning.group.words):
                 fields = {"type": "session_end", "status": "error"}
             elif _goes_on_after(meaning, found):
                 fields["terminal"] = False
