@@ -280,6 +280,15 @@ class Encoder:
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Note texts that were written or copied without `encode`; `event` is like them but for the text."""
 
+    def continue_behind(self, copied: bytes) -> None:
+        """Take up the protocol's own numbering of frames behind frames of the upstream.
+
+        Called before `encode`, if frames have been copied since the last call.
+
+        Args:
+            copied: the last copied bytes, or the beginning and the end of them; they end with a whole frame.
+        """
+
     def heartbeat(self) -> Frame | None:
         """Return a heartbeat frame of the protocol; None for that of the framing.
 

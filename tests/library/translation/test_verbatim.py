@@ -573,3 +573,23 @@ def test_messages_that_clients_expect_behind_an_error_are_copied(cut: bool) -> N
 def test_finish_without_an_error_before_it_ends_the_stream() -> None:
     body = b'data: {"type":"start"}\n\ndata: {"type":"finish"}\n\ndata: {"type":"finish-step"}\n\n'
     assert convert(body, speaks="vercel-ui", answers="vercel-ui") == body[: body.index(b"finish-step") - 15]
+
+
+@pytest.mark.parametrize("texts", [1, 2, 40])
+@pytest.mark.parametrize("first", [0, 7000])
+@pytest.mark.parametrize("whole", [True, False], ids=["one_read", "one_frame_a_read"])
+def test_error_behind_copied_responses_frames_counts_on(texts: int, first: int, whole: bool) -> None:
+    response = {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}
+    messages: list[dict[str, Any]] = [{"type": "response.created", "response": response}]
+    text = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0}
+    messages += [{**text, "delta": f'"sequence_number": 9{n}'} for n in range(texts)]
+    frames = [
+        f"data: {json.dumps({**message, 'sequence_number': first + n})}\n\n".encode()
+        for n, message in enumerate(messages)
+    ]
+    translator = Translator(speaks="openai-responses", answers="openai-responses", framing="sse")
+    out = said(translator, [b"".join(frames)] if whole else frames)
+    assert out.startswith(b"".join(frames))
+    numbers = [json.loads(line[6:])["sequence_number"] for line in out.splitlines() if line[:6] == b"data: "]
+    assert len(numbers) > len(frames), "an error was written behind them"
+    assert numbers == list(range(first, first + len(numbers)))

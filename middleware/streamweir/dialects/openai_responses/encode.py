@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
@@ -40,6 +41,10 @@ from streamweir.framing import Frame
 from streamweir.jsontext import write_json, write_json_text
 
 __all__ = ["ResponsesEncoder"]
+
+
+_SEQUENCE_NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,15})\b')
+"""In a text of a message the quotation marks have a backslash before them."""
 
 
 class _OpenCall(NamedTuple):
@@ -92,6 +97,11 @@ class ResponsesEncoder(ChatEncoder):
         del event
         self._sequence += len(texts)
         self._output.append(self._text, "".join(texts))
+
+    def continue_behind(self, copied: bytes) -> None:
+        """Count on from the last `sequence_number` of the upstream; see `Encoder`."""
+        if numbers := _SEQUENCE_NUMBER.findall(copied):
+            self._sequence = int(numbers[-1]) + 1
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole response."""

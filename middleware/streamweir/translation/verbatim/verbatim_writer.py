@@ -32,6 +32,10 @@ _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.report
 _LONGEST_SIGN: Final = 256
 """Bytes of a frame that is taken for a sign of life."""
 
+_KEPT_BYTES: Final = 2048
+"""Bytes that are kept of the beginning and of the end of the last copied frames: an encoder looks for the
+upstream's numbering of frames there."""
+
 
 class VerbatimWriter(StreamWriter, FrameSink):
     """Copies the frames of the upstream, and writes the events that do not come from a frame.
@@ -104,6 +108,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._missing_end = b""
         """The line end that the last copied frame does not have."""
         self._style = LineStyle(b"\n", b": ")
+        self._last_copied = b""
+        """The last copied bytes, shortened; empty once the encoder has looked at them."""
         self._is_fresh = True
         """The encoder has been given no event yet."""
         self._gap = b""
@@ -182,6 +188,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._origin = "gateway"
         elif self._copies:  # a read that consists of texts
             self._out.append(raw)
+            self._last_copied = raw[-2 * _KEPT_BYTES :]
 
     def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
         """Keep a frame without events, or the comments and blank lines between two frames."""
@@ -219,6 +226,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
             return
         self._out.append(self._mark + safe)
         self._mark = b""
+        if not frame.is_gap:
+            self._last_copied = _ends_of(safe)
         self._may_fail_whole = False
         self.has_copied = True
         if self.is_json:
@@ -235,6 +244,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         elif self._is_written(event):
             self._end_line()
             self._take_form()
+            self._continue_numbers()
             super().write(event, stamp)
             self._has_own_end = self._has_own_end or isinstance(event, Error | SessionEnd)
             if isinstance(event, Error) and event.terminal:
@@ -310,6 +320,11 @@ class VerbatimWriter(StreamWriter, FrameSink):
             for _ in self._encoder.encode(event, stamp):
                 pass
 
+    def _continue_numbers(self) -> None:
+        copied, self._last_copied = self._last_copied, b""
+        if copied:
+            self._encoder.continue_behind(copied)
+
     def _take_form(self) -> None:
         """Set the encoder's options so that its frames look like those of the stream."""
         is_fresh, self._is_fresh = self._is_fresh, False
@@ -335,6 +350,10 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if self._mark or self._missing_end:
             self._out.append(self._mark + self._missing_end)
             self._mark = self._missing_end = b""
+
+
+def _ends_of(data: bytes) -> bytes:
+    return data if len(data) <= 2 * _KEPT_BYTES else data[:_KEPT_BYTES] + data[-_KEPT_BYTES:]
 
 
 def _is_of_use(event: Event) -> bool:
