@@ -45,7 +45,6 @@ PONG_SECONDS: Final = 1.0
 """How long the upstream may take to answer the ping that tries a parked connection."""
 
 _NORMAL: Final = 1000
-_GOING_AWAY: Final = 1001
 _NO_CODE: Final = 1005
 _PROTOCOL_ERROR: Final = 1002
 _CLEAN: Final = frozenset({_NORMAL, _NO_CODE})
@@ -221,7 +220,7 @@ class WebSocketConnection(asyncio.Protocol):
         return not self._is_over
 
     def close(self, code: int) -> None:
-        """Send a Close frame, unless one was sent; the connection ends a second later at the latest."""
+        """Send a Close frame, unless one was sent; the connection ends within a second."""
         self._body = self._failure = None
         self._pieces.clear()
         if self._handshake is not None:
