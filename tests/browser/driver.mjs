@@ -52,6 +52,19 @@ const actions = {
     });
   },
 
+  // Opens a WebSocket, sends a message, and returns the first one that comes.
+  socket({ target, protocols, send }) {
+    return new Promise((resolve) => {
+      const socket = new WebSocket(target, protocols);
+      socket.onopen = () => socket.send(send);
+      socket.onmessage = ({ data }) => {
+        resolve({ text: data, protocol: socket.protocol });
+        socket.close();
+      };
+      socket.onerror = () => resolve({ refused: true });
+    });
+  },
+
   image({ target }) {
     return new Promise((resolve) => {
       const image = new Image();

@@ -7,6 +7,7 @@ would have it.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from typing import IO, Any, Final
 import anyio
 import pytest
 import trustme
+from websockets.asyncio.server import ServerConnection
 
 from loopback import Gateway, ask, gateway, settled
 from places import ROOT
@@ -35,6 +37,7 @@ from scripted_upstream import (
     chunk,
     upstream,
 )
+from socket_service import Service, service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -275,3 +278,46 @@ async def test_a_program_is_served_while_pages_are_refused(browser: Browser) -> 
 def events_of(sse: str) -> list[dict[str, Any]]:
     """The events that a page read."""
     return [json.loads(line.removeprefix("data: ")) for line in sse.split("\n") if line.startswith("data: ")]
+
+
+KEY: Final = "a-key-that-is-long"
+OFFER: Final = ["streamweir", "streamweir.key." + base64.urlsafe_b64encode(KEY.encode()).decode().rstrip("=")]
+
+
+@asynccontextmanager
+async def sockets(**file: Any) -> AsyncIterator[tuple[Service, Gateway, Upstream]]:
+    """A service over a WebSocket that echoes, relayed at `/app/`; and a server of pages."""
+
+    async def echo(connection: ServerConnection) -> None:
+        async for message in connection:
+            await connection.send(message)
+
+    async with service(echo) as running, upstream(PAGE) as shown:
+        base = running.url.replace("ws://", "http://").removesuffix("/chat")
+        config = settled(endpoints={"/app/*": {"upstream": base, "relay": "all"}}, **file)
+        async with gateway(config) as gate:
+            yield running, gate, shown
+
+
+async def test_page_of_this_machine_opens_a_websocket_and_a_foreign_one_does_not(browser: Browser) -> None:
+    async with sockets() as (running, gate, pages):
+        target = f"ws://127.0.0.1:{gate.address[1]}/app/chat"
+        order: dict[str, Any] = {"target": target, "send": "hello", "protocols": []}
+        seen = await browser.order("socket", page=f"http://localhost:{pages.port}/", **order)
+        assert seen["text"] == "hello"
+        seen = await browser.order("socket", page=f"http://evil.example:{pages.port}/", **order)
+        assert seen == {"refused": True}
+        assert len(running.connections) == 1
+
+
+async def test_page_with_a_key_among_the_subprotocols_opens_a_websocket(browser: Browser) -> None:
+    async with sockets(auth={"keys": {"page": KEY}}) as (running, gate, pages):
+        target = f"ws://127.0.0.1:{gate.address[1]}/app/chat"
+        page = f"http://app.example:{pages.port}/"
+        seen = await browser.order("socket", page=page, target=target, send="hello", protocols=OFFER)
+        assert (seen["text"], seen["protocol"]) == ("hello", "streamweir")
+        seen = await browser.order("socket", page=page, target=target, send="hello", protocols=[])
+        assert seen == {"refused": True}
+        request = running.connections[0].request
+        assert request is not None
+        assert "Sec-WebSocket-Protocol" not in request.headers

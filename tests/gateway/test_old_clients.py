@@ -19,7 +19,7 @@ from cases import case
 from environments import CACHE
 from failing_upstreams import plays
 from loopback import gateway, settled
-from ports import free_port, until_open
+from nginx_front import nginx
 from scripted_upstream import upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -176,34 +176,6 @@ async def test_client_says_the_same_of_each_failure_with_and_without_the_gateway
         for row, word in NO_ANSWER.items():
             with case(client, row):
                 assert await ask(f"{behind}/{row}") == word
-
-
-NGINX: Final = """
-daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
-events {{ }}
-http {{
-  access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
-  fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{ proxy_pass {target}; proxy_http_version 1.1; proxy_buffering off; }}
-  }}
-}}
-"""
-
-
-@asynccontextmanager
-async def nginx(target: str, folder: Path) -> AsyncIterator[str]:
-    """An nginx before an address."""
-    port = free_port()
-    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, target=target))
-    run = await asyncio.create_subprocess_exec("nginx", "-c", str(folder / "nginx.conf"))
-    try:
-        await until_open(port, "nginx", 10)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        run.terminate()
-        await run.wait()
 
 
 async def test_nginx_before_the_gateway_passes_each_failure_on(tmp_path: Path) -> None:

@@ -2,21 +2,26 @@
 
 import asyncio
 import json
+import shutil
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp.web
 import fastapi
 import pytest
+import socketio  # type: ignore[import-untyped]
 import tornado.httpserver
 import tornado.web
 import tornado.websocket
 import uvicorn
 from websockets.asyncio.client import connect
+from websockets.typing import Origin
 
 from loopback import ask, gateway, settled
+from nginx_front import nginx
 
 pytestmark = pytest.mark.anyio
 
@@ -144,3 +149,47 @@ async def test_service_of_a_framework_is_relayed_and_asked(name: str) -> None:
             wrong = await ask(gate, target="/wrong", body=b'{"message": "hi"}')
     assert wrong.error is not None
     assert wrong.error["code"] in ("AUTH_FAILED", "NOT_FOUND")
+
+
+async def test_nginx_before_the_gateway_lets_a_socket_through(tmp_path: Path) -> None:
+    if shutil.which("nginx") is None:
+        pytest.skip("nginx is not installed")
+    async with under_aiohttp() as port:
+        endpoints = {"/app/*": {"upstream": f"http://127.0.0.1:{port}", "relay": "all", "speaks": "legacy"}}
+        trusted = {"trusted_proxies": ["127.0.0.1"]}
+        async with gateway(settled(endpoints=endpoints, server=trusted)) as gate:
+            behind = f"http://127.0.0.1:{gate.address[1]}"
+            async with nginx(behind, tmp_path) as front:
+                async with connect(front.replace("http:", "ws:") + "/app/chat", origin=Origin(front)) as page:
+                    await page.send("hi")
+                    assert [await page.recv() for _ in SENT] == SENT
+                line = await gate.log.next_line()
+    assert (line["status"], line["reason"], line["close_code"]) == (101, "done", 1000)
+
+
+async def test_socket_io_polls_and_then_upgrades_through_the_gateway() -> None:
+    server = socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
+
+    async def ask_service(_session: str, question: str) -> list[str]:
+        return [question, *SENT]
+
+    server.on("ask", ask_service)
+    app = aiohttp.web.Application()
+    server.attach(app)
+    runner = aiohttp.web.AppRunner(app)
+    await runner.setup()
+    listener = bound()
+    await aiohttp.web.SockSite(runner, listener).start()
+    endpoints = {"/app/*": {"upstream": f"http://127.0.0.1:{listener.getsockname()[1]}", "relay": "all"}}
+    try:
+        async with gateway(settled(endpoints=endpoints)) as gate:
+            client = socketio.AsyncClient()
+            await client.connect(f"http://127.0.0.1:{gate.address[1]}", socketio_path="app/socket.io")
+            assert await client.call("ask", "hi", timeout=10) == ["hi", *SENT]
+            assert client.transport() == "websocket"
+            await client.disconnect()
+            methods = [(line["method"], line.get("websocket")) for line in gate.log.lines]
+    finally:
+        await runner.cleanup()
+        listener.close()
+    assert ("GET", None) in methods
