@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.server import ServerConnection
 
 from command_line import events_of, run
 from loopback import ask, gateway
 from places import DOCS, ROOT
 from scripted_upstream import CLOSE_DELIMITED, Call, upstream
+from socket_service import service
 from streamweir.codec.registry import process_dialects
 from streamweir_gateway.config import GatewayConfig, parse_config
 from streamweir_gateway.config.schema import SCHEMA_FILE
@@ -18,12 +20,13 @@ from streamweir_gateway.config.schema import SCHEMA_FILE
 pytestmark = pytest.mark.anyio
 
 FOLDER = ROOT / "examples" / "cookbook"
+BODY = '{"message": "Tea?", "thread_id": "t"}'
 FILES = sorted(FOLDER.glob("*.yaml"))
 
 
 def loaded(name: str, url: str) -> GatewayConfig:
     """The configuration of a file, with a backend of the test's in the place of the one it names."""
-    text = re.sub(r"http://127\.0\.0\.1:\d+(?=[/\s])(?:/\w+)?", url, (FOLDER / name).read_text())
+    text = re.sub(r"(?:http|ws)://127\.0\.0\.1:\d+(?=[/\s])(?:/\w+)?", url, (FOLDER / name).read_text())
     return parse_config(text, name=name, folder=FOLDER, dialects=process_dialects(), environ={})
 
 
@@ -42,7 +45,7 @@ def test_the_first_line_names_the_schema_for_editors(path: Path) -> None:
 
 def test_the_page_names_every_file() -> None:
     page = (DOCS / "cookbook.md").read_text()
-    assert len(FILES) == 8
+    assert len(FILES) == 11
     assert [path.name for path in FILES if f"(../examples/cookbook/{path.name})" not in page] == []
 
 
@@ -143,3 +146,34 @@ def test_the_commands_of_the_page_work() -> None:
         "convert", "--config", file, "--from", "acme-lines", "--framing", "ndjson", input=b"Tea \n[END]\n"
     )
     assert [event["type"] for event in events_of(done.stdout)][-1] == "session_end"
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "expected"),
+    [
+        ("socket-takes-the-bare-question.yaml", "/ask", ["Tea?", "Tea?"]),
+        (
+            "socket-wants-a-login-first.yaml",
+            "/chat",
+            ['{"type":"login","user":"ann"}', BODY, '{"type":"login","user":"ann"}', BODY],
+        ),
+        ("socket-keeps-the-conversation.yaml", "/chat", [BODY, BODY]),
+    ],
+)
+async def test_service_over_a_socket_gets_its_messages(name: str, endpoint: str, expected: list[str]) -> None:
+    got: list[str] = []
+
+    async def collect(connection: ServerConnection) -> None:
+        async for message in connection:
+            got.append(str(message))
+            if "login" not in str(message):
+                await connection.send('{"type": "token", "content": "Green."}')
+                await connection.send('{"type": "done"}')
+
+    async with service(collect) as backend, gateway(loaded(name, backend.url)) as running:
+        for _ in range(2):
+            answer = await ask(running, target=endpoint, headers=[("X-User", "ann")], body=BODY.encode())
+            assert answer.assert_valid().text == "Green."
+        connections = len(backend.connections)
+    assert got == expected
+    assert connections == (1 if "keeps" in name else 2)
