@@ -14,7 +14,10 @@ DIALECT = Dialect(
     ".decode:GeminiDecoder",
     summary=__doc__,
     package=__name__,
-    hints=Hints(keys=("candidates", "promptFeedback", "usageMetadata", "error"), starts=(b"[",)),
+    hints=Hints(
+        keys=("candidates", "promptFeedback", "usageMetadata", "prompt_feedback", "usage_metadata", "error"),
+        starts=(b"[",),
+    ),
     sample_request={"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     request_writer=".request:WRITER",
 )

@@ -12,6 +12,7 @@ from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
 from streamweir.codec.finish import finish_error
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
+from streamweir.dialects.gemini.decode_names import has_snake_case, in_camel_case
 from streamweir.dialects.gemini.decode_parts import Parts, citations
 from streamweir.events import Event, Meta, Reference, SessionEnd, SessionStart
 from streamweir.framing import Frame
@@ -55,9 +56,13 @@ class GeminiDecoder(Decoder):
         """Sure of candidates, and of an error as all of Google's APIs have it."""
         del event
         match fields:
-            case {"candidates": [{"content": dict()} | {"finishReason": str()}, *_]}:
+            case {
+                "candidates": [{"content": dict()} | {"finishReason": str()} | {"finish_reason": str()}, *_]
+            }:
                 return 0.9
             case {"promptFeedback": dict()} | {"usageMetadata": {"promptTokenCount": _}}:
+                return 0.9
+            case {"prompt_feedback": dict()} | {"usage_metadata": {"prompt_token_count": _}}:
                 return 0.9
             case {"error": {"code": int(), "status": str(), "message": str()}}:
                 return 0.9
@@ -73,7 +78,7 @@ class GeminiDecoder(Decoder):
         """Return the events that `frame` means."""
         if not frame.data.strip():
             return ()
-        value = frame.json()
+        value = in_camel_case(frame.json()) if has_snake_case(frame.data) else frame.json()
         return self._read_all(value) if isinstance(value, list) else self._read(value)
 
     @property

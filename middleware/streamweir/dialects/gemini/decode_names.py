@@ -1,0 +1,53 @@
+"""The names of fields in snake_case, which servers write if they dump Google's models without aliases.
+
+Source: google-genai 1.5 (`types.py`): `model_dump_json()` without `by_alias=True`; protobuf's JSON mapping
+lets readers take both names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+__all__ = ["has_snake_case", "in_camel_case"]
+
+_NAMES: Final = (
+    *("usageMetadata", "modelVersion", "responseId", "promptFeedback", "createTime", "blockReason"),
+    *("blockReasonMessage", "safetyRatings", "finishReason", "finishMessage", "tokenCount", "avgLogprobs"),
+    *("logprobsResult", "citationMetadata", "groundingMetadata", "citationSources", "groundingChunks"),
+    *("retrievedContext", "documentName", "functionCall", "functionResponse", "executableCode"),
+    *("codeExecutionResult", "inlineData", "fileData", "mimeType", "fileUri", "displayName"),
+    *("thoughtSignature", "partialArgs", "willContinue", "promptTokenCount", "candidatesTokenCount"),
+    *("totalTokenCount", "thoughtsTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount"),
+    *("webSearchQueries", "groundingSupports", "groundingChunkIndices", "confidenceScores", "startIndex"),
+    *("endIndex", "partIndex", "searchEntryPoint", "renderedContent", "retrievalMetadata"),
+)
+_KNOWN: Final[dict[str, str]] = {re.sub(r"([A-Z])", r"_\1", name).lower(): name for name in _NAMES}
+_APPLICATION: Final = frozenset({"args", "response"})
+"""Fields whose objects are the application's: arguments and results of functions."""
+
+_ANY: Final = re.compile(b'"(?:%s)"' % "|".join(_KNOWN).encode())
+_DEPTH: Final = 10
+"""No field of the API lies deeper."""
+
+
+def has_snake_case(data: bytes) -> bool:
+    """Is there the name of a field in snake_case in `data`, or a text like one?"""
+    return b"_" in data and _ANY.search(data) is not None
+
+
+def in_camel_case(value: Any, depth: int = 0) -> Any:
+    """Return a response whose fields have the API's own names.
+
+    A field that has both names keeps the value of the API's own.
+    """
+    if isinstance(value, list) and depth < _DEPTH:
+        return [in_camel_case(item, depth + 1) for item in value]
+    if not isinstance(value, dict) or depth >= _DEPTH:
+        return value
+    named: dict[str, Any] = {}
+    for name, held in value.items():
+        own = _KNOWN.get(name) or name
+        if own == name or own not in value:
+            named[own] = held if own in _APPLICATION else in_camel_case(held, depth + 1)
+    return named
