@@ -165,7 +165,7 @@ export interface ToolCallDeltaEvent {
   metadata: EventMetadata;
 }
 
-/** How far a running call is: 0..1, or null where only the message is known. */
+/** The progress of a running call: 0..1, or null if only the message is known. */
 export interface ToolCallProgressEvent {
   type: "tool_call_progress";
   data: {

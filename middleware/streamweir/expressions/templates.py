@@ -21,7 +21,7 @@ __all__ = ["Template", "bare_expression", "compile_template"]
 
 _OPENING: Final = "${{"
 _QUOTES: Final = "'\"`"
-_VARIABLE: Final = re.compile(r"\$\{(?!\{|file:)([^{}:]*[a-z][^{}:]*)(?::-[^{}]*)?\}")
+_VARIABLE: Final = re.compile(r"\$\{(?!\{|file:)(?=[^{}:a-z]*+[a-z])([^{}:]*+)(?::-[^{}]*+)?\}")
 """A reference to a variable of the environment whose name has a small letter."""
 _BRACES: Final = re.compile(r"(?<!\$)\{\{\s*([^\W\d][\w.\[\]-]{0,200})\s*\}\}")
 """The braces of an expression without its `$`."""
