@@ -88,6 +88,7 @@ browser: $(READY) $(DRIVER)/.ready  ## let pages in Chromium try to start runs (
 
 clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-6 ag-ui-1.0" these alone (needs Node 20)
 	@PYTHONPATH=tests/support $(BIN)/python tests/clients/read_all.py $(ARGS)
+	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/newest_types.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_pages.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_live.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_chat_page.py)

@@ -200,3 +200,13 @@ def test_unlisted_word_is_no_error_for_protocols_without_warnings(target: str) -
     written = translate([openai_chat("repetition")], speaks="openai-chat", answers=target, verbatim=False)
     back = events_of(translate([written], speaks=target))
     assert back[-1]["data"]["status"] == "completed"
+
+
+@pytest.mark.parametrize("name", ["finish_reason", "finishReason"])
+def test_chat_chunk_given_either_spelling_of_its_finish_reason_ends_the_answer(name: str) -> None:
+    delta = {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, name: None}]}
+    end = {"id": "c", "choices": [{"index": 0, "delta": {}, name: "length"}]}
+    events = events_of(translate([sse(delta, end)], speaks="openai-chat"))
+    assert not [event for event in events if event["type"] == "data"]
+    assert events[-1]["data"]["status"] == "completed"
+    assert events[-1]["data"]["summary"]["finish_reason"] == "length"

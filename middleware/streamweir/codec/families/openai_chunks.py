@@ -71,8 +71,11 @@ _CHUNK: Final = (
         "moderation",
     ),
 )
+_FINISH: Final = ("finish_reason", "finishReason")
+"""The names of a choice's finish reason; servers with serializers of Java or JavaScript write the second."""
+
 _CHOICE: Final = (
-    *("index", "delta", "message", "text", "finish_reason"),
+    *("index", "delta", "message", "text", *_FINISH),
     *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results", "usage", "error"),
 )
 """The known fields of a chunk and a choice: ids, times, padding, and fields that the end repeats.
@@ -163,7 +166,7 @@ class ChunkReader:
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
         if (error := _error_in(choice)) is not None:  # OpenRouter
             yield error
-        elif isinstance(reason := choice.get("finish_reason"), str) and reason:
+        elif isinstance(reason := choice.get("finish_reason") or choice.get("finishReason"), str) and reason:
             yield from self.finish(reason, index, meta)
 
     def read_delta(

@@ -31,6 +31,9 @@ _RESULT: Final = "_tool_result"
 _BOOKKEEPING: Final = ("compaction", "container_upload", "fallback", "mcp_tool_listing")
 """Blocks that are no part of the answer; they arrive as custom data with their names."""
 
+_ESTIMATE: Final = "estimated_tokens"
+"""A running estimate in deltas of thoughts; the counts at the end replace it."""
+
 _CALL: Final = 2048
 """Bytes that a call takes beside its arguments."""
 _MOST_ASKED: Final = 1000
@@ -111,7 +114,7 @@ class Blocks:
                 return (named_data("compaction", rest, self.meta),) if rest else ()
             case _:
                 return (custom("delta", {**delta, **(beside or {})}, self.meta),)
-        left = self._rest(delta, beside, ("type", known))
+        left = self._rest(delta, beside, ("type", known, _ESTIMATE))
         return left if event is None else (event, *left)
 
     def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:

@@ -30,7 +30,8 @@ _SETTINGS: Final = (
     *("tool_choice", "tools", "top_p", "background", "conversation", "max_output_tokens", "max_tool_calls"),
     *("previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning"),
     *("safety_identifier", "service_tier", "store", "text", "top_logprobs", "truncation", "user"),
-    *("billing", "frequency_penalty", "presence_penalty", SUSPENSION),
+    *("billing", "frequency_penalty", "presence_penalty", "access_programs", "image", "moderation"),
+    *("prompt_cache_options", SUSPENSION),
 )
 """The fields of a response: its own, and those of its request."""
 
