@@ -149,15 +149,17 @@ class WebSocketReader:
         """Read whole frames into `frames`; return the index behind the last one."""
         position, end = 0, len(data)
         longest, append = min(self._limit, _LONGEST_CONTROL), frames.append
-        while position + 2 <= end:
+        whole, last = _WHOLE_TEXT, end - 2
+        while position <= last:
             if not self._kind:  # a run of short texts, which needs no call for each
-                while position + 2 <= end and data[position] == _WHOLE_TEXT:
-                    stop = position + 2 + data[position + 1]
-                    if stop > end or stop - position - 2 > longest:
+                while position <= last and data[position] == whole:
+                    begin = position + 2
+                    stop = begin + data[position + 1]
+                    if stop > end or stop - begin > longest:
                         break
-                    append(data[position + 2 : stop])
+                    append(data[begin:stop])
                     position = stop
-                if position + 2 > end:
+                if position > last:
                     break
             header = self._header(data, position)
             if header is None:
