@@ -257,6 +257,11 @@ class Encoder:
         """Return the frames of `event`; count it in `lost` if the dialect has no place for it."""
         raise NotImplementedError
 
+    def has_rules_for(self, event: Event) -> bool:
+        """Return whether rules of a home-made dialect write events of this type."""
+        del event
+        return False
+
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:

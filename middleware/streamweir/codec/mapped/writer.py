@@ -90,6 +90,10 @@ class MappedEncoder(Encoder):
         self._note_lost(event)
         return ()
 
+    def has_rules_for(self, event: Event) -> bool:
+        """Return whether own rules write events of this type, under some condition."""
+        return bool(self.writing.rules[event.type])
+
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.errors import WARNINGS
+from streamweir.errors import WARNINGS, MalformedEvent
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
 from streamweir.translation.items import StreamItem
@@ -52,6 +52,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
                                                       gateway has made: the frame is dropped then
     closing  `begin_closing` to `end_closing`         warnings, unless the upstream has said its end
     ======== ======================================== ===================================================
+
+    In a home-made dialect with `write` rules the events of a plain-text failure that is not safe replace its
+    frame, and its terminal error is written in the closing.
 
     Events that are not written are given to the encoder all the same, and its frames dropped: the encoder has
     to know which messages and calls are open if the gateway has to end the stream.
@@ -99,6 +102,10 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._safe: bytes | None = None
         """The bytes of that frame that may be sent; None once they have been written."""
         self._sanitizer = FrameSanitizer()
+        self._is_replaced = False
+        """The events of the current frame are written in its place."""
+        self._owes_error = False
+        """Set with `_is_replaced` if a terminal error follows in the closing; cleared when it is written."""
         self._shown: Content | Thinking | None = None
         self._has_own_end = False
         self._behind_error: int | None = None
@@ -175,6 +182,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._safe = self._sanitizer.process(frame, items, framing)
         if self._encoder.is_old:
             self._note_sign_of_life(frame, self._safe, is_empty=not items)
+        if self._safe != frame.raw and self._must_replace(frame, items):
+            self._safe, self._is_replaced = None, True
+            self._owes_error = any(isinstance(item, Error) and item.terminal for item in items)
         if items and isinstance(items[0], SessionStart):  # no warning is written before it
             self._copy(frame)
 
@@ -185,7 +195,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if frame is not None:
             if self._origin == "upstream":
                 self._copy(frame)
-            self._origin = "gateway"
+            self._origin, self._is_replaced = "gateway", False
         elif self._copies:  # a read that consists of texts
             self._out.append(raw)
             self._last_copied = raw[-2 * _KEPT_BYTES :]
@@ -242,12 +252,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
             super().write(event, stamp)
             self.follows = self._is_fresh = False
         elif self._is_written(event):
+            is_own = not self._is_replaced and not self._pays_error(event)
             self._end_line()
             self._take_form()
             self._continue_numbers()
             super().write(event, stamp)
-            self._has_own_end = self._has_own_end or isinstance(event, Error | SessionEnd)
-            if isinstance(event, Error) and event.terminal:
+            self._has_own_end = self._has_own_end or (is_own and isinstance(event, Error | SessionEnd))
+            if is_own and isinstance(event, Error) and event.terminal:
                 self._behind_error = len(self._out)
         else:
             self._show(event, stamp)
@@ -291,6 +302,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def _is_written(self, event: Event) -> bool:
         if self.takes_document:
             return False
+        if self._is_replaced or (self._owes_error and isinstance(event, Error)):
+            return True
         if self._origin == "upstream":
             if isinstance(event, Error) and event.terminal:
                 self._origin = "gateway"
@@ -305,6 +318,26 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if isinstance(event, SessionEnd):
             return event.status not in ("completed", "suspended")
         return not isinstance(event, Warning) or _is_of_use(event)
+
+    def _must_replace(self, frame: Frame, items: Sequence[StreamItem]) -> bool:
+        """Return whether a plain-text failure is written by the rules of its home-made dialect.
+
+        The sanitizer may remove the words that mark the text as a failure: clients would read an answer.
+        """
+        reports = [item for item in items if isinstance(item, Error | Warning)]
+        if not reports or not all(map(self._encoder.has_rules_for, reports)):
+            return False
+        try:
+            frame.json()
+        except MalformedEvent:
+            return True
+        return False
+
+    def _pays_error(self, event: Event) -> bool:
+        """Return whether `event` is the error that a replaced frame owes; it is owed once."""
+        owed = self._owes_error and isinstance(event, Error)
+        self._owes_error = self._owes_error and not owed
+        return owed
 
     @property
     def _is_unknown_document(self) -> bool:
