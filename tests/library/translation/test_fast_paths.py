@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamweir import Translator
@@ -294,6 +294,7 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("name", REPEATED)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(0, 3))
 def test_same_text_again_and_again_comes_out_as_often_however_it_is_cut(
     name: str, sizes: list[int], inside: int
