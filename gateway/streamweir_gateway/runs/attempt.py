@@ -32,11 +32,10 @@ from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.taps import TapSink
 from streamweir_gateway.requests.offers import NO_OFFER
-from streamweir_gateway.requests.request_sequence import RequestSequence
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.attempt_outcome import AttemptOutcome
+from streamweir_gateway.runs.attempt_requests import AttemptRequests
 from streamweir_gateway.runs.client_gone import ClientGone
-from streamweir_gateway.runs.first_requests import last_request, with_messages
 from streamweir_gateway.runs.held_opening import HeldOpening
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.json_document import is_json, read_document
@@ -47,7 +46,6 @@ from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
 from streamweir_gateway.runs.run_supervisor import Stop
 from streamweir_gateway.runs.stream_reading import StreamReading
 from streamweir_gateway.runs.taken_answers import take_answer
-from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, UpstreamFailure
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -85,7 +83,7 @@ class Attempt:
         "_permit",
         "_plan",
         "_reading",
-        "_request",
+        "_requests",
         "destination",
         "failure",
         "is_broken",
@@ -112,7 +110,7 @@ class Attempt:
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
         self._reading = StreamReading(self.stream, context, ends_at_once=destination.messages is not None)
-        self._request: UpstreamRequest | None = request
+        self._requests: AttemptRequests | None = AttemptRequests(destination, request, offer, context)
         self._offer = offer
         self._context = context
         self._plan = plan
@@ -179,9 +177,8 @@ class Attempt:
         except Overloaded:
             self.failure = Failure(None, was_asked=False)
         except CircuitOpen as circuit:
-            self.reported = error_info(
-                "UPSTREAM_UNREACHABLE", retry_after_ms=math.ceil(circuit.seconds * 1000)
-            )
+            milliseconds = math.ceil(circuit.seconds * 1000)
+            self.reported = error_info("UPSTREAM_UNREACHABLE", retry_after_ms=milliseconds)
             self.failure = Failure(self.reported, was_asked=False)
             self.why = about_breaker(self.destination.admission.breaker)
         context = self._context
@@ -195,15 +192,20 @@ class Attempt:
 
     async def _ask(self) -> None:
         context, supervisor = self._context, self._context.supervisor
-        own, self._request = self._request, None
-        assert own is not None, "an attempt runs once"
+        requests, self._requests = self._requests, None
+        assert requests is not None, "an attempt runs once"
         self._is_last = self._is_last or context.opened is not None  # its request cannot be sent again
         try:
             with supervisor.waiting:
-                if (request := await self._last_request(own)) is None:
+                request = await requests.send_first()
+                if isinstance(request, Failure):
+                    self._end_failed(request)
                     return
-                request = with_messages(request, self._offer, self.destination, context)
-                async with self._open(request) as supervisor.response:
+                self._given = requests.given
+                self.stream.reader.hand_over(self._given)
+                opening = requests.open(request)
+                del requests, request  # they hold the body, which a long stream would keep
+                async with opening as supervisor.response:
                     await self._relay(supervisor.response)
         except (Interrupted, UpstreamFailure) as failure:
             if supervisor.is_over:
@@ -222,32 +224,6 @@ class Attempt:
         finally:
             supervisor.response = None
 
-    def _open(self, request: UpstreamRequest) -> Opening:
-        """Return the response that was opened before the attempt, or open one with `request`.
-
-        The clock of the first event starts with the first request of the attempt.
-        """
-        context, supervisor = self._context, self._context.supervisor
-        opened, context.opened = context.opened, None
-        return opened or self.destination.client.open(
-            request,
-            connect_timeout=self.destination.config.timeouts.connect,
-            on_connected=supervisor.sent if supervisor.clock.asked is None else None,
-        )
-
-    async def _last_request(self, own: UpstreamRequest) -> UpstreamRequest | None:
-        """Make the first requests; return the one whose answer is the stream, or None if one failed."""
-        if self._offer.written is None:
-            return own._replace(body=self._context.body.data)
-        sequence = RequestSequence(own, self._offer.written)
-        found = await last_request(sequence, self._open, context=self._context, destination=self.destination)
-        if isinstance(found, Failure):
-            self._end_failed(found)
-            return None
-        self._given = sequence.given
-        self.stream.reader.hand_over(self._given)
-        return found
-
     async def _relay(self, response: UpstreamResponse) -> None:
         """Deliver the stream, read by read, to its end."""
         self.stream.reader.note_headers(response.headers)
@@ -257,7 +233,9 @@ class Attempt:
             self._commit()
             self._end_complete(response)
             return
-        failure = await self._classify(response) or await self._read_opening(response)
+        failure, why = await failure_of(response, self.destination, self._context)
+        self.why = why or self.why
+        failure = failure or await self._read_opening(response)
         if failure is not None:
             self._end_failed(failure)
             return
@@ -326,12 +304,10 @@ class Attempt:
         """Read the beginning of the body; if it is one JSON document, open the sink that copies it."""
         begun, is_over = self._reading.take_back()
         body = await read_document(response, begun, is_over=is_over)
-        if body.is_document:
-            context, before = self._context, self.sink
-            sink = context.audience.open_document_sink(self.stream.reader, body.data)
-            if sink is not None:
-                self.sink = sink
-                self.stream.pipeline.replace_sink(before, sink)
+        open_sink = self._context.audience.open_document_sink
+        if body.is_document and (sink := open_sink(self.stream.reader, body.data)) is not None:
+            self.stream.pipeline.replace_sink(self.sink, sink)
+            self.sink = sink
         self._reading.begin_with(body.data, is_over=body.is_over)
 
     async def _deliver(self) -> None:
@@ -341,12 +317,6 @@ class Attempt:
         supervisor.clock.is_busy = False
         if supervisor.is_over:
             raise ClientGone
-
-    async def _classify(self, response: UpstreamResponse) -> Failure | None:
-        """Return the failure that the response is; None if it can be a stream."""
-        failure, why = await failure_of(response, self.destination, self._context)
-        self.why = why or self.why
-        return failure
 
     def _begin_to_stream(self, response: UpstreamResponse | None) -> None:
         """No other attempt may follow the answer: the client gets it."""

@@ -53,19 +53,60 @@ async def read_document(response: UpstreamResponse, begun: bytes, *, is_over: bo
         UpstreamFailure: it broke off before its first byte.
         Interrupted: the run was ended meanwhile.
     """
-    body = bytearray(begun)
-    while not is_over and len(body) <= _LARGEST and not _is_stream(body):
+    body = _Beginning()
+    body.add(begun)
+    while not is_over and len(body.data) <= _LARGEST and not body.is_stream:
         try:
-            data = await _next_read(response, is_line=_is_line(body))
+            data = await _next_read(response, is_line=body.is_line)
         except UpstreamFailure:
-            if not body:
+            if not body.data:
                 raise
             break  # the next read of the response fails again, behind what has come
         if data is None:
             break
-        body += data
+        body.add(data)
         is_over = not data
-    return PossibleDocument(bytes(body), is_over, is_over and _is_document(bytes(body)))
+    whole = bytes(body.data)
+    return PossibleDocument(whole, is_over, is_over and _is_document(whole))
+
+
+class _Beginning:
+    """The bytes of a body so far. Each byte is looked at once, however small the reads are.
+
+    Attributes:
+        data: the bytes.
+        is_line: the first line is complete, and is a document: the body may be a stream of lines.
+        is_stream: the body does not begin as JSON, or something follows such a line.
+    """
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.is_line = False
+        self.is_stream = False
+        self._first: int | None = None
+        """The index of the first byte that is not blank."""
+        self._has_line = False
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        start = len(self.data)
+        self.data += data
+        if self._first is None:
+            text = data.lstrip()
+            if not text:
+                return
+            start = self._first = len(self.data) - len(text)
+            self.is_stream = text[:1] not in b"{["
+        elif self.is_line:
+            self.is_stream = self.is_stream or bool(data.strip())
+        if not self._has_line and (end := self.data.find(b"\n", start)) >= 0:
+            self._note_line(bytes(self.data[self._first : end]), bytes(self.data[end:]))
+
+    def _note_line(self, line: bytes, rest: bytes) -> None:
+        """Judge the first line. The bracket that opens a document in several lines is no line of a stream."""
+        self._has_line = True
+        self.is_line = len(line.strip()) > 1 and _is_document(line)
+        self.is_stream = self.is_stream or (self.is_line and bool(rest.strip()))
 
 
 async def _next_read(response: UpstreamResponse, *, is_line: bool) -> bytes | None:
@@ -77,20 +118,6 @@ async def _next_read(response: UpstreamResponse, *, is_line: bool) -> bytes | No
             return await response.read()
     except TimeoutError:
         return None
-
-
-def _is_line(body: bytearray) -> bool:
-    """Return whether the first line is complete, and is more than the bracket that opens a document."""
-    line, end, _ = bytes(body).lstrip().partition(b"\n")
-    return bool(end) and len(line.strip()) > 1 and _is_document(line)
-
-
-def _is_stream(body: bytearray) -> bool:
-    """Return whether something follows a complete first line, or the body does not begin as JSON."""
-    start = bytes(body).lstrip()
-    if start and start[:1] not in b"{[":
-        return True
-    return _is_line(body) and bool(start.partition(b"\n")[2].strip())
 
 
 def _is_document(data: bytes) -> bool:

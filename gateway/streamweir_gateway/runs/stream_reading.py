@@ -70,7 +70,7 @@ class StreamReading:
         return b"" if parts is None else parts.rest, self._rest_is_over
 
     async def read_rest(self) -> None:
-        """Translate the rest of what has been read, and read no more."""
+        """Translate the bytes that were read and not translated yet; read no others."""
         while (parts := self._parts) is not None:
             self._feed(parts)
             await asyncio.sleep(0)

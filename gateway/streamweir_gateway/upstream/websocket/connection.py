@@ -23,6 +23,7 @@ from streamweir.framing.websocket import (
     CLOSE,
     PING,
     PONG,
+    PROTOCOL_ERROR,
     WebSocketFrame,
     WebSocketReader,
 )
@@ -45,9 +46,7 @@ PONG_SECONDS: Final = 1.0
 """How long the upstream may take to answer the ping that tries a parked connection."""
 
 _NORMAL: Final = 1000
-_NO_CODE: Final = 1005
-_PROTOCOL_ERROR: Final = 1002
-_CLEAN: Final = frozenset({_NORMAL, _NO_CODE})
+_CLEAN: Final = frozenset({_NORMAL, 1005})  # 1005: a Close frame without a code
 
 
 class WebSocketConnection(asyncio.Protocol):
@@ -313,7 +312,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._take_control(frame)
         if self._reader.failure is not None and self._failure is None and not self._is_over:
             code, message = self._reader.failure
-            breach = code == _PROTOCOL_ERROR
+            breach = code == PROTOCOL_ERROR
             self._failure = ProtocolBreach(message) if breach else MessageTooBig(message)
             self._send_close(code)
             self._end()

@@ -1,0 +1,101 @@
+"""The requests of one attempt: the first ones, and the one that is answered with the stream.
+
+Source: the request contract, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.request_sequence import RequestSequence
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.response_classification import first_answer
+from streamweir_gateway.runs.retry_plan import Failure
+from streamweir_gateway.upstream.client import Opening
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["AttemptRequests"]
+
+
+class AttemptRequests:
+    """Sends the requests of one attempt.
+
+    Attributes:
+        given: facts from the requests that the decoder of the stream needs, by name.
+
+    Args:
+        destination: the upstream that is asked.
+        own: the upstream's own request, without a body.
+        offer: the requests to send.
+        context: of the request of the client.
+    """
+
+    __slots__ = ("_context", "_destination", "_offer", "_own", "given")
+
+    def __init__(
+        self, destination: Destination, own: UpstreamRequest, offer: Offer, context: RequestContext
+    ) -> None:
+        self.given: Mapping[str, str] = {}
+        self._destination = destination
+        self._own = own
+        self._offer = offer
+        self._context = context
+
+    async def send_first(self) -> UpstreamRequest | Failure:
+        """Send all requests but the last one, and return the last one, or the failure of one of the others.
+
+        Raises:
+            UpstreamFailure: there was no answer.
+            Interrupted: the run was ended meanwhile.
+        """
+        context, offer = self._context, self._offer
+        if offer.written is None:
+            return self._with_messages(self._own._replace(body=context.body.data))
+        sequence = RequestSequence(self._own, offer.written)
+        while sequence.has_first:
+            async with self.open(sequence.next) as response:
+                context.supervisor.response = response
+                if (failure := await self._failure_in(response, sequence)) is not None:
+                    return failure
+        self.given = sequence.given
+        return self._with_messages(sequence.next)
+
+    def open(self, request: UpstreamRequest) -> Opening:
+        """Return the response that was opened before the attempt, or open one with `request`.
+
+        The clock of the first event starts with the first request of the attempt.
+        """
+        context, supervisor = self._context, self._context.supervisor
+        opened, context.opened = context.opened, None
+        return opened or self._destination.client.open(
+            request,
+            connect_timeout=self._destination.config.timeouts.connect,
+            on_connected=supervisor.sent if supervisor.clock.asked is None else None,
+        )
+
+    async def _failure_in(self, response: UpstreamResponse, sequence: RequestSequence) -> Failure | None:
+        context, destination = self._context, self._destination
+        context.record.upstream_status = response.status
+        refused = await first_answer(
+            response,
+            sequence,
+            reader=destination.error_reader,
+            client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
+            own_credentials=destination.adds_credentials,
+            debug=context.endpoint.debug,
+        )
+        if refused is None:
+            return None
+        return Failure(refused.info, status=response.status, refusal=refused.refusal)
+
+    def _with_messages(self, request: UpstreamRequest) -> UpstreamRequest:
+        """Return the request, with its messages if the upstream speaks over a WebSocket."""
+        messages, context = self._destination.messages, self._context
+        if messages is None:
+            return request
+        return messages.added_to(
+            request, context.incoming, context.body.data, self._offer, context.record.note_close
+        )
