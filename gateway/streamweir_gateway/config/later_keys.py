@@ -13,7 +13,7 @@ from streamweir.yaml_files.report import KeyPath, Report
 __all__ = ["LATER_KEYS", "without_later_keys"]
 
 ANY: Final = "*"
-"""Stands for any name in a path of `LATER_KEYS`."""
+"""A path of `LATER_KEYS` has it in the place of any name."""
 
 LATER_KEYS: Final[tuple[KeyPath, ...]] = (
     ("console",),

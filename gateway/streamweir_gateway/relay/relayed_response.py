@@ -16,7 +16,7 @@ __all__ = ["RelayedResponse"]
 
 
 class RelayedResponse:
-    """Sends a response to the client, and notes in the record what it got.
+    """Sends a response to the client, and notes status and sizes in the record.
 
     Attributes:
         is_started: the headers have been sent, or are being sent.

@@ -295,7 +295,7 @@ class Tunnel:
         self._timer = self._loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        """Close what is still open, a second after the last byte."""
+        """Close both connections once no byte has come for a second; abort the ones that are closing."""
         waited = self._loop.time() - self._last_byte
         if waited < ENDING_SECONDS and not self.is_closing:
             self._close_later(ENDING_SECONDS - waited)
