@@ -1,6 +1,7 @@
 """Upstreams that speak over a WebSocket, asked over HTTP."""
 
 import asyncio
+import gc
 import json
 import ssl
 from pathlib import Path
@@ -16,6 +17,7 @@ from loopback import Answer, ask, client, gateway, one_endpoint, settled
 from scripted_upstream import PATIENCE, answer, upstream
 from socket_service import accepted, raw_service, service, switching
 from streams import Recorded, recorded_streams
+from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
 
 pytestmark = pytest.mark.anyio
 
@@ -54,10 +56,9 @@ async def asked(
 async def test_stream_of_messages_is_a_whole_stream_for_every_protocol() -> None:
     for protocol in ("standard", "openai-chat", "anthropic", "vercel-ui", "ag-ui", "legacy"):
         got, line = await asked(answers, answers=[protocol])
-        assert "Zwei" in got.body.decode()
-        assert (
-            "店" in json.loads(f'"{got.body.decode().partition("店")[1]}"') or "\\u5e97" in got.body.decode()
-        )
+        body = got.body.decode()
+        assert "Zwei" in body
+        assert "店" in body or "\\u5e97" in body
         assert got.is_whole
         assert line["reason"] == "done", protocol
         assert line["got"] == 1000
@@ -198,6 +199,21 @@ async def test_error_close_after_an_event_breaks_the_stream(code: int, expected:
     assert str(code) in line["hint"]
 
 
+async def test_messages_in_one_read_with_the_101_are_part_of_the_stream() -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        messages = [text(event).encode() for event in (*TOKENS, DONE)]
+        frames = [b"\x81%c%b" % (len(message), message) for message in messages]
+        writer.write(switching(head) + b"".join(frames) + b"\x88\x02\x03\xe8")
+        await reader.read(-1)
+
+    async with raw_service(speak) as url, gateway(one_endpoint(url)) as gate:
+        got = await ask(gate, body=ASKED)
+        line = await gate.log.next_line()
+    assert got.assert_valid().text == "Zwei Läden 店"
+    assert line["close_code"] == 1000
+
+
 async def test_clean_close_is_the_end_of_the_body() -> None:
     async def end(connection: ServerConnection) -> None:
         await connection.recv()
@@ -313,6 +329,29 @@ async def test_refused_handshake_is_the_failure_of_its_status(status: int) -> No
     assert got.error["code"] == over_http.error["code"]
     assert b"hunter2" not in got.body
     assert ("a path that they do not know" in line["hint"]) == (status == 403)
+
+
+async def test_connection_of_a_refused_handshake_is_is_released() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+        await reader.read(-1)
+
+    async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+
+    for speak in (refuse, leave):
+        async with raw_service(speak) as url, gateway(one_endpoint(url)) as gate:
+            for _ in range(5):
+                assert (await ask(gate, body=ASKED)).error is not None
+            async with asyncio.timeout(PATIENCE):
+                while _connections():  # noqa: ASYNC110 - the transport closes a turn later
+                    await asyncio.sleep(0.01)
+
+
+def _connections() -> list[WebSocketConnection]:
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, WebSocketConnection)]
 
 
 async def test_handshake_has_the_configured_headers_without_origin() -> None:

@@ -74,11 +74,11 @@ class WebSocketTransport:
         try:
             if on_connected is not None:
                 on_connected()
-            await connection.open()
+            connection.begin(body.messages, exchange.on_close)  # messages may come together with the 101
+            await self._opened(connection)
             if connection.refusal is not None:
                 status, headers = connection.refusal
                 return TransportResponse(status, headers, body)
-            connection.begin(body.messages, exchange.on_close)
             for message in filter(None, (*hello, request.body)):
                 connection.send_message(message)
             await connection.first()
@@ -129,6 +129,14 @@ class WebSocketTransport:
             raise NotConnected("no connection") from error
         self._open.add(connection)
         return connection
+
+    async def _opened(self, connection: WebSocketConnection) -> None:
+        """Wait for the answer to the handshake; forget a connection that is not open behind it."""
+        try:
+            await connection.open()
+        finally:
+            if not connection.is_usable:
+                self._forget(connection)
 
     def _forget(self, connection: WebSocketConnection) -> None:
         self._open.discard(connection)
