@@ -5,7 +5,12 @@ The bytes of an event are held back until its blank line has come, because its i
     state     bytes that have come since the last event   left by
     ───────   ─────────────────────────────────────────   ────────────────────────────────────────────────────
     between   none, or comments and blank lines           a field (within)
-    within    lines of an event, or a part of a line      a blank line, or the end of the body (between)
+    within    lines of an event, or a part of a line      a blank line, or the end of the body (between);
+                                                          more than `_MAX_HELD` bytes (passing)
+    passing   the beginning of an event, already sent     a blank line, or the end of the body (between)
+
+While an event passes, the last byte of an unfinished line is held back: without it, the end of that line
+would look like the blank line behind the event.
 
 Source: WHATWG HTML, section 9.2.6; the configuration contract (the answer to a GET).
 """
@@ -42,6 +47,8 @@ class EventIds:
         self._lines: list[bytes] = []
         self._held = 0
         self._has_field = self._has_id = False
+        self._is_passing = False
+        """The beginning of the current event has been sent without an id. Cleared at its blank line."""
         self._is_first = True
         self._is_after_cr = False
 
@@ -57,9 +64,8 @@ class EventIds:
         self._rest = lines.pop() if lines and not data.endswith((b"\r", b"\n")) else b""
         for line in lines:
             self._take(line, out)
-        if self._held + len(self._rest) > _MAX_HELD:
-            self._release(out, self._rest)
-            self._rest = b""
+        if self._is_passing or self._held + len(self._rest) > _MAX_HELD:
+            self._pass_on(out)
         return b"".join(out)
 
     def finish(self) -> bytes:
@@ -82,6 +88,13 @@ class EventIds:
         self._note(line)
         if not self._has_field:  # a comment between two events
             self._release(out)
+
+    def _pass_on(self, out: list[bytes]) -> None:
+        """Send the lines of an event that is too large for an id, and all but the last byte of the rest."""
+        rest = self._rest
+        self._release(out, rest[:-1])
+        self._rest = rest[-1:]
+        self._is_passing = self._has_field = self._has_id = True
 
     def _note(self, line: bytes) -> None:
         """Keep a line of an event."""
@@ -115,4 +128,4 @@ class EventIds:
         self._lines = []
         self._held = 0
         self._is_first = False
-        self._has_field = self._has_id = False
+        self._has_field = self._has_id = self._is_passing = False

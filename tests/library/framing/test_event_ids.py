@@ -46,12 +46,33 @@ def test_event_ids_send_each_event_with_its_blank_line() -> None:
     assert ids.add(b"data: b\r\r") == b"id: 1\rdata: b\r\r"
 
 
-def test_event_ids_keep_the_bytes_of_an_event_that_is_too_large() -> None:
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_event_ids_of_an_event_that_is_too_large_leave_its_bytes_unchanged(end: bytes) -> None:
+    large = [
+        b"data: " + b"x" * (1 << 19),
+        b"x" * (1 << 19),
+        b"x" * 10,
+        end,
+        b"data: more" + end,
+        b"y",
+        b"z" + end,
+    ]
+    following = b"data: next" + end + end
+    for pieces in (
+        [*large, end, following],
+        [*large, end + following],
+        [b"".join([*large[:3], end]), *large[4:], end, following],
+    ):
+        assert added(pieces) == b"".join(large) + end + b"id: 1" + end + following
+
+
+def test_event_ids_of_an_event_that_is_too_large_hold_no_more_than_a_byte_of_it() -> None:
     ids = EventIds()
-    pieces = [b"data: " + b"x" * (1 << 19), b"x" * (1 << 19), b"x" * 10, b"\n\ndata: next\n\n"]
-    out = b"".join([*map(ids.add, pieces), ids.finish()])
-    assert out.startswith(b"data: xxx")
-    assert out.endswith(b"\ndata: next\n\n")
+    sent = len(ids.add(b"data: " + b"x" * (1 << 20)))
+    for _ in range(10):
+        sent += len(ids.add(b"y" * 1000))
+        assert sent >= 6 + (1 << 20) + 999
+    assert ids.finish() == b"y"
 
 
 def test_event_ids_of_any_bytes_are_the_bytes_and_ids() -> None:
