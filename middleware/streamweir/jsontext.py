@@ -22,6 +22,7 @@ from streamweir.errors import MalformedEvent
 __all__ = [
     "MAX_DEPTH",
     "decode_text",
+    "has_repeated_key",
     "json_digest",
     "json_to_keep",
     "one_line",
@@ -105,6 +106,27 @@ def parse_json(data: bytes) -> tuple[Any, bool]:
 def parse_json_text(text: str) -> Any:
     """Return the value of JSON inside a string (a call's arguments), or raise `MalformedEvent`."""
     return parse_json(text.encode("utf-8", "replace"))[0]
+
+
+def has_repeated_key(data: bytes) -> bool:
+    """Return whether an object in JSON names a key twice; `parse_json` returns the last value.
+
+    Args:
+        data: JSON that has been parsed before, so that its nesting is known to be bounded.
+
+    Source: RFC 8259, section 4 (names within an object).
+    """
+    repeated = False
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal repeated
+        repeated = repeated or len({name for name, _ in pairs}) < len(pairs)
+
+    try:
+        json.loads(data.decode("utf-8", "replace"), object_pairs_hook=note, parse_int=str, strict=False)
+    except (ValueError, RecursionError):
+        return True
+    return repeated
 
 
 def write_json(value: Any) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from streamweir.errors import CODES, MalformedEvent
 from streamweir.events import Error
-from streamweir.jsontext import parse_json, valid_utf8, write_json
+from streamweir.jsontext import has_repeated_key, parse_json, valid_utf8, write_json
 from streamweir.stages import ErrorSanitizer
 from streamweir.translation.verbatim.safe_frame import SafeFrame
 
@@ -81,7 +81,8 @@ def _safe_json(body: bytes, essence: bytes, message: str, error: Error | None) -
     if not isinstance(value, dict | list) and not _JSON_TYPE.fullmatch(essence):
         return None
     safe = _SafeRefusal(message, error).copied(value)
-    return valid_utf8(body) if safe == value else write_json(safe)
+    is_safe = safe == value and not has_repeated_key(body)
+    return valid_utf8(body) if is_safe else write_json(safe)
 
 
 class _SafeRefusal(SafeFrame):

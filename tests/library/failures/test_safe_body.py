@@ -106,6 +106,8 @@ def nested(levels: int) -> bytes:
         (b"\x89PNG\x00", b"image/png", b""),
         (b"\x89PNG\x00", b"", b""),
         (b'{"a": "b c"}', b"application/octet-stream", b""),
+        (b'{"e": "Traceback, line 1", "e": "invalid_token"}', JSON, b'{"e":"invalid_token"}'),
+        (b'[{"e": {"m": "Traceback, line 1"}, "\\u0065": 1}]', JSON, b'[{"e":1}]'),
     ],
 )
 def test_safe_body_by_type(given: tuple[bytes | None, bytes, bytes | None]) -> None:

@@ -16,6 +16,7 @@ from streams import PLANTED, Recorded, dialect_of, recorded_streams, small_piece
 from streamweir import Translator, convert
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
+from streamweir.errors import CODES
 from streamweir.testing import cuts
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
@@ -293,6 +294,14 @@ def test_failure_behind_copied_frames_writes_no_second_start() -> None:
     assert ours.startswith(b"event: response.failed\n")
     assert ours.count(b"event: ") == 1
     assert (b'"id":"resp_7"' in ours, b'"model":"m-1"' in ours) == (True, True)
+
+
+def test_copied_error_with_a_key_twice_keeps_only_the_value_that_is_read() -> None:
+    message = CODES["RATE_LIMITED"].message
+    twice = f'{{"type":"error","message":"no /srv/app","code":"RATE_LIMITED","message":"{message}"}}'
+    out = legacy(TOKEN, b"id: 9\ndata: %b\n\n" % twice.encode())
+    assert b"/srv/app" not in out
+    assert out.count(message.encode()) == 1
 
 
 def test_copied_error_keeps_all_fields_but_its_texts() -> None:

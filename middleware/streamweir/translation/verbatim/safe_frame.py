@@ -38,7 +38,7 @@ from streamweir.events import (
     wire_data,
 )
 from streamweir.framing import Frame, LineFraming, with_data
-from streamweir.jsontext import parse_json, valid_utf8, write_json
+from streamweir.jsontext import has_repeated_key, parse_json, valid_utf8, write_json
 from streamweir.redaction import REDACTED, is_secret_name
 from streamweir.stages import ErrorSanitizer
 from streamweir.stages.safe_report import SENTENCES, WITHHELD, CancelledReport, SafeReport
@@ -119,7 +119,7 @@ class FrameSanitizer:
             safe_text = report.copy(text)
             return None if safe_text == text else _as_line(safe_text)
         safe = report.copy(value)
-        return None if safe == value else write_json(safe)
+        return None if safe == value and not has_repeated_key(data) else write_json(safe)
 
 
 class SafeFrame:
@@ -172,7 +172,7 @@ class SafeFrame:
             safe = self._text(text, "message")
             return None if safe == text else _as_line(safe)
         safe = self._copy(value, "")
-        return None if safe == value else write_json(safe)
+        return None if safe == value and not has_repeated_key(data) else write_json(safe)
 
     def _copy(self, value: Any, key: str) -> Any:
         match value:
