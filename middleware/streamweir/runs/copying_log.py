@@ -56,6 +56,7 @@ class CopyingLog(EventLog, FrameSink):
         """Return the events and the frames since the last call; None if there are none."""
         copied, batch = self._copier.take(), super().take()
         if not self.copies:
+            self._frame_ends.clear()
             return batch
         self._unstored += copied
         place, new = self._place + self._given, self._unstored[self._given :]

@@ -85,6 +85,21 @@ def batches_of(translator: Translator, pieces: Iterable[bytes]) -> list[Batch]:
     return [batch for batch in batches if batch is not None]
 
 
+def test_log_of_frames_that_are_not_copied_keeps_nothing_of_them() -> None:
+    translator = translator_of("auto", "easyflow", "sse")
+    writer = translator.release_writer()
+    assert isinstance(writer, VerbatimWriter)
+    log = CopyingLog(lambda: Source(translator.speaks), writer)
+    translator.write_to(log)
+    for _ in range(100):
+        translator.feed(LEGACY[0])
+        translator.feed(LEGACY[1])
+        log.take()
+    assert translator.speaks == "legacy"
+    assert not log.copies
+    assert not log._frame_ends
+
+
 def read_by(response: Response, batches: Iterable[Batch]) -> bytes:
     about = About(endpoint="/chat", request_id=REQUEST_ID, started_at=0)
     feed = RunFeed(RunReader(MemoryStore(), None, "run", about), response)
