@@ -34,7 +34,7 @@ def case(*names: object) -> Iterator[None]:
 def for_each(name: str, values: Iterable[T], *, group: Callable[[T], str] = _all) -> Callable[[Test], Test]:
     """Run a test with each of `values` as its argument `name`, those of one group in one test.
 
-    All of them run, whichever fail. The group stands in the test's id.
+    All of them run, also behind one that fails. The group is in the test's id.
     """
     groups: dict[str, list[T]] = {}
     for value in values:

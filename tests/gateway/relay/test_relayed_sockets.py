@@ -413,10 +413,9 @@ class TestClocks:
     """What ends it from outside."""
 
     async def test_total_and_idle_end_it_with_1001_between_frames(self) -> None:
-        first = {"first_event": "200ms", "connect": "200ms"}
-        total, idle = {"total": "600ms", "idle": "300ms"}, {"idle": "300ms"}
+        total, idle = {"total": "1500ms", "idle": "1s"}, {"idle": "300ms"}
         for clocks, reason in ((total, "total_timeout"), (idle, "idle_timeout")):
-            timeouts = {**first, **clocks}
+            timeouts = {"first_event": "1s", "connect": "1s", **clocks}
             async with through(echo, endpoint={"timeouts": timeouts}) as (gate, running):
                 async with connect(place(gate)) as page:
                     with pytest.raises(ConnectionClosed) as closed:

@@ -391,20 +391,25 @@ async def test_stream_of_a_single_upstream_begins_with_its_opening(retries: dict
 
 
 async def test_opening_is_held_back_while_another_upstream_may_be_asked() -> None:
-    beats: dict[str, Any] = {"heartbeat": "50ms"}
+    options: dict[str, Any] = {"heartbeat": "50ms", "timeouts": {"idle": "30s"}}
+    waited = anyio.Event()
 
     async def slow(call: Call) -> None:
-        await call.send(SSE, chunk(OPENS), pause=0.2)
+        await call.send(SSE, chunk(OPENS))
+        await waited.wait()
         await call.send(*map(chunk, HELLO), LAST_CHUNK)
 
     async with (
         upstream(slow) as one,
         upstream(WHOLE) as two,
-        gateway(legacy(one.url, two.url, **beats)) as running,
+        gateway(legacy(one.url, two.url, **options)) as running,
+        client(running) as connected,
     ):
-        got = (await ask(running)).assert_valid()
-        before = got.body.partition(b"data:")[0]
-        assert before.count(b": ping") > 1
+        connected.send()
+        await connected.until(b": ping\n: ping\n")
+        waited.set()
+        got = (await connected.whole()).assert_valid()
+        assert got.body.partition(b"data:")[0].count(b": ping") > 1
         assert got.events[0]["data"]["session_id"] == "s-first"
         assert two.connections == 0
 

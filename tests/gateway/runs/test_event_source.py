@@ -78,6 +78,7 @@ async def test_every_event_of_an_answer_to_a_get_has_an_id(recorded: Recorded) -
                 if target == "/copied" and recorded.body in posted.body:
                     assert OWN_ID.sub(b"", got.body) == OWN_ID.sub(b"", posted.body)
         relayed = await ask(running, "GET", "/relayed", headers=[("Accept", "text/event-stream")], body=b"")
+        assert events_in(relayed.body)
         assert recorded.dialect == "standard" or {*ids_in(relayed.body)} <= {None, *ids_in(recorded.body)}
 
 

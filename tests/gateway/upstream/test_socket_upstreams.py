@@ -96,8 +96,15 @@ async def test_message_with_line_breaks_stays_one_frame(framing: str) -> None:
         got, _ = await asked(speak, headers=headers, answers=[protocol])
         if protocol == "standard":
             assert got.assert_valid().text == "Zwei Läden 店"
-        elif framing == "ndjson":
-            assert [json.loads(line) for line in got.body.splitlines()] == [*TOKENS, DONE]
+        else:
+            frames = got.body.splitlines() if framing == "ndjson" else data_of_sse(got.body)
+            assert [json.loads(frame) for frame in frames] == [*TOKENS, DONE]
+
+
+def data_of_sse(body: bytes) -> list[bytes]:
+    """The data of each event."""
+    lines = [block.splitlines() for block in body.removesuffix(b"\n\n").split(b"\n\n")]
+    return [b"\n".join(line.removeprefix(b"data: ") for line in block) for block in lines]
 
 
 LINES = [
@@ -143,7 +150,7 @@ VARYING = {"request_id", "session_id", "summary", "duration_ms", "interaction_id
 CLOSES = [
     (4401, "AUTH_FAILED"),
     (4403, "AUTH_FAILED"),
-    (4429, "UPSTREAM_RATE_LIMITED"),
+    (4429, "RATE_LIMITED"),
     (4500, "UPSTREAM_ERROR"),
     (1003, "UPSTREAM_REJECTED"),
     (1007, "UPSTREAM_REJECTED"),
@@ -151,8 +158,8 @@ CLOSES = [
     (1009, "UPSTREAM_REJECTED"),
     (1010, "UPSTREAM_REJECTED"),
     (1011, "UPSTREAM_ERROR"),
-    (1012, "UPSTREAM_OVERLOADED"),
-    (1013, "UPSTREAM_OVERLOADED"),
+    (1012, "UPSTREAM_ERROR"),
+    (1013, "UPSTREAM_ERROR"),
     (1000, "UPSTREAM_TRUNCATED"),
     (1001, "UPSTREAM_TRUNCATED"),
     (3000, "UPSTREAM_TRUNCATED"),
@@ -167,7 +174,6 @@ async def test_close_before_the_first_event_is_the_failure_of_its_code(code: int
         await connection.close(code, "password=hunter2")
 
     got, line = await asked(refuse)
-    over_http = None
     status = {1011: 500, 1012: 503, 1013: 503}.get(code, code - 4000 if 4400 <= code < 4600 else None)
     if status is not None:
         async with (
@@ -176,7 +182,7 @@ async def test_close_before_the_first_event_is_the_failure_of_its_code(code: int
         ):
             over_http = await ask(gate, body=ASKED)
         assert over_http.error is not None
-        expected = over_http.error["code"]
+        assert over_http.error["code"] == expected
     assert got.error is not None
     assert got.error["code"] == expected
     assert line["close_code"] == code
@@ -624,9 +630,21 @@ class TestKeep:
             running.connections[0].transport.abort()
             assert (await ask(gate, body=body)).assert_valid().text != first
 
-    async def test_two_requests_at_once_have_a_connection_each(self) -> None:
+    async def test_requests_of_a_thread_at_once_have_a_connection_each(self) -> None:
         body = b'{"message": "hi", "thread_id": "t"}'
-        async with service(self.speak) as running, gateway(one_endpoint(running.url, **self.OPTIONS)) as gate:
-            both = await asyncio.gather(*(ask(gate, body=body) for _ in range(5)))
-        for got in both:
+        asked = asyncio.Barrier(5)
+
+        async def answer_together(connection: ServerConnection) -> None:
+            await connection.recv()  # hello
+            await connection.recv()
+            await asked.wait()
+            await connection.send(text(DONE))
+
+        async with (
+            service(answer_together) as running,
+            gateway(one_endpoint(running.url, **self.OPTIONS)) as gate,
+        ):
+            answers = await asyncio.gather(*(ask(gate, body=body) for _ in range(5)))
+            assert len(running.connections) == 5
+        for got in answers:
             assert got.assert_valid().end["status"] == "completed"

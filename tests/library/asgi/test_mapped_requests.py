@@ -43,7 +43,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 class Route:
-    """An application with one route; keeps what it is asked, and streams `pieces`."""
+    """An application with one route, which records each request and streams `pieces`."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = pieces or HELLO

@@ -6,8 +6,6 @@ from cases import for_each
 from streamweir.errors import CODES, error_info
 from streamweir.failures.ending import Ending, FailureFacts, ending_of
 
-BROKEN = [code for code in CODES if code not in ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE")]
-
 
 def facts(code: str | None, sent: Any = "nothing", **others: bool) -> FailureFacts:
     error = None if code is None else error_info(code)

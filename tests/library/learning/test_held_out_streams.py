@@ -1,4 +1,4 @@
-"""Dialects that were learned from some streams of invented backends, tried on other streams of these."""
+"""A dialect that is learned from some streams of an invented backend reads other streams of that backend."""
 
 import json
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def calls_of(events: list[dict[str, Any]]) -> list[str]:
 
 
 def faults_of(learned: Learned, run: Run) -> Iterator[str]:
-    """Yield what is wrong with the reading of one stream."""
+    """Yield each fault in the reading of one stream."""
     dialect = Dialect.of_class("acme", load_dialect(learned.dialect))
     events = spoken(dialect, run.body)
     answer, thought = texts_of(events, "content"), texts_of(events, "thinking")

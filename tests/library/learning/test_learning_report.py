@@ -1,4 +1,4 @@
-"""The report of `learn`: how frames are counted, what is asked, and when no dialect is written."""
+"""`learn` reports the number of explained frames and its questions, and refuses to write a poor dialect."""
 
 import json
 from typing import Any

@@ -49,14 +49,19 @@ def test_recorded_streams_with_tokens_are_of_many_dialects() -> None:
     assert len({recorded.dialect for recorded in REPORTED}) > 12
 
 
-@for_each("recorded", REPORTED, group=dialect_of)
+def is_read_before_its_end(recorded: Recorded) -> bool:
+    """Whether the last frame is read before the end of the body."""
+    stream = translator(recorded).stream
+    stream.feed(recorded.body)
+    return recorded.body.endswith(b"\n") and not stream.reader.is_document
+
+
+@for_each("recorded", [*filter(is_read_before_its_end, REPORTED)], group=dialect_of)
 def test_tokens_of_stream_without_its_end_are_those_reported(recorded: Recorded) -> None:
     expected = counted_in(recorded)
     for how in ("cancel", "fail"):
         cut = translator(recorded).stream
         cut.feed(recorded.body)
-        if cut.reader.is_document or not recorded.body.endswith(b"\n"):
-            return  # the last frame is read at the end of the body
         if how == "cancel":
             cut.cancel("client_gone")
         else:
@@ -81,7 +86,7 @@ def test_counts_beside_texts_are_those_of_the_latest_message(cut: str) -> None:
     assert stream.tokens == {"prompt_tokens": 5, "completion_tokens": 40, "total_tokens": 45}
 
 
-@for_each("recorded", REPORTED, group=dialect_of)
+@for_each("recorded", [one for one in REPORTED if NUMBER.search(one.body)], group=dialect_of)
 def test_usage_that_is_no_count_is_not_counted(recorded: Recorded) -> None:
     for name, value in BAD.items():
         body = NUMBER.sub(rb"\g<1>" + value, recorded.body)
