@@ -22,7 +22,7 @@ async def old_answer(message: str) -> AsyncIterator[str]:
 
 
 async def chat(request: Request) -> StreamingResponse:
-    asked = json.loads(await request.body() or b"{}")  # {"message": ..., "thread_id": ...}, as ever
+    asked = json.loads(await request.body() or b"{}")  # {"message": ..., "thread_id": ...}
     answer = old_answer(asked.get("message", "How many?"))
     return StreamingResponse(answer, media_type="text/event-stream")
 

@@ -40,8 +40,7 @@ class Backend(NamedTuple):
     Attributes:
         recorded: the streams to learn from.
         unseen: other streams.
-        frames: how many frames the recorded streams have.
-        must_ask: there is something that only a person can know.
+        must_ask: whether the report has to ask a person.
     """
 
     recorded: tuple[Run, ...]
@@ -101,10 +100,10 @@ RU = "Зелёный чай заваривают водой восемьдеся
 RU2 = "Трёх минут достаточно, потом он становится горьким и терпким."
 
 FIRST: dict[str, Backend] = {}
-"""The backends by which the learner was mended."""
+"""Backends that the learner was written for."""
 
 LATER: dict[str, Backend] = {}
-"""Backends that were invented behind that."""
+"""Backends that the learner was not changed for."""
 
 
 # Spanish: the end says how it went
@@ -413,7 +412,7 @@ FIRST["ru: a success flag, no failure recorded"] = Backend(
 )
 
 
-# An error frame before the same end as ever
+# An error frame before the end of a good run
 
 
 def en_error_then_end(text: str, failure: str | None = None) -> Run:
@@ -434,7 +433,7 @@ FIRST["en: a frame of a failure before the usual end, recorded"] = Backend(
 )
 
 
-# Invented behind the mending
+# Backends that the learner was not changed for
 
 
 def it_steps(text: str, failure: str | None = None) -> Run:

@@ -1,4 +1,4 @@
-"""WebSockets that go through: the bytes of both sides, their ends, and who may open one."""
+"""WebSockets are relayed: the bytes and the ends of both sides, and the handshakes that are accepted."""
 
 import asyncio
 import base64
@@ -161,9 +161,7 @@ async def test_end_of_one_side_is_passed_on_and_the_other_may_finish() -> None:
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def opened(
-    gate: Gateway, early: bytes = b"", *headers: str
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def opened(gate: Gateway, early: bytes = b"", *headers: str) -> Streams:
     """A WebSocket by hand, its 101 read."""
     reader, writer = await asyncio.open_connection(*gate.address)
     writer.write(handshake(*headers) + early)
@@ -308,7 +306,7 @@ async def test_other_upgrades_are_served_as_if_there_were_none() -> None:
 
 
 class TestPages:
-    """Who may open one: no browser asks before."""
+    """Handshakes of pages are accepted by their origin, because browsers send no preflight for them."""
 
     @pytest.mark.parametrize("origin", [*PAGES, None])
     async def test_page_of_this_machine_and_program_get_in(self, origin: str | None) -> None:
@@ -356,11 +354,11 @@ def offered(key: str = KEY) -> Subprotocol:
 
 
 class TestKeys:
-    """Keys by header, and for pages among the subprotocols."""
+    """Keys are read from headers, and for pages from the subprotocols."""
 
     FILE: Any = {"auth": {"keys": {"page": KEY, "other": "another-key-that-is-long"}}}  # noqa: RUF012
 
-    async def test_key_among_the_subprotocols_counts_and_reaches_nobody(self) -> None:
+    async def test_key_among_the_subprotocols_counts_and_is_not_sent_to_the_service(self) -> None:
         for theirs in ([], [Subprotocol("v2")]):
             async with through(echo, subprotocols=("v2",), **self.FILE) as (gate, running):
                 names = [Subprotocol("streamweir"), offered(), *theirs]
@@ -410,7 +408,7 @@ class TestKeys:
 
 
 class TestClocks:
-    """What ends it from outside."""
+    """Clocks, drains and slow clients end a relayed WebSocket."""
 
     async def test_total_and_idle_end_it_with_1001_between_frames(self) -> None:
         total, idle = {"total": "1500ms", "idle": "1s"}, {"idle": "300ms"}

@@ -62,7 +62,7 @@ CASES: Final[dict[str, tuple[list[bytes], bool]]] = {
         False,
     ),
 }
-"""For each: what the upstream sends in each read, and whether each frame is one event."""
+"""For each: the reads of the upstream, and whether each frame is one event."""
 
 
 @pytest.mark.parametrize("name", CASES)

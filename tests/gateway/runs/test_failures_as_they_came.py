@@ -1,4 +1,4 @@
-"""The table of failures: what a client of the upstream's own dialect gets, in each dialect, at each endpoint.
+"""A client of the upstream's own dialect gets each failure as the table of failures says, in each dialect.
 
 Source: the standard protocol 1.1, section 8.
 """
@@ -181,7 +181,7 @@ async def test_failure_before_the_first_byte_is_a_status_and_an_envelope(dialect
 
 
 def error_of(answer: Answer, dialect: str) -> str:
-    """The code of the error that a reader of the dialect finds in an answer; the reason if it names none."""
+    """The message of the error that a reader of the dialect finds in an answer."""
     translator = Translator(speaks=dialect, framing="ndjson")
     out = translator.feed(answer.body) + translator.close()
     assert translator.error is not None, answer.body

@@ -137,7 +137,7 @@ async def test_recorded_lines_as_messages_give_the_events_of_the_body(stream: Re
 
 
 def shape(got: Answer) -> list[Any]:
-    """The events without what differs from run to run."""
+    """The events without the fields that differ from run to run."""
     return [
         (event["type"], {name: value for name, value in event["data"].items() if name not in VARYING})
         for event in got.events
@@ -388,7 +388,7 @@ async def test_handshake_has_the_configured_headers_without_origin() -> None:
     assert connection.subprotocol == "chat.v2"
 
 
-async def collected(options: dict[str, Any], body: bytes) -> list[str | bytes]:
+async def collected(options: dict[str, Any], body: bytes, headers: Any = ()) -> list[str | bytes]:
     """The messages that a service gets for one request."""
     got: list[str | bytes] = []
 
@@ -398,7 +398,7 @@ async def collected(options: dict[str, Any], body: bytes) -> list[str | bytes]:
         got.append(message)
         await connection.close()
 
-    await asked(collect, body=body, **options)
+    await asked(collect, body=body, headers=headers, **options)
     return got
 
 
@@ -414,6 +414,8 @@ async def test_hello_is_sent_before_the_request() -> None:
         "forward_headers": ["X-User"],
     }
     assert await collected(options, b'{"message": "last"}') == [b'{"type":"login"}', b"last!"]
+    login = b'{"type":"login","user":"u7"}'
+    assert await collected(options, b'{"message": "last"}', [("X-User", "u7")]) == [login, b"last!"]
     assert await collected(options, b"first last") == [b'{"type":"login"}', b"!", b"plain", b"first last"]
 
 

@@ -221,7 +221,7 @@ HOSTS = {"litestar": litestar_app, "quart": quart_app, "django": django_app}
 
 
 class Seen(NamedTuple):
-    """What a client has seen."""
+    """The response as a client has seen it."""
 
     status: int
     media_type: str | None

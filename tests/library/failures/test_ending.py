@@ -1,4 +1,4 @@
-"""The table of failures: how a response ends, for each thing that can happen."""
+"""A response ends after each failure as the table of failures says."""
 
 from typing import Any
 

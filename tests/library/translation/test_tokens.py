@@ -1,4 +1,4 @@
-"""Tokens are counted as far as the upstream has reported them, whatever end a stream has."""
+"""Tokens are counted as far as the upstream has reported them, for each end of a stream."""
 
 import json
 import re
