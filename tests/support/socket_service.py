@@ -24,14 +24,12 @@ class Service:
     Attributes:
         url: of its WebSocket.
         connections: one for each handshake that was accepted.
-        messages: of all connections, in order.
         codes: the Close codes that it got (1005: none, 1006: the connection just ended).
     """
 
     def __init__(self) -> None:
         self.url = ""
         self.connections: list[ServerConnection] = []
-        self.messages: list[str | bytes] = []
         self.codes: asyncio.Queue[int] = asyncio.Queue()
 
     async def next_code(self) -> int:

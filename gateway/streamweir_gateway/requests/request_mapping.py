@@ -17,7 +17,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.http.client_body import check_type, client_body
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
-from streamweir.requests.reading import body_of_query, read_canonical
+from streamweir.requests.reading import read_canonical
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
 from streamweir.requests.unknown_answer import unknown_answer
@@ -30,8 +30,7 @@ from streamweir_gateway.requests.conversations import Conversation, Conversation
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.requests.template_names import names_around
-from streamweir_gateway.upstream.header_selection import request_selection
+from streamweir_gateway.requests.template_names import TemplateNames, found_sound
 
 __all__ = ["RequestMapping", "request_mapping"]
 
@@ -99,12 +98,12 @@ def request_mapping(
 
 
 class _Mapping:
-    """The common half of both mappings: the client's body, and the names around it."""
+    """The common half of both mappings: the client's protocol, and the names of trees."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         self._dialects = dialects
         configured = {name.lower() for upstream in config.upstreams for name, _ in upstream.headers}
-        self._forwarded = request_selection(config.forward_headers, ours=configured, sends_body_on=False)
+        self._names = TemplateNames(config.forward_headers, configured, dialects)
 
     def check(self, incoming: Incoming) -> None:
         check_type(incoming.headers)
@@ -115,15 +114,6 @@ class _Mapping:
 
     def _reader(self, incoming: Incoming) -> RequestReader | None:
         return self._dialects[incoming.answers].request_reader
-
-    def _around(self, body: Mapping[str, Any] | None, incoming: Incoming) -> dict[str, Any]:
-        return names_around(
-            body,
-            path_params=incoming.path_params,
-            query=incoming.query,
-            headers=incoming.headers,
-            forwarded=self._forwarded,
-        )
 
 
 class _Mapped(_Mapping):
@@ -142,7 +132,7 @@ class _Mapped(_Mapping):
         self._dropped = dropped
         self._keeps_history = config.history == "inline"
         tree = config.request.tree
-        self._overlay: Tree | None = None if tree is None else compile_tree(tree, _found_sound)
+        self._overlay: Tree | None = None if tree is None else compile_tree(tree, found_sound)
         self._conversations = conversations
 
     def offers(
@@ -167,7 +157,7 @@ class _Mapped(_Mapping):
             self._dialects[incoming.answers],
             conversation,
             incoming,
-            self._around(body, incoming),
+            self._names.around(body, incoming),
             self._new_id(),
         )
         if unknown:
@@ -311,31 +301,13 @@ class _Templated(_Mapping):
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         super().__init__(config, dialects)
-        self._template = compile_request(config.request.tree, _found_sound)
+        self._template = compile_request(config.request.tree, found_sound)
 
     def offers(
         self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
         body = client_body(incoming.method, data, incoming.query, may_be_absent=True)
-        request = self._canonical(body, incoming)
-        root = {**(body or {}), **self._around(body, incoming), "request": request}
+        root = self._names.root(body, incoming, self._names.canonical(body, incoming))
         method = "POST" if incoming.method in ("GET", "HEAD") else incoming.method
         offer = Offer([self._template.written(root)._replace(method=method)])
         return dict.fromkeys(destinations, offer)
-
-    def _canonical(self, body: Mapping[str, Any] | None, incoming: Incoming) -> Request | None:
-        """The canonical request, where it can be made."""
-        reader = self._reader(incoming)
-        if reader is None:
-            return None
-        try:
-            return read_canonical(
-                reader, body_of_query(incoming.query.decode("latin-1")) if body is None else body
-            )
-        except RequestError:
-            return None
-
-
-def _found_sound(place: tuple[str | int, ...], message: str) -> None:
-    """The tree was checked when the configuration was loaded."""
-    raise AssertionError(f"{place}: {message}")

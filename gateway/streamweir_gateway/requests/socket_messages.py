@@ -12,14 +12,11 @@ from streamweir.codec.dialects import Dialects
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json, write_json
 from streamweir.requests.canonical import Request
-from streamweir.requests.errors import RequestError
-from streamweir.requests.reading import read_canonical
 from streamweir.requests.templates import Tree, compile_tree
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.requests.template_names import names_around
-from streamweir_gateway.upstream.header_selection import request_selection
+from streamweir_gateway.requests.template_names import TemplateNames, found_sound
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.websocket.request import (
     BodyFraming,
@@ -59,13 +56,12 @@ class SocketMessages:
 
     def __init__(self, endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> None:
         config = upstream.websocket
-        self._hello = [compile_tree(tree, _found_sound) for tree in config.hello]
-        self._cancel = None if config.cancel is None else compile_tree(config.cancel, _found_sound)
+        self._hello = [compile_tree(tree, found_sound) for tree in config.hello]
+        self._cancel = None if config.cancel is None else compile_tree(config.cancel, found_sound)
         self._is_kept = config.keep is not None
-        self._dialects = dialects
         self._speaks: Final = None if upstream.speaks == _AUTO else dialects.to_read(upstream.speaks)
         configured = {name.lower() for name, _ in upstream.headers}
-        self._forwarded = request_selection(endpoint.forward_headers, ours=configured, sends_body_on=False)
+        self._names = TemplateNames(endpoint.forward_headers, configured, dialects)
 
     def added_to(
         self,
@@ -90,15 +86,16 @@ class SocketMessages:
         written = offer.written[-1].body if offer.written else None
         if isinstance(written, str):
             request = request._replace(body=written.encode("utf-8", "replace"))
-        canonical = self._canonical(incoming, data)
-        root = self._root(incoming, data, canonical) if self._hello or self._cancel else {}
+        root: Mapping[str, Any] = {}
+        if self._is_kept or self._hello or self._cancel:
+            root = self._root(incoming, data)
         hello = (_message(tree, root) for tree in self._hello)
         exchange = WebSocketExchange(
             hello=tuple(message for message in hello if message),
             cancel=None if self._cancel is None else _message(self._cancel, root),
             framing=self._framing(incoming),
             on_close=on_close,
-            conversation=self._conversation(incoming, canonical),
+            conversation=self._conversation(incoming, root),
         )
         return request._replace(exchange=exchange)
 
@@ -110,31 +107,17 @@ class SocketMessages:
         reads_frames = dialect is not None and incoming.answers == dialect.name
         return "ndjson" if reads_frames and incoming.framing in ("ndjson", "lines") else "sse"
 
-    def _conversation(self, incoming: Incoming, canonical: Request | None) -> tuple[str | None, str] | None:
-        thread = canonical.get("thread_id") if self._is_kept and canonical else None
+    def _conversation(self, incoming: Incoming, root: Mapping[str, Any]) -> tuple[str | None, str] | None:
+        request: Request | None = root.get("request") if self._is_kept else None
+        thread = None if request is None else request.get("thread_id")
         return (incoming.key, thread) if thread else None
 
-    def _canonical(self, incoming: Incoming, data: bytes) -> Request | None:
-        """Return the canonical request; None if there is none, or if nothing needs it."""
-        reader = self._dialects[incoming.answers].request_reader
-        if reader is None or not (self._is_kept or self._hello or self._cancel):
-            return None
+    def _root(self, incoming: Incoming, data: bytes) -> Mapping[str, Any]:
+        """Return the names of trees; a body that is no object has no canonical request."""
         body = _object_of(data)
-        try:
-            return None if body is None else read_canonical(reader, body)
-        except RequestError:
-            return None
-
-    def _root(self, incoming: Incoming, data: bytes, canonical: Request | None) -> dict[str, Any]:
-        body = _object_of(data)
-        around = names_around(
-            body,
-            path_params=incoming.path_params,
-            query=incoming.query,
-            headers=incoming.headers,
-            forwarded=self._forwarded,
-        )
-        return {**(body or {}), **around, "request": canonical}
+        is_unread = body is None and bool(data)
+        request = None if is_unread else self._names.canonical(body, incoming)
+        return self._names.root(body, incoming, request)
 
 
 def _message(tree: Tree, root: Mapping[str, Any]) -> bytes:
@@ -151,8 +134,3 @@ def _object_of(data: bytes) -> dict[str, Any] | None:
     except MalformedEvent:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _found_sound(place: tuple[str | int, ...], message: str) -> None:
-    """The tree was checked when the configuration was loaded."""
-    raise AssertionError(f"{place}: {message}")

@@ -1,43 +1,79 @@
-"""The names that a template tree has beside the fields of the client's body.
+"""The names at the root of template trees: the fields of the client's body, and the names beside them.
 
 Source: the request contract, section 6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from streamweir.http.headers import HeaderList
-from streamweir_gateway.upstream.header_selection import HeaderSelection
+from streamweir.codec.dialects import Dialects
+from streamweir.requests.canonical import Request
+from streamweir.requests.errors import RequestError
+from streamweir.requests.reading import body_of_query, read_canonical
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.upstream.header_selection import request_selection
 
-__all__ = ["names_around"]
+__all__ = ["TemplateNames", "found_sound"]
 
 
-def names_around(
-    body: Mapping[str, Any] | None,
-    *,
-    path_params: Mapping[str, str],
-    query: bytes,
-    headers: HeaderList,
-    forwarded: HeaderSelection,
-) -> dict[str, Any]:
-    """Return the names that templates have beside the fields of the body.
+class TemplateNames:
+    """Makes the names for the trees of an endpoint.
 
     Args:
-        body: of the client's request; None if it has no body.
-        path_params: the names of the endpoint's path.
-        query: of the request.
-        headers: of the request.
-        forwarded: selects the headers that are forwarded to upstreams.
+        forward_headers: of the endpoint: the headers of clients that trees can read.
+        configured: headers, in lower case, that the configuration sets; patterns do not cover them.
+        dialects: in which the protocols of clients are looked up.
     """
-    passed: dict[str, list[str]] = {}
-    for name, value in forwarded.of(headers):
-        passed.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-    return {
-        "body": body,
-        "path": dict(path_params),
-        "query": dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)),
-        "headers": {name: ", ".join(values) for name, values in passed.items()},
-    }
+
+    def __init__(self, forward_headers: Iterable[str], configured: Iterable[str], dialects: Dialects) -> None:
+        self._forwarded = request_selection(forward_headers, ours=configured, sends_body_on=False)
+        self._dialects = dialects
+
+    def root(
+        self, body: Mapping[str, Any] | None, incoming: Incoming, request: Request | None
+    ) -> dict[str, Any]:
+        """Return all names.
+
+        Args:
+            body: of the client's request; None if it has none, or one that is no object.
+            incoming: the client's request.
+            request: the canonical request; None if there is none.
+        """
+        return {**(body or {}), **self.around(body, incoming), "request": request}
+
+    def around(self, body: Mapping[str, Any] | None, incoming: Incoming) -> dict[str, Any]:
+        """Return the names beside the fields of the body and the canonical request; see `root`."""
+        passed: dict[str, list[str]] = {}
+        for name, value in self._forwarded.of(incoming.headers):
+            passed.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+        return {
+            "body": body,
+            "path": dict(incoming.path_params),
+            "query": dict(parse_qsl(incoming.query.decode("latin-1"), keep_blank_values=True)),
+            "headers": {name: ", ".join(values) for name, values in passed.items()},
+        }
+
+    def canonical(self, body: Mapping[str, Any] | None, incoming: Incoming) -> Request | None:
+        """Return the canonical request; None if it cannot be made.
+
+        Args:
+            body: of the client's request; None if it has none: the query is read in its place.
+            incoming: the client's request.
+        """
+        reader = self._dialects[incoming.answers].request_reader
+        if reader is None:
+            return None
+        try:
+            return read_canonical(
+                reader, body_of_query(incoming.query.decode("latin-1")) if body is None else body
+            )
+        except RequestError:
+            return None
+
+
+def found_sound(place: tuple[str | int, ...], message: str) -> None:
+    """Take no fault of a tree: it was checked when the configuration was loaded."""
+    raise AssertionError(f"{place}: {message}")

@@ -419,6 +419,20 @@ async def test_hello_is_sent_before_the_request() -> None:
     assert await collected(options, b"first last") == [b'{"type":"login"}', b"!", b"plain", b"first last"]
 
 
+async def test_hello_of_a_get_has_the_canonical_request_of_its_query() -> None:
+    websocket = {"hello": ["${{ request.message }} in ${{ request.thread_id }}"]}
+    got: list[str | bytes] = []
+
+    async def greet(connection: ServerConnection) -> None:
+        got.append(await connection.recv())
+        await connection.send(text(DONE))
+
+    options = {"websocket": websocket, "methods": ["GET"]}
+    async with service(greet) as running, gateway(one_endpoint(running.url, **options)) as gate:
+        assert (await ask(gate, "GET", "/chat?message=hi&thread_id=t1", body=b"")).status == 200
+    assert got == ["hi in t1"]
+
+
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
