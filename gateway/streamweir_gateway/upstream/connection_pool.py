@@ -8,7 +8,7 @@ import time
 from typing import Final, NamedTuple
 
 from .connection import UpstreamConnection
-from .dialing import Address, dial, resolve
+from .dialing import Address, connect, resolve
 from .failures import ConnectTimedOut, NotConnected
 
 __all__ = ["ConnectionPool"]
@@ -153,16 +153,16 @@ class ConnectionPool:
 
     async def _connect(self, connect_timeout: float | None) -> UpstreamConnection:
         try:
-            async with asyncio.timeout(connect_timeout):
-                addresses = await self._resolve()
-                connection = UpstreamConnection(self._forget)
-                return await dial(addresses, connection, context=self._context, host=self._host)
-        except TimeoutError as error:
+            return await connect(
+                self._resolve(),
+                UpstreamConnection(self._forget),
+                context=self._context,
+                host=self._host,
+                seconds=connect_timeout,
+            )
+        except (ConnectTimedOut, NotConnected):
             self._addresses = []
-            raise ConnectTimedOut("the connection did not stand in time") from error
-        except (OSError, ValueError) as error:  # ValueError: a name that cannot be one
-            self._addresses = []
-            raise NotConnected("no connection") from error
+            raise
 
     async def _resolve(self) -> list[Address]:
         now = asyncio.get_running_loop().time()

@@ -9,10 +9,13 @@ import asyncio
 import socket
 import ssl
 from asyncio.staggered import staggered_race
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Address", "dial", "resolve"]
+from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected
+
+__all__ = ["Address", "connect", "resolve"]
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
 """How long one address of a host may take before the next is tried beside it. Source: RFC 8305."""
@@ -38,20 +41,38 @@ async def resolve(host: str, port: int) -> list[Address]:
     return [(family, address) for family, _, _, _, address in found]
 
 
-async def dial(
-    addresses: list[Address], connection: _Connection, *, context: ssl.SSLContext | None, host: str
+async def connect(
+    addresses: Awaitable[list[Address]],
+    connection: _Connection,
+    *,
+    context: ssl.SSLContext | None,
+    host: str,
+    seconds: float | None,
 ) -> _Connection:
     """Connect to whichever address answers first, and shake hands where there is a `context`.
 
     Args:
-        addresses: the best first.
+        addresses: the best first; waiting for them is part of the time.
         connection: the asyncio protocol that gets the connection.
         context: for TLS; None: without.
         host: the name that the certificate must have.
+        seconds: how long it may take, TLS included; None waits for ever.
 
     Raises:
-        OSError: no address does, or the handshake fails.
+        ConnectTimedOut, NotConnected: there is no connection.
     """
+    try:
+        async with asyncio.timeout(seconds):
+            return await _dial(await addresses, connection, context=context, host=host)
+    except TimeoutError as error:
+        raise ConnectTimedOut("the connection was not established in time") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that cannot be one
+        raise NotConnected("no connection") from error
+
+
+async def _dial(
+    addresses: list[Address], connection: _Connection, *, context: ssl.SSLContext | None, host: str
+) -> _Connection:
     loop = asyncio.get_running_loop()
     make: Any = lambda: connection  # noqa: E731
     secure: dict[str, Any] = {"ssl": context, "server_hostname": host} if context else {}

@@ -236,7 +236,7 @@ def _own_failures(*, has_headers: bool) -> Iterator[None]:
 def _failure(error: Exception, *, has_headers: bool) -> UpstreamFailure:
     match error:
         case TimeoutError() | httpx.ConnectTimeout():
-            return ConnectTimedOut("the connection did not stand in time")
+            return ConnectTimedOut("the connection was not established in time")
         case httpx.ConnectError() | httpx.ProxyError() | httpx.UnsupportedProtocol():
             return NotConnected("no connection")
     if _is_malformed(error):

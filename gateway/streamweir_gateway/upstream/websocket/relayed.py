@@ -6,8 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 
-from streamweir_gateway.upstream.dialing import dial, resolve
-from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected
+from streamweir_gateway.upstream.dialing import connect, resolve
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.transport import TransportResponse
 from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
@@ -40,14 +39,13 @@ async def send_handshake(
     """
     connection = WebSocketConnection(relayed_handshake(request), limit=None, ping=None, on_end=lambda _: None)
     origin = request.origin
-    try:
-        async with asyncio.timeout(connect_timeout):
-            addresses = await resolve(origin.host, origin.port)
-            await dial(addresses, connection, context=context, host=origin.host)
-    except TimeoutError as error:
-        raise ConnectTimedOut("the connection did not stand in time") from error
-    except (OSError, ValueError) as error:  # ValueError: a name that cannot be one
-        raise NotConnected("no connection") from error
+    await connect(
+        resolve(origin.host, origin.port),
+        connection,
+        context=context,
+        host=origin.host,
+        seconds=connect_timeout,
+    )
     if on_connected is not None:
         on_connected()
     try:

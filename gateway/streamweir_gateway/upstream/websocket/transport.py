@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
 from streamweir_gateway.config import Tls
-from streamweir_gateway.upstream.dialing import dial, resolve
-from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected
+from streamweir_gateway.upstream.dialing import connect, resolve
 from streamweir_gateway.upstream.request import Headers, Origin, UpstreamRequest
 from streamweir_gateway.upstream.tls import tls_context
 from streamweir_gateway.upstream.transport import SentRequest, TransportResponse
@@ -118,15 +116,13 @@ class WebSocketTransport:
             ping=self._settings.ping,
             on_end=self._forget,
         )
-        context = self._tls() if origin.scheme == "https" else None
-        try:
-            async with asyncio.timeout(connect_timeout):
-                addresses = await resolve(origin.host, origin.port)
-                await dial(addresses, connection, context=context, host=origin.host)
-        except TimeoutError as error:
-            raise ConnectTimedOut("the connection did not stand in time") from error
-        except (OSError, ValueError) as error:  # ValueError: a name that cannot be one
-            raise NotConnected("no connection") from error
+        await connect(
+            resolve(origin.host, origin.port),
+            connection,
+            context=self._tls() if origin.scheme == "https" else None,
+            host=origin.host,
+            seconds=connect_timeout,
+        )
         self._open.add(connection)
         return connection
 
