@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from streamweir.codec.camel_case import by_snake_case, with_own_names
+
 __all__ = ["has_snake_case", "in_camel_case"]
 
 _NAMES: Final = (
@@ -22,7 +24,7 @@ _NAMES: Final = (
     *("webSearchQueries", "groundingSupports", "groundingChunkIndices", "confidenceScores", "startIndex"),
     *("endIndex", "partIndex", "searchEntryPoint", "renderedContent", "retrievalMetadata"),
 )
-_KNOWN: Final[dict[str, str]] = {re.sub(r"([A-Z])", r"_\1", name).lower(): name for name in _NAMES}
+_KNOWN: Final = by_snake_case(_NAMES)
 _APPLICATION: Final = frozenset({"args", "response"})
 """Fields whose objects are the application's: arguments and results of functions."""
 
@@ -37,17 +39,15 @@ def has_snake_case(data: bytes) -> bool:
 
 
 def in_camel_case(value: Any, depth: int = 0) -> Any:
-    """Return a response whose fields have the API's own names.
-
-    A field that has both names keeps the value of the API's own.
-    """
-    if isinstance(value, list) and depth < _DEPTH:
-        return [in_camel_case(item, depth + 1) for item in value]
-    if not isinstance(value, dict) or depth >= _DEPTH:
+    """Return a response whose fields have the API's own names; see `with_own_names`."""
+    if depth >= _DEPTH:
         return value
-    named: dict[str, Any] = {}
-    for name, held in value.items():
-        own = _KNOWN.get(name) or name
-        if own == name or own not in value:
-            named[own] = held if own in _APPLICATION else in_camel_case(held, depth + 1)
-    return named
+    if isinstance(value, list):
+        return [in_camel_case(item, depth + 1) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return with_own_names(
+        value,
+        _KNOWN,
+        lambda own, held: held if own in _APPLICATION else in_camel_case(held, depth + 1),
+    )
