@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir_gateway.runs.endpoint import WRITABLE
+from streamweir.http_grammar import WRITABLE_VALUE
 from streamweir_gateway.upstream.failures import InvalidResponse
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.http1 import coding_list
@@ -34,7 +34,7 @@ def relayed_headers(response: TransportResponse) -> Headers:
         raise InvalidResponse("an answer to what was not asked")
     is_framed_here = bool(codings) or response.status == _NO_CONTENT
     headers = end_to_end(response.headers, without=_LENGTH if is_framed_here else frozenset())
-    if not all(WRITABLE.fullmatch(value) for _, value in headers):
+    if not all(WRITABLE_VALUE.fullmatch(value) for _, value in headers):
         raise InvalidResponse("a header with control characters")
     return headers
 
@@ -44,6 +44,6 @@ def interim_headers(status: int, headers: Headers) -> Headers | None:
 
     Source: RFC 9110, section 15.2: all go on but those that the proxy has asked for itself.
     """
-    if status in _ANSWERED_HERE or not all(WRITABLE.fullmatch(value) for _, value in headers):
+    if status in _ANSWERED_HERE or not all(WRITABLE_VALUE.fullmatch(value) for _, value in headers):
         return None
     return end_to_end(headers, without=_LENGTH)

@@ -13,12 +13,12 @@ from starlette.types import Scope
 
 from streamweir.http.headers import REQUEST_ID
 from streamweir.http.refusals import Refusal
+from streamweir.http_grammar import WRITABLE_VALUE
 from streamweir_gateway.connection.client_connection import ClientConnection
 from streamweir_gateway.handshakes import OFFERED
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.tunnel import Tunnel, TunnelTimeouts
-from streamweir_gateway.runs.endpoint import WRITABLE
 from streamweir_gateway.upstream.failures import InvalidResponse
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.request import Headers
@@ -96,7 +96,7 @@ def switching_head(headers: Headers, request_id: str, *, offered_ours: bool) -> 
         InvalidResponse: a header cannot be written.
     """
     kept = [pair for pair in end_to_end(headers, without=_FRAMING) if pair[0].lower() != REQUEST_ID]
-    if not all(WRITABLE.fullmatch(value) for _, value in kept):
+    if not all(WRITABLE_VALUE.fullmatch(value) for _, value in kept):
         raise InvalidResponse("a header with control characters")
     if offered_ours and not any(name.lower() == _SUBPROTOCOL for name, _ in kept):
         kept.append((b"Sec-WebSocket-Protocol", b"streamweir"))

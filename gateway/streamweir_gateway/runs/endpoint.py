@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -23,6 +22,7 @@ from streamweir.http.negotiation import (
     expected_protocol,
 )
 from streamweir.http.refusals import Refusal
+from streamweir.http_grammar import WRITABLE_VALUE
 from streamweir.metadata import unix_milliseconds
 from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.translation.taps import TapMaker
@@ -36,7 +36,7 @@ from streamweir_gateway.upstream.header_selection import response_selection
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["WRITABLE", "Endpoint"]
+__all__ = ["Endpoint"]
 
 ACCEPT_CHARACTERS: Final = 1024
 """The most characters of an Accept header that are read."""
@@ -48,9 +48,6 @@ _OURS: Final = frozenset(
     }
 )
 """Headers that describe the upstream's body, or that the gateway sets itself."""
-
-WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
-"""Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
 
 
 class Endpoint:
@@ -198,7 +195,7 @@ class Endpoint:
         """Return those of the headers of an upstream that are passed on and can be written."""
         relays_all = self.config.relays_all
         passed = end_to_end([*headers], without=_OURS) if relays_all else self._returned.of(headers)
-        return [header for header in passed if WRITABLE.fullmatch(header[1])]
+        return [header for header in passed if WRITABLE_VALUE.fullmatch(header[1])]
 
     def asks_by_body(self, incoming: Incoming) -> bool:
         """Return whether the body of a request says whether the client wants a stream."""

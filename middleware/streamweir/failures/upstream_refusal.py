@@ -13,12 +13,11 @@ from streamweir.events import Error
 from streamweir.failures.safe_body import safe_body
 from streamweir.failures.whole_response import WholeResponse
 from streamweir.http.headers import HeaderList, Headers
+from streamweir.http_grammar import WRITABLE_VALUE
 from streamweir.redaction import redact
 
 __all__ = ["UpstreamRefusal", "refusal_response", "writable_value"]
 
-_WRITABLE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
-"""Source: RFC 9110, section 5.5. A server refuses a response with anything else in a header."""
 _RETRY_AFTER: Final = re.compile(rb"\d{1,10}(?:\.\d{1,3})?|[A-Z][a-z]{2,8}, ?[\w :+-]{10,40}")
 """Seconds, or a date. Source: RFC 9110, section 10.2.3."""
 _PARAMETER: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,="]+)')
@@ -71,7 +70,7 @@ def refusal_response(
 def writable_value(headers: HeaderList, name: bytes) -> bytes:
     """Return the first value of a header; empty if it is absent or holds control characters."""
     value = next((value for key, value in headers if key.lower() == name), b"").strip()
-    return value if _WRITABLE.fullmatch(value) else b""
+    return value if WRITABLE_VALUE.fullmatch(value) else b""
 
 
 def _kept_headers(headers: HeaderList, *, keeps_challenge: bool) -> Headers:
@@ -81,7 +80,7 @@ def _kept_headers(headers: HeaderList, *, keeps_challenge: bool) -> Headers:
         match name.lower():
             case b"retry-after" if _RETRY_AFTER.fullmatch(value.strip()):
                 kept.append((b"retry-after", value.strip()))
-            case b"www-authenticate" if keeps_challenge and _WRITABLE.fullmatch(value):
+            case b"www-authenticate" if keeps_challenge and WRITABLE_VALUE.fullmatch(value):
                 kept.append((b"www-authenticate", _safe_challenge(value)))
     return kept
 
