@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from websockets.asyncio.server import ServerConnection
 
-from command_line import events_of, run
+from command_line import run
 from loopback import ask, gateway
 from places import DOCS, ROOT
 from scripted_upstream import CLOSE_DELIMITED, Call, upstream
 from socket_service import service
+from streams import events_of
 from streamweir.codec.registry import process_dialects
 from streamweir_gateway.config import GatewayConfig, parse_config
 from streamweir_gateway.config.schema import SCHEMA_FILE

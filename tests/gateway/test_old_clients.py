@@ -1,10 +1,5 @@
-"""Programs and pages that know nothing of the gateway, before an old service with and without it.
+"""Programs and pages that know nothing of the gateway see the same of an old service with and without it."""
 
-Each client has one word for its result: `whole`, `broken` (of curl also `reset`), `failed` (no response), or
-the status.
-"""
-
-import asyncio
 import importlib.util
 import shutil
 import sys
@@ -20,6 +15,7 @@ from environments import CACHE
 from failing_upstreams import plays
 from loopback import gateway, settled
 from nginx_front import nginx
+from old_clients import by_curl, by_fetch, printed
 from scripted_upstream import upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -57,40 +53,6 @@ with httpx.Client(trust_env=False, timeout=10) as client:
     except httpx.HTTPError:
         print("failed")
 """
-
-FETCH: Final = """
-const ask = {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"message": "Hi"}'};
-let response;
-try { response = await fetch(process.argv[1], ask); } catch { console.log("failed"); process.exit(0); }
-if (!response.ok) { console.log(String(response.status)); process.exit(0); }
-const reader = response.body.getReader();
-try { while (!(await reader.read()).done); console.log("whole"); } catch { console.log("broken"); }
-"""
-
-
-async def printed(*command: str | Path) -> str:
-    run = await asyncio.create_subprocess_exec(*map(str, command), stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(30):
-        out, _ = await run.communicate()
-    return out.decode().strip()
-
-
-async def by_curl(url: str) -> str:
-    said = await printed(
-        *("curl", "-sS", "--no-buffer", "--max-time", "10", "-o", "/dev/null", "-X", "POST"),
-        *("-H", "Content-Type: application/json", "-d", '{"message": "Hi"}'),
-        *("-w", "%{http_code} %{exitcode}", url),
-    )
-    status, _, exit_code = said.partition(" ")
-    if status == "000":
-        return "failed"
-    if int(status) >= 400:
-        return status
-    return {"0": "whole", "18": "broken", "56": "reset"}[exit_code]
-
-
-async def by_fetch(url: str) -> str:
-    return await printed("node", "--input-type=module", "-e", FETCH, url)
 
 
 def python_with(module: str) -> Path:

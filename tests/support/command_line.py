@@ -1,6 +1,5 @@
 """Running the real command in a process of its own."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from warm_command import warm_command
 
@@ -62,7 +60,3 @@ def started(*arguments: str, cwd: Path | None = None) -> Iterator[subprocess.Pop
             except BrokenPipeError:
                 pass
         process.wait(timeout=20)
-
-
-def events_of(ndjson: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ndjson.split(b"\n") if line]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from home_made import sse
 
-__all__ = ["FIRST", "LATER", "Backend", "Run"]
+__all__ = ["FIRST", "LATER", "Backend", "Run", "ndjson"]
 
 Call = tuple[str, Any, Any]
 Item = Any

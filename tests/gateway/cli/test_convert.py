@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from command_line import events_of, run, started
+from command_line import run, started
 from places import RECORDED
+from streams import events_of
 
 STREAM = (RECORDED / "legacy" / "happy.sse").read_bytes()
 TOKEN = b'data: {"type": "token", "content": "%d"}\n\n'

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import events_of, run
+from command_line import run
 from places import HOME_MADE, RECORDED
+from streams import events_of
 
 BODY = HOME_MADE / "agno" / "tool.sse"
 

@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from command_line import events_of, run, started
+from command_line import run, started
 from places import RECORDED
+from streams import events_of
 from streamweir.capture import Capture, load
 
 BODY = (RECORDED / "legacy" / "happy.sse").read_bytes()

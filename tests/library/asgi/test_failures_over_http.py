@@ -5,7 +5,6 @@ import importlib
 import json
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from hosts import body, get, served, start
+from old_clients import by_curl, by_fetch
 from streams import recorded_streams, translate
 from streamweir.asgi import StreamweirMiddleware
 
@@ -233,15 +233,8 @@ class Seen(NamedTuple):
         return self.status, self.media_type, self.is_whole
 
 
-@asynccontextmanager
-async def running(app: Any) -> AsyncIterator[Any]:
-    """The application under uvicorn, whose log of exceptions is not shown."""
-    async with served(app) as host:
-        yield host
-
-
 async def seen_by(app: Any, **headers: str) -> Seen:
-    async with running(app) as host:
+    async with served(app) as host:
         answer = await get(host, headers=[("Accept", "*/*"), *headers.items()])
     return Seen(answer.status, answer.header("content-type"), answer.is_whole, answer.body)
 
@@ -306,48 +299,23 @@ async def test_other_clients_are_told_with_a_proper_end(told: dict[str, str]) ->
 # Clients of old pages and programs
 
 
-async def by_curl(url: str) -> str:
-    run = await asyncio.create_subprocess_exec(
-        *("curl", "-sS", "--no-buffer", "--max-time", "10", "--fail", url),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    return {0: "whole", 18: "partial", 22: "refused"}.get(await run.wait(), "other")
-
-
 async def by_httpx(url: str) -> str:
     async with httpx.AsyncClient(trust_env=False) as asking, asking.stream("GET", url) as response:
         if response.is_error:
-            return "refused"
+            return str(response.status_code)
         try:
             async for _ in response.aiter_bytes():
                 pass
         except httpx.RemoteProtocolError:
-            return "partial"
+            return "broken"
     return "whole"
 
 
-PAGE = """
-const response = await fetch(process.argv[1]);
-if (!response.ok) { console.log("refused"); process.exit(0); }
-const reader = response.body.getReader();
-try { while (!(await reader.read()).done); console.log("whole"); } catch { console.log("partial"); }
-"""
-
-
-async def by_fetch(url: str) -> str:
-    run = await asyncio.create_subprocess_exec(
-        *("node", "--input-type=module", "-e", PAGE, url), stdout=asyncio.subprocess.PIPE
-    )
-    printed, _ = await run.communicate()
-    return printed.decode().strip()
-
-
 WORDS = {
-    "raise-before": "refused",
-    "refuse": "refused",
-    "raise-within": "partial",
-    "unended": "partial",
+    "raise-before": "500",
+    "refuse": "403",
+    "raise-within": "broken",
+    "unended": "broken",
     "cut": "whole",
     "good": "whole",
 }
@@ -360,7 +328,7 @@ async def test_programs_and_pages_say_the_same_with_and_without_the_middleware(f
     clients += [by_fetch] if shutil.which("node") else []
     sample = sample_of("legacy")
     for below in (False, True):
-        async with running(host_of("plain", sample, fault, below=below)) as host:
+        async with served(host_of("plain", sample, fault, below=below)) as host:
             url = f"http://127.0.0.1:{host.address[1]}/chat"
             said = [await ask(url) for ask in clients]
         assert said == [WORDS[fault]] * len(clients)
@@ -370,6 +338,6 @@ async def test_whole_middleware_stack_keeps_cors_headers_of_a_failure() -> None:
     app = Starlette(middleware=[Middleware(CORSMiddleware, allow_origins=["*"])])
     framework(app, sample_of("legacy"), "cut")
     app.add_middleware(StreamweirMiddleware, speaks="legacy", answers="legacy")
-    async with running(app) as host:
+    async with served(app) as host:
         answer = await get(host, headers=[("Origin", "https://page.example")])
     assert answer.header("access-control-allow-origin") == "*"

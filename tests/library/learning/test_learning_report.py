@@ -1,12 +1,11 @@
 """`learn` reports the number of explained frames and its questions, and refuses to write a poor dialect."""
 
-import json
 from typing import Any
 
 import pytest
 
 from home_made import sse
-from invented_backends import FIRST, LATER, Backend
+from invented_backends import FIRST, LATER, Backend, ndjson
 from streamweir import load_dialect
 from streamweir.codec.base import NO_OPTIONS
 from streamweir.codec.dialect import Dialect
@@ -18,10 +17,6 @@ from streamweir.learning.observed_frames import framing_of, observe
 BACKENDS = {**FIRST, **LATER}
 WORDS = [{"kind": "tok", "t": text} for text in ("Tea ", "is ", "better ", "than ", "coffee. ")]
 END = {"kind": "bye"}
-
-
-def ndjson(*messages: Any) -> bytes:
-    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
 
 def frames_that_say_something(learned: Learned, bodies: list[bytes]) -> int:
