@@ -34,7 +34,7 @@ def short_id(text: str) -> str:
 
 
 def short_index(index: object) -> str | int | float | None:
-    """Return a key that tells `index` from another one: a number itself; never longer than an id."""
+    """Return a key for `index`, different for different indexes: numbers unchanged, others as an id."""
     if index is None or isinstance(index, int | float):
         return index
     return short_id(index if isinstance(index, str) else repr(index))

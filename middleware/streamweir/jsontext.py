@@ -166,7 +166,7 @@ def write_json_text(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value that should be one: itself, nothing for null, anything else as JSON."""
+    """Return the text of a value: a text unchanged, null as an empty text, any other value as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else write_json_text(value)

@@ -113,7 +113,7 @@ class RequestMapping:
     Args:
         dialect: of the application.
         writer: of that dialect.
-        readers: by protocol; that of the application itself has none.
+        readers: by protocol; without the protocol of the application, whose requests pass unread.
         options: by dialect.
         max_bytes: a larger body is refused.
 

@@ -31,7 +31,7 @@ _CUT_OFF: Final = frozenset({"limit", "malformed", "first_event_timeout", "idle_
 
 
 class WorkBehindEnd:
-    """Decides when an application whose stream has ended is told that the client has left.
+    """Decides when the `receive` of an application whose stream has ended returns `http.disconnect`.
 
     Args:
         listening: the application's `receive`.
@@ -42,7 +42,7 @@ class WorkBehindEnd:
         self._listening = listening
         self._scheduler = scheduler
         self._began: float | None = None
-        """When the application ended its stream; None before, and if it did not do that itself."""
+        """The time at which the application ended its stream; None before, and after `_CUT_OFF`."""
         self._has_ended_body = False
 
     def begin(self, reason: Reason | None, *, body_ended: bool = False) -> None:
@@ -67,7 +67,7 @@ class WorkBehindEnd:
             self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._listening.release)
 
     def _look(self) -> None:
-        """Tell an application that has ended its body; give another one more time.
+        """Disconnect an application that has ended its body; give any other application more time.
 
         One timer for both costs less than to set it again when the body ends, as nearly every stream does.
         """
@@ -83,7 +83,7 @@ class WorkBehindEnd:
             self._listening.release()
 
     def allows_message(self) -> bool:
-        """Return whether the application may still send; if it may not, tell it."""
+        """Return whether the application may still send; if it may not, its `receive` is released."""
         if self._began is not None and time.monotonic() - self._began < _LATE_MESSAGE_SECONDS:
             return True
         self._listening.release()  # the application does not stop by itself

@@ -24,7 +24,7 @@ _NAMES: Final = frozenset(
 
 
 def is_overload(code: object = None, status: object = None) -> bool:
-    """Return whether an error event says that its upstream is overloaded.
+    """Return whether an error event reports that its upstream is overloaded.
 
     Args:
         code: its machine code: a name, or an HTTP status as a number or in digits.

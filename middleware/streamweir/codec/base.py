@@ -167,8 +167,8 @@ class Decoder:
     def reported_tokens(self) -> Mapping[str, Any]:
         """The counts of tokens that the stream has reported so far, by their names in a summary.
 
-        Asked once, where a stream ends without its own end: it failed or was abandoned. Other fields, and
-        values that are no counts, are ignored. A dialect that counts only in its end has nothing to return.
+        Asked when a stream is over; the summary of its own end, if it has one, wins. Other fields, and values
+        that are no counts, are ignored. A dialect that counts only in its end has nothing to return.
         """
         return NO_EXTRA
 

@@ -77,7 +77,7 @@ _MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
 
 
 def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = None) -> E:
-    """Return the event of class `cls` with these fields; a field that is None is absent.
+    """Return an event of class `cls` with `fields`; fields whose value is None are left out.
 
     Raises:
         EventValidationError: a value that the protocol forbids; nothing else can be wrong with the event.
@@ -89,7 +89,7 @@ def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = N
 
 
 def shaped_event(cls: type[E], fields: Mapping[str, Any]) -> E:
-    """Return the event of class `cls` with these fields, as far as the stages do not put them right.
+    """Return an event of class `cls` with `fields`, checked except for values that the stages repair.
 
     Raises:
         EventValidationError: a value that the protocol forbids, and that no stage can repair.

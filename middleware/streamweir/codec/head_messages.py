@@ -43,7 +43,7 @@ class HeadMessage(NamedTuple):
 
 
 def head_message(frame: Frame) -> HeadMessage | None:
-    """Return the message of `frame`; None for an event of this process, whatever dialect is around it."""
+    """Return the message of `frame`; None for an event of this process, in a body of any dialect."""
     data = frame.data
     return HeadMessage(frame.event, data, _value(data)) if data.find(TOKEN_PREFIX) < 0 else None
 

@@ -1,4 +1,4 @@
-"""Reads each message of the standard protocol, whatever its fields hold."""
+"""Reads messages of the standard protocol; fields may hold values of any type."""
 
 from __future__ import annotations
 

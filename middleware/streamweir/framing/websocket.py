@@ -89,7 +89,7 @@ class WebSocketFailure(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """The header of a frame, as far as it matters behind the checks."""
+    """The fields of a checked header that are still needed."""
 
     opcode: int
     is_final: bool

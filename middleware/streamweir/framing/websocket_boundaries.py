@@ -39,7 +39,7 @@ class FrameBoundaries:
 
     @property
     def is_at_boundary(self) -> bool:
-        """The last byte was the last one of a frame, or none has come."""
+        """The last byte was the last one of a frame, or no byte has come."""
         return not self._skip and not self._header
 
     def feed(self, data: bytes) -> None:
@@ -64,7 +64,7 @@ class FrameBoundaries:
 
     @staticmethod
     def _header_bytes(header: bytes) -> int:
-        """Return how long a header is, as far as its first two bytes tell."""
+        """Return the length of a header; 2 if fewer than two bytes of it have come."""
         if len(header) < 2:
             return 2
         return 2 + _LENGTHS.get(header[1] & 0x7F, 0) + (4 if header[1] & _MASK else 0)

@@ -1,4 +1,4 @@
-"""The answer that the body of a request asks for: a stream or the whole, and names that it has to repeat.
+"""The answer that the body of a request asks for: streamed or whole, and the names that it repeats.
 
 The gateway, the middleware and `receive_request` read it here.
 

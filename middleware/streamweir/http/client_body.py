@@ -32,7 +32,7 @@ def check_type(headers: HeaderList) -> None:
 
 
 def is_json_type(headers: HeaderList) -> bool:
-    """Return whether the body of a request is JSON by its type; without a type it may be."""
+    """Return whether the body of a request is JSON by its type; a missing type counts as JSON."""
     types = [value.partition(";")[0].strip().lower() for value in header_values(headers, b"content-type")]
     return all(name in ("", _JSON) or name.endswith(_JSON_SUFFIX) for name in types)
 

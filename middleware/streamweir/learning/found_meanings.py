@@ -99,7 +99,7 @@ def field_value(unit: Unit, place: Place) -> str:
 
 
 def both(*conditions: str | None) -> str | None:
-    """Return an expression that is true if all conditions are; None if there is none."""
+    """Return an expression that is true if all conditions are; None if every condition is None or empty."""
     given = [condition for condition in conditions if condition]
     if len(given) > 1:
         given = [f"({condition})" if "||" in condition else condition for condition in given]

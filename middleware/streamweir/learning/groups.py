@@ -277,7 +277,7 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
 
 
 def _names_shapes(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """Do the few values of a field, whatever its name, tell messages with different fields apart?"""
+    """Return whether each value of a field, under any name, goes with its own set of fields."""
     is_known = all(isinstance(value, str) or type(value) is int for value in values)
     if not is_known or len(values) > _MOST_SHAPES or len(values) * 2 > len(messages):
         return False

@@ -123,7 +123,7 @@ def _new(observed: list[Observed], name: str, framing: str) -> Learned:
 
 
 def _with_question(report: LearningReport) -> LearningReport:
-    """Add a question if there is none: a person can only answer what is asked."""
+    """Return the report with at least one question, by which a person can help."""
     if report.unsure:
         return report
     return report._replace(unsure=[Question("content", "which field has the text of the answer?")])

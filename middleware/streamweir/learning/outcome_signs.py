@@ -110,7 +110,7 @@ def is_failing_word(value: object) -> bool:
 
 
 def sign_of(name: str, value: Any) -> bool | None:
-    """Return whether a field says that something went well or failed; None if it says neither.
+    """Return True if a field reports success, False if it reports failure, None if neither.
 
     Args:
         name: of the field.
@@ -174,7 +174,7 @@ def has_sentence(value: Any, but: Iterable[Place] = ()) -> bool:
 
 
 def may_show_outcome(place: Place) -> bool:
-    """May a field say how something went, by its name and place?"""
+    """Return whether a field may report success or failure, by its name and place."""
     is_near = 0 < len(place) <= DEEPEST and isinstance(place[-1], str)
     return is_near and bool(kind_of(str(place[-1]))) and not is_tool_data(place)
 

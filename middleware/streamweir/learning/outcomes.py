@@ -18,7 +18,7 @@ __all__ = ["divided_by_outcome"]
 
 
 def divided_by_outcome(groups: Sequence[Group]) -> list[Group]:
-    """Return the groups, failures apart from the rest, each with the values that tell them apart."""
+    """Return the groups, split into failures and other messages, each with conditions for its values."""
     signs = {id(group): _signs_in(group) for group in groups}
     good = {
         place for found in signs.values() for _, given in found for place, (sign, _) in given.items() if sign
@@ -34,7 +34,7 @@ _Signs = list[tuple[Message, dict[Place, tuple[bool | None, Any]]]]
 
 
 def _signs_in(group: Group) -> _Signs:
-    """Return the fields of each message that may say how it went."""
+    """Return, for each message, its fields that may report success or failure."""
     if group.is_text or group.is_call:
         return []
     if any(map(is_tool_message, group.messages[:3])):
@@ -76,7 +76,7 @@ def _divided(group: Group, signs: _Signs, good: set[Place], last: dict[int, int]
 def _failing_place(
     given: dict[Place, tuple[bool | None, Any]], good: set[Place], *, is_last: bool
 ) -> Place | None:
-    """Return the field that says that a message reports a failure; flags and codes before texts."""
+    """Return the field by which a message reports a failure; flags and codes come before texts."""
     found = [
         place
         for place, (sign, value) in given.items()

@@ -1,4 +1,4 @@
-"""Conditions for frames that end a run or a call: success is only what was recorded.
+"""Conditions for frames that end a run or a call: only recorded values count as success.
 
 The values that flags, codes and states had in these frames become conditions of the rule.
 """

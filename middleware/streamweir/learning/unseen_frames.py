@@ -29,7 +29,7 @@ _MOST_RULES: Final = 100
 
 
 def guarded(draft: Draft, kinds: Kinds) -> Draft:
-    """Return the draft with a last rule for frames of other kinds; as it is if such a rule is refused."""
+    """Return the draft with a last rule for frames of other kinds; unchanged if `check` refuses that rule."""
     known = [
         rule
         for meaning in draft.custom
@@ -97,7 +97,7 @@ def _guarded_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(meaning: Meaning) -> dict[str, Any] | None:
-    """Return the rule for frames that were recorded but not understood; None if nothing tells them apart."""
+    """Return the rule for frames that were recorded but not understood; None if no condition fits them."""
     group = meaning.group
     rule = conditions_of(group)
     if not rule:

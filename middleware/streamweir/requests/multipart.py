@@ -1,4 +1,4 @@
-"""Forms as they go on the wire. Source: RFC 7578."""
+"""The bytes of multipart forms. Source: RFC 7578."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of a written request, as it goes on the wire.
+"""The bytes of a written request's body.
 
 Source: the request contract, section 4.
 """
@@ -43,7 +43,10 @@ def wire_body(written: Written, taken: Mapping[str, str] = NOTHING) -> WireBody:
 
 
 def filled(value: Any, taken: Mapping[str, str]) -> Any:
-    """Return `value` with each `Taken` in it replaced by the value that was taken; empty if there is none."""
+    """Return `value` with the value of `taken` in place of each `Taken`, or an empty text if it is missing.
+
+    If `taken` is empty, `value` is returned unchanged: a first request has no `Taken`.
+    """
     if isinstance(value, Taken):
         return taken.get(value.name, "")
     if not taken:

@@ -34,7 +34,7 @@ _BESIDE: Final = ("reasoning_content", "reasoning")
 
 
 def plain_message(given: Any) -> dict[str, Any] | None:
-    """Return a message with its fields at the top, whatever form it has; None for any other value."""
+    """Return a message of any of the forms with its fields at the top; None for any other value."""
     value: Any = given
     match given:
         case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in ROLES:

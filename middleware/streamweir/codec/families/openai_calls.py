@@ -55,7 +55,7 @@ class ClientCalls:
 
     @property
     def has_asked(self) -> bool:
-        """Whether some calls for the client are whole, and the answer does not go on behind them."""
+        """Whether a call for the client is whole, and no other content follows the calls."""
         return bool(self._handed)
 
     @property

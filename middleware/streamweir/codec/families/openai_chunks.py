@@ -235,18 +235,18 @@ def is_completion(message: Mapping[str, Any]) -> bool:
 
 
 def _may_lack_choices(message: Mapping[str, Any]) -> bool:
-    """Is it a chunk for which some servers write no choices, or null?"""
+    """Return whether it is a chunk without choices, as some servers send the usage."""
     if message.get("choices") is not None:
         return False
     return "choices" in message or message.get("object") == "chat.completion.chunk"
 
 
 def is_usage_alone(message: Any, *, is_first: bool) -> bool:
-    """Is `message` a chunk that has its usage and nothing else to say?
+    """Return whether `message` is a chunk with its usage only.
 
     Args:
         message: of a stream.
-        is_first: it is the first of the stream, whose role is something to say.
+        is_first: it is the first of the stream: its role counts as content.
     """
     if not isinstance(message, dict) or not message.get("usage"):
         return False
@@ -255,7 +255,7 @@ def is_usage_alone(message: Any, *, is_first: bool) -> bool:
 
 
 def _is_empty(choice: Any, *, is_first: bool) -> bool:
-    """Has a choice no text, no call and no reason of its end?"""
+    """Return whether a choice has no text, no call and no finish reason."""
     if not isinstance(choice, dict):
         return False
     delta = choice.get("delta") or {}

@@ -11,7 +11,7 @@ from streamweir.ids import short_id
 __all__ = ["OpenMessages"]
 
 MAX_OPEN: Final = 1000
-"""The most open messages that are told apart."""
+"""The most open messages whose ids are remembered."""
 
 
 class OpenMessages:

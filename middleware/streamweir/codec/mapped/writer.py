@@ -57,7 +57,7 @@ class MappedEncoder(Encoder):
         self._answer: Answer | None = None
         self._piece: Content | Thinking | None = None
         self._rule: WriteRule | None = None
-        """The rule that takes pieces like `_piece`, whatever their text."""
+        """The rule that takes pieces like `_piece` with any text."""
         self._base: Encoder | None = None
         self._has_begun = False
 

@@ -71,7 +71,7 @@ class Thoughts:
             yield custom("agent_thought", rest, meta)
 
     def _new_in(self, text: str) -> str:
-        """Return the part of a thought that neither it nor the answer had yet; blank if there is none."""
+        """Return the part of a thought that neither it nor the answer had yet; it may be empty."""
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text

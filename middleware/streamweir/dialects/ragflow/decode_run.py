@@ -1,4 +1,4 @@
-"""State that the readers of one stream share: the ids of the run and what has been seen of it."""
+"""The state of one run, shared by the readers of its stream: ids, open text and known references."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Run"]
 
 
 class Run:
-    """One run, as far as it has been read.
+    """The state of one run.
 
     Attributes:
-        begun: something has been read.
-        has_text: some of the answer has come.
-        text_open: text has come since the last message ended.
+        begun: a frame has been read. Set once.
+        has_text: text of the answer has been read. Set once.
+        text_open: set by a text, cleared by the end of its message.
     """
 
     def __init__(self) -> None:
@@ -40,27 +40,27 @@ class Run:
                 self._meta = self._meta_of_ids()
 
     def _meta_of_ids(self) -> Meta | None:
-        """The Go server's task id is only another name of the session."""
+        """Return the ids as metadata; the Go server's task id, which equals the session's, is left out."""
         ids = dict(self._ids)
         if ids.get("run_id") == ids.get("session_id"):
             ids.pop("run_id", None)
         return meta_of(**ids)
 
     def meta(self, *, extra: Mapping[str, Any] | None = None, **fields: Any) -> Meta | None:
-        """The ids of the run with `fields`."""
+        """Return the ids of the run, with `fields` and `extra` added."""
         if not extra and not fields:
             return self._meta
         return meta_of(**(self._meta or {}), **fields, extra=dict(extra) if extra else None)
 
     def note_answer(self, *, session_id: Any = None, message_id: Any = None) -> None:
-        """Remember the ids of a stream that is one message, whatever its later frames call it."""
+        """Remember the ids of a stream that is one message: the first message id stays."""
         self.note_ids(session_id=session_id, message_id=self._ids.get("message_id") or message_id)
 
     @property
     def session_id(self) -> str | None:
-        """The session that the server named last."""
+        """The latest session id of the server; None if it has sent none."""
         return self._ids.get("session_id")
 
     def reference(self, value: Any) -> Iterator[Event]:
-        """Yield the citations of a reference, unless it says nothing or nothing new."""
+        """Yield the citations of a reference that have not been sent before."""
         return self._references.read(value, self.meta())

@@ -48,7 +48,7 @@ _NO_ERROR: Final = FirstOutput()
 
 
 def find_output(events: Iterable[Event], frame: Frame | None, dialect: Dialect | None) -> FirstOutput | None:
-    """Return the first output among the events of a frame; None if there is none.
+    """Return the first output among the events of a frame; None if no event is output.
 
     Args:
         events: as decoded.

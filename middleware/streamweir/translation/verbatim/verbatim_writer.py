@@ -72,7 +72,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         has_copied: bytes of the upstream have been written.
         is_json: the content type of the body is that of JSON. If it is then one document that the dialect
             does not know, no end is written behind it, which would make it invalid.
-        takes_document: the body is one JSON document, which is copied whatever framing was asked for.
+        takes_document: the body is one JSON document, which is copied for a client of any framing.
     """
 
     def __init__(
