@@ -23,8 +23,6 @@ from replayed import Expected
 __all__ = ["CLIENTS", "HERE", "Client", "Process", "installed_package", "started_client"]
 
 HERE = Path(__file__).resolve().parent
-DRIVERS_TAKE = 30.0
-"""Seconds in which a client must be done with a stream: else it spins."""
 
 Compare = Callable[[Expected, dict[str, Any], "Client"], Iterator[str]]
 

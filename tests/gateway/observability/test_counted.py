@@ -37,7 +37,7 @@ def usage(prompt: Any = 3, completion: Any = 4) -> bytes:
 FINISHED: Final = SSE + b"".join(map(chunk, (TEXT, STOP, usage(), DONE))) + LAST_CHUNK
 
 
-def door(url: str, **options: Any) -> dict[str, Any]:
+def with_models(url: str, **options: Any) -> dict[str, Any]:
     """An endpoint with a model, an alias of it and another one."""
     models = {"bot": "llm", "gpt-4o": {"alias": "bot"}, "dead": NOBODY}
     chat = {"models": models, "speaks": "openai-chat", "answers": ["openai-chat", "standard"], **options}
@@ -57,7 +57,10 @@ def tokens(shown: Samples, **labels: str) -> tuple[float, float]:
 
 @pytest.mark.parametrize("options", [{}, {"request": "mapped"}, {"request": "mapped", "verbatim": False}])
 async def test_finished_stream_is_counted_by_key_and_model(options: dict[str, Any]) -> None:
-    async with upstream(FINISHED) as server, gateway(settled(**door(server.url, **options))) as running:
+    async with (
+        upstream(FINISHED) as server,
+        gateway(settled(**with_models(server.url, **options))) as running,
+    ):
         for model, key in (("bot", WEB), ("gpt-4o", WEB), ("bot", BATCH)):
             assert (await post(running, model, key=key)).status == 200
             line = await running.log.next_line()
@@ -71,7 +74,10 @@ async def test_finished_stream_is_counted_by_key_and_model(options: dict[str, An
 
 
 async def test_alias_is_the_model_of_the_answer() -> None:
-    async with upstream(FINISHED) as server, gateway(settled(**door(server.url, verbatim=False))) as running:
+    async with (
+        upstream(FINISHED) as server,
+        gateway(settled(**with_models(server.url, verbatim=False))) as running,
+    ):
         got = await post(running, "gpt-4o")
     assert b'"model":"gpt-4o"' in got.body
     assert b'"model":"m"' not in got.body
@@ -80,7 +86,7 @@ async def test_alias_is_the_model_of_the_answer() -> None:
 async def test_usage_chunk_that_only_the_gateway_asked_for_is_counted_and_kept() -> None:
     async with (
         upstream(FINISHED) as server,
-        gateway(settled(**door(server.url, request="mapped"))) as running,
+        gateway(settled(**with_models(server.url, request="mapped"))) as running,
     ):
         got = await post(running)
         line = await running.log.next_line()
@@ -94,7 +100,7 @@ async def test_stream_that_breaks_off_is_counted_as_far_as_it_was_reported(proto
     async def breaks(call: Call) -> None:
         await call.send(SSE, chunk(TEXT), chunk(usage()))
 
-    async with upstream(breaks) as server, gateway(settled(**door(server.url))) as running:
+    async with upstream(breaks) as server, gateway(settled(**with_models(server.url))) as running:
         headers = [("X-Api-Key", WEB), ("X-Streamweir-Protocol", protocol)]
         await ask(running, target=CHAT, headers=headers, body=b'{"model": "bot"}')
         line = await running.log.next_line()
@@ -108,7 +114,7 @@ async def test_stream_whose_client_leaves_is_counted_as_far_as_it_was_reported()
         await call.send(SSE, chunk(TEXT), chunk(usage(5, 1)))
         await call.until_closed()
 
-    async with upstream(stalls) as server, gateway(settled(**door(server.url))) as running:
+    async with upstream(stalls) as server, gateway(settled(**with_models(server.url))) as running:
         async with client(running) as leaving:
             leaving.send(target=CHAT, headers=[("X-Api-Key", WEB)], body=b'{"model": "gpt-4o"}')
             await leaving.until(b'"completion_tokens": 1')
@@ -124,7 +130,7 @@ async def test_attempt_that_was_given_up_is_not_counted() -> None:
         await call.send(answer(usage(1000, 1000), "Content-Type: text/event-stream", status="503 Busy"))
 
     async with upstream(fails) as first, upstream(FINISHED) as second:
-        file = door(first.url)
+        file = with_models(first.url)
         file["endpoints"][CHAT]["models"]["bot"] = [first.url, second.url]
         async with gateway(settled(**file)) as running:
             await post(running)
@@ -137,7 +143,7 @@ async def test_attempt_that_was_given_up_is_not_counted() -> None:
 @pytest.mark.parametrize("bad", [-1, "7", [7], {"a": 1}, None, True, 2**60])
 async def test_usage_that_is_no_count_is_left_out(bad: Any) -> None:
     stream = SSE + b"".join(map(chunk, (TEXT, STOP, usage(bad, 4), DONE))) + LAST_CHUNK
-    async with upstream(stream) as server, gateway(settled(**door(server.url))) as running:
+    async with upstream(stream) as server, gateway(settled(**with_models(server.url))) as running:
         await post(running)
         line = await running.log.next_line()
         shown = await samples(running)
@@ -148,7 +154,7 @@ async def test_usage_that_is_no_count_is_left_out(bad: Any) -> None:
 
 async def test_refused_requests_have_no_model_and_labels_of_the_file_only() -> None:
     long = "m" * 65536
-    async with gateway(settled(**door(NOBODY))) as running:
+    async with gateway(settled(**with_models(NOBODY))) as running:
         assert (await post(running, key="sk-wrong-key-of-a-client")).status == 401
         for unknown in ("gpt-5", long, "bot\n"):
             assert (await post(running, unknown)).status == 404
@@ -162,7 +168,7 @@ async def test_refused_requests_have_no_model_and_labels_of_the_file_only() -> N
 
 
 async def test_open_endpoint_has_no_key() -> None:
-    file = door(NOBODY)
+    file = with_models(NOBODY)
     async with upstream(FINISHED) as server:
         file["endpoints"]["/open"] = {"upstream": server.url, "speaks": "openai-chat", "auth": "open"}
         async with gateway(settled(**file)) as running:
@@ -210,7 +216,7 @@ async def test_kept_run_is_counted_once() -> None:
 @pytest.mark.slow
 async def test_tokens_of_all_workers_are_shown_together(tmp_path: Path) -> None:
     async with upstream(FINISHED) as server:
-        file = {**door(server.url), "server": {"workers": 2}}
+        file = {**with_models(server.url), "server": {"workers": 2}}
         async with running_gateway(tmp_path, **file) as running:
             await running.ready()
             for turn in range(12):

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.anyio
 
 AGENT = "/api/v1/agents/7/completions"
 FORM = (RECORDED / "ragflow" / "user-inputs.sse").read_bytes()
-SESSION = "a9b8c7d68a3b11f0a1d20242ac120001"
 
 
 def said(session: str) -> bytes:

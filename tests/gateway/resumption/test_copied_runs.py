@@ -20,7 +20,6 @@ pytestmark = pytest.mark.anyio
 
 OLD = [("X-Streamweir-Protocol", "legacy"), ("Accept", "text/event-stream")]
 NEW = [("X-Streamweir-Protocol", "standard"), ("Accept", "text/event-stream")]
-WORDS = b"".join(b"word %d " % number for number in range(40))
 FRAMES = [
     b": hello\n\n",
     b"retry: 500\n\n",

@@ -127,10 +127,6 @@ async def test_bytes_that_are_no_http_are_an_invalid_response(junk: bytes) -> No
 # --- timeouts -----------------------------------------------------------------------------------------------
 
 
-async def silent(call: Call) -> None:
-    await call.until_closed()
-
-
 def then_silent(*pieces: bytes) -> Script:
     async def script(call: Call) -> None:
         await call.send(*pieces)

@@ -37,7 +37,6 @@ ONE_ARGUMENT = [
     *("abs", "avg", "ceil", "floor", "keys", "length", "max", "min", "reverse", "sort", "sum"),
     *("to_array", "to_number", "to_string", "type", "values"),
 ]
-COMPARATORS = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "||", "&&"])
 OBJECTS = st.dictionaries(st.sampled_from("abcd"), VALUES, max_size=4)
 TWO_ARGUMENTS = ["contains", "ends_with", "starts_with", "join"]
 

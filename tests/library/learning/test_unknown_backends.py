@@ -29,12 +29,7 @@ class Backend(NamedTuple):
 TEXT = ("Tea ", "is ", "better. ")
 SEARCH = ("search", {"q": "tea"}, "3 hits")
 
-ASKED = {"name": "search", "input": {"q": "tea"}}
 HITS = {"hits": 3}
-WHOLE_CALLS = (
-    {"name": "search", "args": {"q": "tea"}, "result": "3 hits"},
-    {"name": "clock", "args": {}, "result": "08:30"},
-)
 
 BACKENDS = {
     "tokens": Backend(sse(*({"kind": "tok", "t": text} for text in TEXT), {"kind": "bye"})),

@@ -30,8 +30,6 @@ RULES = """
       - {on: session_end, send: [{event: over}, "[DONE]", "5"]}
 """
 
-USE = 'stream: "data: {\\"k\\": \\"use\\"}\\n\\n"'
-
 
 def load(example: str, folder: Path | None = None) -> None:
     tree = yaml_mapping.read(dedent(RULES) + f"examples: [{example}]")
