@@ -109,7 +109,7 @@ class WebSocketReader:
         limit: the most bytes of one message, its fragments together.
     """
 
-    __slots__ = ("_fragments", "_kind", "_limit", "_needed", "_pieces", "_size", "failure", "is_closed")
+    __slots__ = ("_fragments", "_kind", "_limit", "_needed", "_pieces", "failure", "is_closed")
 
     def __init__(self, limit: int) -> None:
         self.failure: WebSocketFailure | None = None
@@ -121,9 +121,8 @@ class WebSocketReader:
         """Bytes that have to come before the next look at them; this keeps a large frame linear."""
         self._kind = 0
         """The opcode of the message whose fragments come; 0 in the state `idle`."""
-        self._fragments: list[bytes] = []
-        self._size = 0
-        """Bytes of `_fragments`."""
+        self._fragments = bytearray()
+        """The message so far. As objects of their own, short fragments would take many times their bytes."""
 
     def feed(self, data: bytes) -> list[bytes | WebSocketFrame]:
         """Return the messages and control frames that `data` completes, in order.
@@ -190,7 +189,7 @@ class WebSocketReader:
             if length <= (_LONGEST_CONTROL if begins == position + 4 else 0xFFFF) or length >> 63:
                 self._fail(PROTOCOL_ERROR, "a length that is not minimal")
                 return None
-        if opcode in _DATA and self._size + length > self._limit:
+        if opcode in _DATA and len(self._fragments) + length > self._limit:
             self._fail(MESSAGE_TOO_BIG, "a message is larger than allowed")
             return None
         return _Header(opcode, bool(first & _FIN), begins, begins + length)
@@ -222,16 +221,14 @@ class WebSocketReader:
 
     def _take_data(self, header: _Header, payload: bytes, frames: list[bytes | WebSocketFrame]) -> None:
         kind = self._kind or header.opcode
-        if payload:
-            self._fragments.append(payload)
-            self._size += len(payload)
         if not header.is_final:
+            self._fragments += payload
             self._kind = kind
             return
-        message = b"".join(self._fragments)
+        message = bytes(self._fragments + payload) if self._fragments else payload
         frames.append(message if kind == TEXT else WebSocketFrame(kind, message))
         self._fragments.clear()
-        self._kind = self._size = 0
+        self._kind = 0
 
     def _close(self, payload: bytes, frames: list[bytes | WebSocketFrame]) -> None:
         frame = WebSocketFrame(CLOSE, payload)

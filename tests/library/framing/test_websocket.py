@@ -1,6 +1,7 @@
 """WebSocket frames: read whole, byte by byte and cut anywhere, beside the frames that `websockets` writes."""
 
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -82,6 +83,19 @@ def test_reader_of_fragments_and_pings_returns_each_message_in_order(
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=5))
 def test_reader_of_any_bytes_gives_the_same_however_they_are_cut(body: bytes, cuts: list[int]) -> None:
     assert read(body, sorted(min(cut, len(body)) for cut in cuts)) == read(body)
+
+
+def test_reader_of_short_fragments_keeps_little_more_than_their_bytes() -> None:
+    reader = WebSocketReader(1 << 20)
+    reader.feed(b"\x01\x02ab")
+    fragments = b"\x00\x02cd" * 1000
+    tracemalloc.start()
+    for _ in range(100):
+        assert reader.feed(fragments) == []
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 2 * 200_000
+    assert reader.feed(b"\x80\x02ef") == [b"ab" + b"cd" * 100_000 + b"ef"]
 
 
 def test_reader_returns_whole_frames_before_a_breach() -> None:
