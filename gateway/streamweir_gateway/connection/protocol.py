@@ -138,12 +138,7 @@ class HttpProtocol(asyncio.Protocol):
         context.idle.discard(self)
         if self._closing is not None:
             self._closing.cancel()
-        # References to the exchange and to the parser would make cycles, which outlive the connection.
-        self._clock.stop()
-        self._parser.close()
-        del self._clock, self._parser
-        self._running = self._receiving = None
-        self._ahead = ()
+        self._release()
         if running is not None:
             running.lose()
         self.flow.close()
@@ -244,14 +239,20 @@ class HttpProtocol(asyncio.Protocol):
         context.connections.discard(self)
         context.connections.add(protocol)
         protocol.on_lost = partial(context.connections.discard, protocol)
-        self._clock.stop()
-        self._parser.close()
+        self._release()
         self.flow.close()
         self.transport.pause_reading()
         self.transport.set_protocol(protocol)
-        self._running = self._receiving = None
         self._early.clear()
         return early
+
+    def _release(self) -> None:
+        """Drop the references that would make cycles, which outlive the connection; it is used no longer."""
+        self._clock.stop()
+        self._parser.close()
+        del self._clock, self._parser
+        self._running = self._receiving = None
+        self._ahead = ()
 
     def _drop_last(self) -> None:
         """Drop the last waiting request, and read no more requests."""

@@ -113,8 +113,13 @@ class TunnelEnd(SwitchedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone: closed, or reset."""
         self.is_lost = True
-        self.on_lost()
+        on_lost, self.on_lost = self.on_lost, _nothing
+        on_lost()
         self._tunnel.lose(self, error)
+
+    def release(self) -> None:
+        """Drop the references that make cycles; both connections are lost."""
+        del self._tunnel, self.peer
 
 
 class Tunnel:
@@ -247,6 +252,8 @@ class Tunnel:
         record.reason = record.reason or "done"
         for callback in callbacks or ():
             callback()
+        for end in (self.client, self.service):
+            end.release()
 
     # The ends
 
@@ -302,7 +309,8 @@ class Tunnel:
             return
         for end in (self.client, self.service):
             if not end.is_lost:
-                end.transport.close() if not end.transport.is_closing() else end.transport.abort()
+                leave = end.transport.abort if end.transport.is_closing() else end.transport.close
+                leave()
         if not (self.client.is_lost and self.service.is_lost):
             self._close_later(ENDING_SECONDS)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 import json
 import os
 import socket
@@ -19,6 +20,10 @@ from websockets.typing import Origin, Subprotocol
 from loopback import Gateway, ask, client, gateway, settled
 from scripted_upstream import PATIENCE, answer, upstream
 from socket_service import Service, accepted, raw_service, service, switching
+from streamweir_gateway.connection.exchange import HttpExchange
+from streamweir_gateway.connection.protocol import HttpProtocol
+from streamweir_gateway.relay.tunnel import Tunnel, TunnelEnd
+from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
 
 pytestmark = pytest.mark.anyio
 
@@ -210,6 +215,27 @@ async def test_too_many_bytes_before_the_101_are_400() -> None:
         writer.write(handshake() + bytes(70_000))
         assert (await asyncio.wait_for(reader.read(-1), PATIENCE)).startswith(b"HTTP/1.1 400 ")
         writer.close()
+
+
+async def test_connections_of_a_closed_socket_are_freed_without_the_collector() -> None:
+    """Cycles would keep the buffers of every page that has left until the collector runs."""
+    kinds = (HttpProtocol, HttpExchange, TunnelEnd, Tunnel, WebSocketConnection)
+
+    def alive() -> list[str]:
+        return [type(each).__name__ for each in gc.get_objects() if issubclass(type(each), kinds)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with through(echo) as (gate, _):
+            for _ in range(3):
+                async with connect(place(gate)) as page:
+                    await page.send("x")
+                    assert await page.recv() == "x"
+                await gate.log.next_line()
+            assert alive() == []
+    finally:
+        gc.enable()
 
 
 async def test_handshake_as_second_request_of_a_connection_goes_through() -> None:
