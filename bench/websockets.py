@@ -85,12 +85,10 @@ class Backend(asyncio.Protocol):
         self.is_begun = True
         head = self.data.partition(b"\r\n\r\n")[0]
         path = head.split(b" ", 2)[1].rpartition(b"/")[2].decode()
-        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
         key = next(
             (line[19:] for line in head.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key: ")),
             None,
         )
-        del fields
         if key is not None:
             accept = base64.b64encode(hashlib.sha1(key + GUID).digest())
             self.write(
