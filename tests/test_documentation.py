@@ -193,6 +193,29 @@ def test_every_word_of_the_protocol_is_documented() -> None:
     assert [word for word in words if f"`{word}`" not in page] == []
 
 
+def rows_of_protocol(title: str) -> dict[str, list[str]]:
+    """The cells of each row of the table in a section, by each code of its first cell."""
+    section = (DOCS / "protocol.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    return {code: [cell.strip() for cell in row] for row in rows for code in re.findall(r"`(\w+)`", row[0])}
+
+
+def test_protocol_page_has_each_error_with_its_type_and_status() -> None:
+    rows = rows_of_protocol("Errors")
+    assert rows.keys() == CODES.keys()
+    for code, row in CODES.items():
+        _, error_type, recoverable, statuses, _ = rows[code]
+        assert (error_type, recoverable == "yes") == (row.error_type, row.recoverable), code
+        assert str(row.status) in statuses.split(", "), code
+
+
+def test_protocol_page_has_each_refusal_with_its_status() -> None:
+    rows = rows_of_protocol("Refused requests")
+    assert {code: int(cells[1]) for code, cells in rows.items()} == {
+        code: row.status for code, row in REFUSALS.items()
+    }
+
+
 ARCHITECTURE = (DOCS / "architecture.md").read_text()
 
 
