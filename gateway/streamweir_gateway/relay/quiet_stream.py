@@ -63,10 +63,14 @@ class QuietStream:
         return left
 
     async def close(self) -> None:
-        """Begin no longer; wait for a beginning that is under way."""
+        """Begin no longer; wait for a beginning that is under way.
+
+        If the client has left, the next bytes that are sent to it show that.
+        """
         self._timer.cancel()
-        if self._task is not None and not self._task.done():
+        if self._task is not None:
             await asyncio.wait([self._task])
+            self._task.exception()  # looked at: else asyncio would log it
 
     def _start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._send_beginning())

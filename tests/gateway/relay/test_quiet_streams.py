@@ -1,5 +1,6 @@
 """Event streams of a relayed service that begin with comments, and statuses and types of agent streams."""
 
+import gc
 import gzip
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from loopback import ask, client, gateway, settled
 from scripted_upstream import HELLO, LAST_CHUNK, PATIENCE, Call, answer, chunk, upstream
 from streamweir.testing import check_stream
 from streamweir_gateway.relay import quiet_stream
+from streamweir_gateway.runs.client_gone import ClientGone
 
 pytestmark = pytest.mark.anyio
 
@@ -146,3 +148,24 @@ async def test_answer_with_a_status_and_type_of_a_stream_is_an_agent_stream(
     async with upstream(whole) as server, gateway(whole_service(server.url)) as running:
         got = (await ask(running, headers=[("Accept", "text/event-stream")])).assert_valid()
         assert (got.text, got.status) == ("Hello", int(status[:3]))
+
+
+async def test_client_that_left_before_the_comments_is_no_error_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun = anyio.Event()
+
+    async def begin() -> None:
+        begun.set()
+        raise ClientGone
+
+    async def send(data: bytes) -> None:
+        raise AssertionError(data)
+
+    stream = quiet_stream.QuietStream(begin, send, [PINGS[0]])
+    with anyio.fail_after(PATIENCE):
+        await begun.wait()
+    await stream.close()
+    del stream
+    gc.collect()
+    assert caplog.records == [], "asyncio logs the error of a task that is never looked at"
