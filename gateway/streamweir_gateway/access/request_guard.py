@@ -32,7 +32,7 @@ from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.relayed_preflight import serve_preflight
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
-from streamweir_gateway.handshakes import OFFERED, TUNNEL, HandedOver, is_handshake, offered_key
+from streamweir_gateway.handshakes import OFFERED, TUNNEL, HandedOver, OfferedKey, is_handshake, offered_key
 from streamweir_gateway.observability.cookie_hint import cookie_hint, is_foreign_page, sends_cookies
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -119,7 +119,7 @@ class RequestGuard:
                     scope["path_params"] = found.path_params
                     await serve_preflight(found.route.app, scope, receive, send, preflight)
                 return
-            admitted = self._admitted(scope, found, routes, None if offer is None else offer.key)
+            admitted = self._admitted(scope, found, routes, offer)
             if found is not None and self._rates.is_shared:
                 rate = _rate(admitted.caller)
                 await self._rates.count_shared(_client(admitted.scope), found.route, rate, scope["method"])
@@ -146,17 +146,18 @@ class RequestGuard:
         return runs is not None and (path == runs or path.startswith(f"{runs}/"))
 
     def _admitted(
-        self, scope: Scope, found: Found | None, routes: Sequence[Route], offered: bytes | None
+        self, scope: Scope, found: Found | None, routes: Sequence[Route], offer: OfferedKey | None
     ) -> _Admitted:
-        """Run all checks for a request.
+        """Run all checks for a request; only a handshake has an `offer`.
 
         Raises:
             Refusal: a check failed.
         """
         caller = None
         if self._identification is not None:
+            offered = None if offer is None else offer.key
             scope, caller = self._identified(self._identification, scope, found, routes, offered)
-        if is_handshake(scope) and any(route.endpoint and not route.relays_all for route in routes):
+        if offer is not None and any(route.endpoint and not route.relays_all for route in routes):
             raise Refusal("WEBSOCKET_UNSUPPORTED", headers={"Connection": "close"})
         if found is None:
             raise _nothing_here(routes)

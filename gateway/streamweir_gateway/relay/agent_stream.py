@@ -146,7 +146,7 @@ async def judge(
         reader: of the upstream's dialect; read to no end.
         limit: bytes that may be kept; after so many no first event is waited for.
         on_read: called after each read.
-        quiet: returns what sends the comments of the stream on; given the reads that are kept.
+        quiet: returns the sender of the comments of the stream, given the list of the reads that are kept.
 
     Raises:
         ClientGone: the client has left while it got comments.

@@ -158,7 +158,7 @@ class RelayExchange:
         self._start.close()
 
     def _watch_client(self) -> None:
-        """See the client leave: the server reports it, or who reads the request, and then a task."""
+        """Notice that the client leaves: by the server, else by the reader of the body, and then a task."""
         if not self.watch.watch():
             self._body.on_whole = lambda: self.watch.watch_in_task(self._receive)
 
@@ -289,7 +289,7 @@ class RelayExchange:
     def _quiet_stream(
         self, service: Service, response: TransportResponse, pieces: list[bytes]
     ) -> QuietStream | None:
-        """Return what sends the comments of an event stream on to a client of SSE; None for any other."""
+        """Return the sender of an event stream's comments to a client of SSE; None for any other client."""
         is_coded = bool(header_value(response.headers, b"content-encoding").strip())
         if is_coded or media_type_of(response.headers) != MEDIA_TYPE:
             return None
@@ -332,7 +332,7 @@ class RelayExchange:
         await self._out.send(data, is_last=is_over)
         return is_over
 
-    # Ends that are none
+    # Ends before the end of the answer
 
     def _end_interrupted(self) -> None:
         """End an exchange that the watch has interrupted."""

@@ -130,7 +130,7 @@ class RelayWatch:
         if self._watcher is not None:
             self._watcher.cancel()
 
-    # What ends it
+    # Its ends
 
     def lose_client(self) -> None:
         """The client has left."""
