@@ -58,7 +58,7 @@ class WorkBehindEnd:
         self._began = time.monotonic()
         self._listening.end()
         self._has_ended_body = body_ended
-        self._scheduler.set_timer(min(_ENDED_BODY_SECONDS, _RUN_ON_SECONDS), self._look)
+        self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._look)
 
     def note_body_ended(self) -> None:
         """Note that the application has ended its body, behind the end of its stream."""
@@ -71,11 +71,10 @@ class WorkBehindEnd:
 
         One timer for both costs less than to set it again when the body ends, as nearly every stream does.
         """
-        left = _RUN_ON_SECONDS - _ENDED_BODY_SECONDS
-        if self._has_ended_body or left <= 0:
+        if self._has_ended_body:
             self._listening.release()
         else:
-            self._scheduler.set_timer(left, self._listening.release)
+            self._scheduler.set_timer(_RUN_ON_SECONDS - _ENDED_BODY_SECONDS, self._listening.release)
 
     def note_end_sent(self) -> None:
         """Note that the end of the body has been sent."""

@@ -190,6 +190,7 @@ async def test_send_long_behind_the_end_raises_with_servers_that_raise(
 async def test_app_that_does_not_return_behind_its_end_is_told(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(work_behind_end, "_ENDED_BODY_SECONDS", 0.1)
     monkeypatch.setattr(work_behind_end, "_RUN_ON_SECONDS", 0.3)
     app = App(*HELLO, work=60)
     with anyio.fail_after(10):

@@ -159,6 +159,7 @@ async def test_generator_that_goes_on_after_the_end_is_stopped(
     host: str, silent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)
+    monkeypatch.setattr(work_behind_end, "_ENDED_BODY_SECONDS", 0.1)
     monkeypatch.setattr(work_behind_end, "_RUN_ON_SECONDS", 0.4)
     generators = Generators(*HELLO, silent=silent)
     async with served(getattr(generators, host)()) as running:
