@@ -244,7 +244,7 @@ class MessageTemplates:
 
     @property
     def latest(self) -> bytes:
-        """The data of the latest message that counts; empty if it has been decoded, or counts nothing."""
+        """The data of the latest message with the current template; empty unless its messages count."""
         return self.current.latest if type(self.current) is CountingTemplate else b""
 
     def note(self, frame: Frame, event: Event | None) -> None:

@@ -71,6 +71,9 @@ class CopiedWriter(VerbatimWriter):
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write an event without stored frames."""
+        if self.frames_of is None:
+            super().write(event, stamp)
+            return
         before = len(self._out)
         super().write(event, stamp)
         written = b"".join(self._out[before:])
