@@ -10,6 +10,7 @@ from typing import Final
 
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import StreamweirError
+from streamweir.http.accept import STREAM_FRAMINGS
 from streamweir.translation.items import events_of
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.relay.quiet_stream import QuietStream
@@ -19,7 +20,7 @@ from streamweir_gateway.upstream.transport import ResponseBody, TransportRespons
 
 __all__ = ["Judgement", "OpenedResponse", "judge", "stream_media_types"]
 
-_STREAMS: Final = frozenset({"text/event-stream", "application/x-ndjson", "application/jsonl"})
+_STREAMS: Final = frozenset(STREAM_FRAMINGS)
 _TEXT_FRAMINGS: Final = frozenset({"text", "lines"})
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from streamweir.asgi.request_mapping import RequestOption
-from streamweir.asgi.stream_factory import StreamFraming, TimeoutOptions
+from streamweir.asgi.stream_factory import TimeoutOptions
 from streamweir.failures.ending import FailureMode
+from streamweir.http.accept import STREAM_FRAMINGS, StreamFraming
 from streamweir.http.paths import Paths
 from streamweir.options.durations import Duration
 from streamweir.options.heartbeats import AUTO
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NORMALIZE_DEFAULTS", "STREAM_TYPES", "NormalizeOptions", "ResponseOptions", "stream_options_in"]
 
-STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson", "application/jsonl")
+STREAM_TYPES: Final = tuple(STREAM_FRAMINGS)
 
 
 class ResponseOptions(TypedDict, total=False):

@@ -12,6 +12,7 @@ from streamweir.classification import classify_break
 from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
+from streamweir.http.accept import STREAM_FRAMINGS
 from streamweir.http.headers import header_value, header_values, media_type_of, settled_request_id
 from streamweir.http.ownership import StreamOwnership, hand_down
 from streamweir.http.paths import PathPatterns, Paths
@@ -20,8 +21,6 @@ from streamweir.http.sending import ASGIApp, Message, Receive, Scope, Send, with
 from streamweir.stream_error import log_failure
 
 __all__ = ["SafeErrorMiddleware"]
-
-_FRAMINGS = {"text/event-stream": "sse", "application/x-ndjson": "ndjson", "application/jsonl": "ndjson"}
 
 
 class SafeErrorMiddleware:
@@ -117,7 +116,7 @@ class _Response:
             self._started = True
             message = with_header_list(message)
             if self._is_stream(message):
-                framing = _FRAMINGS[media_type_of(message["headers"])]
+                framing = STREAM_FRAMINGS[media_type_of(message["headers"])]
                 self._stream = FollowedStream(self._speaks, framing, request_id=self._request_id)
         return self._send(message)
 
@@ -140,7 +139,7 @@ class _Response:
             self._follows
             and start["status"] in STREAM_STATUSES
             and not self._ownership.taken
-            and media_type_of(headers) in _FRAMINGS
+            and media_type_of(headers) in STREAM_FRAMINGS
             and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")
             and not header_values(headers, b"content-length")
         )

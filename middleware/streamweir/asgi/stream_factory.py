@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 from streamweir.asgi.hint_log import HintLog
 from streamweir.codec.registry import process_dialects
@@ -12,6 +12,7 @@ from streamweir.context import WarningCollector
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.failures.ending import FailureMode
+from streamweir.http.accept import STREAM_FRAMINGS, StreamFraming
 from streamweir.http.headers import HeaderList, media_type_of
 from streamweir.options.durations import Duration
 from streamweir.options.heartbeats import parse_heartbeat
@@ -19,19 +20,16 @@ from streamweir.options.limits import Limits
 from streamweir.options.timeouts import Timeouts
 from streamweir.translation.stream_options import StreamOptions
 
-__all__ = ["AUTO", "StreamFactory", "StreamFraming", "TimeoutOptions"]
+__all__ = ["AUTO", "StreamFactory", "TimeoutOptions"]
 
 AUTO: Final = "auto"
 
-StreamFraming: TypeAlias = Literal["sse", "ndjson"]
 TimeoutOptions: TypeAlias = Mapping[str, Duration | None] | str | None
 
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}", re.ASCII)
 _FRAMINGS: Final[dict[str, StreamFraming]] = {
-    "text/event-stream": "sse",
-    "application/x-ndjson": "ndjson",
+    **STREAM_FRAMINGS,
     "application/ndjson": "ndjson",
-    "application/jsonl": "ndjson",
     "application/jsonlines": "ndjson",
     "application/json-seq": "ndjson",
     "application/json": "ndjson",

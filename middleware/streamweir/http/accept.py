@@ -5,20 +5,22 @@ Source: the standard protocol 1.1, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from streamweir.framing import FramingChoice
 
-__all__ = ["StreamFraming", "accepts_any", "choose_framing"]
+__all__ = ["STREAM_FRAMINGS", "StreamFraming", "accepts_any", "choose_framing"]
 
 StreamFraming = Literal["sse", "ndjson"]
 
-_STREAMS: Final[dict[str, StreamFraming]] = {
+STREAM_FRAMINGS: Final[Mapping[str, StreamFraming]] = {
     "text/event-stream": "sse",
     "application/x-ndjson": "ndjson",
     "application/jsonl": "ndjson",
 }
+"""The framings of agent streams, by media type."""
+
 _OTHER: Final[dict[StreamFraming, StreamFraming]] = {"sse": "ndjson", "ndjson": "sse"}
 
 
@@ -31,14 +33,14 @@ def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
     if accept in ("", "*/*"):
         return default
     weights = dict(_media_ranges(accept))
-    wanted = [(weights.get(name, 0.0), framing) for name, framing in _STREAMS.items()]
+    wanted = [(weights.get(name, 0.0), framing) for name, framing in STREAM_FRAMINGS.items()]
     best = max(weight for weight, _ in wanted)
     if best > 0:
         named = [framing for weight, framing in wanted if weight == best]
         return default if default in named else named[0]
     if weights.get("application/json", 0) > 0 and weights.get("*/*", 0) <= 0:
         return "json"
-    refused = {framing for name, framing in _STREAMS.items() if weights.get(name, 1) <= 0}
+    refused = {framing for name, framing in STREAM_FRAMINGS.items() if weights.get(name, 1) <= 0}
     return _OTHER[default] if default in refused and _OTHER[default] not in refused else default
 
 
