@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final, TypeGuard
 
@@ -155,6 +156,19 @@ def _is_sign(key: str, name: str, value: Any) -> bool:
     return bool(_ERROR_STEM.search(name)) and _is_something(value) and _is_error_field(key, name, value)
 
 
+_SIGNS: Final = frozenset().union(
+    *(_OWN_KINDS, _FLAGS, _STATES, _KINDS, _LEVELS, {"levelno"}, _HTTP_STATUSES, _FAILED_FLAGS, _EXIT_CODES)
+)
+"""The names of fields whose value can be a sign of a failure, aside from error fields."""
+
+
+@lru_cache(maxsize=1024)
+def _can_be_own_sign(key: str) -> bool:
+    """Can a field of this name be a sign, for some value? If not, `_is_own_sign` is False for every value."""
+    name = field_name(key)
+    return name in _SIGNS or _ERROR_STEM.search(name) is not None or not name.isascii()
+
+
 def _is_error_field(key: str, name: str, value: Any) -> bool:
     if name in _OFTEN_NO_TRACE:
         return False
@@ -198,6 +212,7 @@ _TABLES: Final = _words_in("rows columns records table tables series values")
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _NO_OBJECTS: Final = _PLAIN | {list}
 _MOST_FIELDS: Final = 4096
+_FEW_FIELDS: Final = 32
 _MOST_CHARACTERS: Final = 256 << 10
 _SHORTEST_TRACE: Final = 24
 """Keys up to this length are not searched for stack traces."""
@@ -215,6 +230,8 @@ def reports_failure(value: Any) -> bool:
     """
     if not value:
         return False
+    if type(value) is dict and (found := _flat_object_reports(value)) is not None:
+        return found
     own = _opened(_objects_of(value))
     inner = _opened(chain.from_iterable(map(_objects_in, own)))
     return (
@@ -222,6 +239,31 @@ def reports_failure(value: Any) -> bool:
         or any(_is_sign(key, field_name(key), item) for key, item in _fields_of(inner))
         or _holds_a_trace(value)
     )
+
+
+def _flat_object_reports(value: dict[str, Any]) -> bool | None:
+    """Answer `reports_failure` for an object of few fields without objects and lists; None for any other."""
+    if len(value) > _FEW_FIELDS:
+        return None
+    for key, item in value.items():
+        if type(item) not in _PLAIN or type(key) is not str or len(key) > _SHORTEST_TRACE:
+            return None
+        if type(item) is str and is_stack_trace(item):
+            return True
+        if _can_be_own_sign(key) and _is_own_sign_of_plain_object(key, item):
+            return True
+    return False
+
+
+def _is_own_sign_of_plain_object(key: str, value: Any) -> bool:
+    is_word = type(value) is str and len(value) <= _LONGEST_STATE
+    return _is_own_word(key, value) if is_word else _is_own_sign(key, field_name(key), value)
+
+
+@lru_cache(maxsize=1024)
+def _is_own_word(key: str, word: str) -> bool:
+    """Is a field with a short text a sign? The same few words, such as `state: running`, come often."""
+    return _is_own_sign(key, field_name(key), word)
 
 
 def _holds_a_trace(value: Any) -> bool:

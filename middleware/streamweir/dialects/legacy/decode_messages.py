@@ -54,6 +54,10 @@ __all__ = ["READERS", "fields_of", "read_other"]
 
 Message = Mapping[str, Any]
 
+_META: Final = frozenset(META)
+_TIMED_META: Final = _META | {"duration_ms"}
+_BOOKKEEPING: Final = frozenset(BOOKKEEPING)
+
 _PLAIN_TEXT: Final = frozenset({"type", "content"})
 """The fields of almost every event of a stream: nothing to look for."""
 
@@ -110,17 +114,18 @@ def _read(fields: Message, *groups: Iterable[str]) -> set[str]:
 
 
 def _meta(fields: Message, known: Iterable[str] = ()) -> Meta | None:
-    if fields.keys() <= _PLAIN_TEXT:
-        return None
+    rest = leftover(fields, _BOOKKEEPING.union(known))
+    if _TIMED_META.isdisjoint(fields):
+        return None if rest is None else {"extra": rest}
     return meta_of(
         **{name: fields.get(name) for name in META},
         duration_ms=milliseconds(fields.get("duration_ms")),
-        extra=leftover(fields, {*BOOKKEEPING, *known}),
+        extra=rest,
     )
 
 
 def _ids(fields: Message) -> Meta | None:
-    return meta_of(**{name: fields.get(name) for name in META})
+    return None if _META.isdisjoint(fields) else meta_of(**{name: fields.get(name) for name in META})
 
 
 def _text_meta(fields: Message, text: Any) -> Meta | None:
