@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from typing import Any, Final
 
 from streamweir.codec.dialects import Dialects
@@ -95,7 +96,7 @@ def _planned(
     mapping = request_mapping(endpoint, dialects, None, new_id=made_ids)
     offer = Offer([Written(parse_body(body))])
     if mapping is not None:
-        offer = mapping.offers(incoming, body, [destination])[destination]
+        offer = asyncio.run(mapping.offers(incoming, body, [destination]))[destination]
     base = destination.request(incoming)
     reads = dialects[protocol].reads_requests
     canonical = read_request(body, protocol=dialects[protocol]) if reads else None

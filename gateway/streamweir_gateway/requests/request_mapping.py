@@ -48,10 +48,12 @@ class RequestMapping(Protocol):
         """
         ...
 
-    def offers(
+    async def offers(
         self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
         """Return the requests to upstreams, in the order in which these are to be asked.
+
+        A mapping may wait for a store of earlier turns.
 
         Args:
             incoming: the client's request.
@@ -135,7 +137,7 @@ class _Mapped(_Mapping):
         self._overlay: Tree | None = None if tree is None else compile_tree(tree, found_sound)
         self._conversations = conversations
 
-    def offers(
+    async def offers(
         self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
         reader = self._reader(incoming)
@@ -303,7 +305,7 @@ class _Templated(_Mapping):
         super().__init__(config, dialects)
         self._template = compile_request(config.request.tree, found_sound)
 
-    def offers(
+    async def offers(
         self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
         body = client_body(incoming.method, data, incoming.query, may_be_absent=True)

@@ -131,7 +131,7 @@ class Proxy:
         endpoint = self._endpoint
         incoming = endpoint.as_asked(incoming, body.data)
         self._check_draining()  # again: a drain that began while the body came would not end this stream
-        offers = _offers(endpoint, incoming, body)
+        offers = await _offers(endpoint, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
@@ -171,12 +171,12 @@ def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamR
         raise Refusal("ENDPOINT_NOT_FOUND") from error
 
 
-def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
+async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
     """Return the request body for each upstream."""
     if endpoint.mapping is None:
         return dict.fromkeys(endpoint.destinations, NO_OFFER)
     with refusals():
-        return endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
+        return await endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
 
 
 @contextmanager
