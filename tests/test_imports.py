@@ -111,7 +111,7 @@ LAYERS = [
         "request_id",
     ),
     ("classification", "events", "jsontext", "options", "own_warnings"),
-    ("framing", "json_size", "schema"),
+    ("framing", "json_size", "opaque", "schema"),
     ("expressions",),
     ("requests",),
     ("codec", "dialects", "stages"),

@@ -1,0 +1,5 @@
+"""Values of a model's turn that only its own upstream can read, carried by clients of other protocols."""
+
+from streamweir.opaque.seal import Seal, is_seal, make_seal, read_seal
+
+__all__ = ["Seal", "is_seal", "make_seal", "read_seal"]
