@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias, cast
 
 from streamweir.errors import StreamweirError
+from streamweir.runs.defined_together import defines_together
 from streamweir.runs.store import RunLost, RunStore, StoreUnavailable
 
 __all__ = ["AppendSoon", "EagerStore", "Stored", "append_soon_of"]
@@ -44,20 +45,9 @@ class EagerStore(RunStore, Protocol):
 
 def append_soon_of(store: RunStore) -> AppendSoon:
     """Return a function that appends to `store` without waiting: its own, or one with a task per append."""
-    return cast("EagerStore", store).append_soon if _is_eager(store) else _AppendTasks(store)
-
-
-def _is_eager(store: RunStore) -> bool:
-    """Return whether the class that defines `append` also defines `append_soon`.
-
-    A subclass may replace `append` alone: its `append_soon` would then bypass the new method.
-    """
-    if "append" in getattr(store, "__dict__", ()):
-        return False
-    for cls in type(store).__mro__:
-        if "append" in vars(cls):
-            return "append_soon" in vars(cls)
-    return False
+    if defines_together(store, "append", "append_soon"):
+        return cast("EagerStore", store).append_soon
+    return _AppendTasks(store)
 
 
 class _AppendTasks:

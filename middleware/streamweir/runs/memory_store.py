@@ -1,4 +1,4 @@
-"""Runs in the memory of one process."""
+"""Runs and named values in the memory of one process."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from streamweir.metadata import unix_milliseconds
 from streamweir.options.run_defaults import STORE_BYTES, STORE_RUNS
 from streamweir.options.sizes import parse_size
 from streamweir.runs.eager_append import Stored
+from streamweir.runs.memory_values import MemoryValues
 from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
 
 __all__ = ["MemoryStore"]
@@ -27,13 +28,13 @@ _EVENT_BYTES: Final = 41
 
 
 class MemoryStore:
-    """Keeps runs in memory, for one process; it ends with the process.
+    """Keeps runs and values in memory, for one process; they end with the process.
 
-    If it is full, it evicts ended runs, the one that ended first before others. It evicts a running run only
-    after its lease and its `ttl` have expired.
+    If it is full, it evicts values, the one used longest ago first, then ended runs, the one that ended first
+    before others. It evicts a running run only after its lease and its `ttl` have expired.
 
     Args:
-        max_bytes: the most bytes that all runs may take: a number, or text such as `"256MiB"`.
+        max_bytes: the most bytes that all runs and values may take: a number, or text such as `"256MiB"`.
         max_runs: the most runs, running and ended.
 
     Raises:
@@ -48,6 +49,8 @@ class MemoryStore:
         self._max_bytes: Final = parse_size(max_bytes, name="max_bytes")
         self._max_runs: Final = max_runs
         self._bytes = 0
+        """The bytes that all runs take."""
+        self._values: Final = MemoryValues()
         self._runs: dict[str, _StoredRun] = {}
         self._running: OrderedDict[str, None] = OrderedDict()  # least recently owned first
         self._over: OrderedDict[str, None] = OrderedDict()  # ended or gone, in the order of their ends
@@ -199,6 +202,28 @@ class MemoryStore:
         newest = reversed(list(self._found.get(key, ())))
         return list(islice((run for run in newest if self._run(run) is not None), MAX_FOUND))
 
+    async def put(self, name: str, value: bytes, *, ttl: float) -> None:
+        """See `RunStore.put`."""
+        size = MemoryValues.size_of(value)
+        self._values.drop(name)
+        if size > self._max_bytes:
+            raise StoreFull
+        if self._is_over(size):
+            self._evict(size)
+        self._values.put(name, bytes(value), ttl)
+
+    async def get(self, name: str, *, ttl: float) -> bytes | None:
+        """See `RunStore.get`."""
+        return self._values.get(name, ttl)
+
+    async def get_many(self, names: Sequence[str], *, ttl: float) -> Sequence[bytes | None]:
+        """See `ManyValuesStore.get_many`."""
+        return [self._values.get(name, ttl) for name in names]
+
+    async def drop(self, name: str) -> None:
+        """See `RunStore.drop`."""
+        self._values.drop(name)
+
     async def aclose(self) -> None:
         """See `RunStore.aclose`."""
 
@@ -223,7 +248,7 @@ class MemoryStore:
 
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
         size = sum(map(len, events)) + _EVENT_BYTES * len(events)
-        if self._bytes + size > self._max_bytes:
+        if self._is_over(size):
             self._evict(size, keeping=run)
         stored.events.extend(events)
         stored.size += size
@@ -239,12 +264,18 @@ class MemoryStore:
         self._over[run] = None
 
     def _evict(self, size: int, *, runs: int = 0, keeping: str = "") -> None:
-        while self._bytes + size > self._max_bytes or len(self._runs) + runs > self._max_runs:
+        while (is_over := self._is_over(size)) or len(self._runs) + runs > self._max_runs:
+            if is_over and self._values.drop_oldest():
+                continue
             oldest = next((run for run in self._over if run != keeping), None)
             if oldest is not None:
                 self._remove(oldest)
             elif not self._drop_abandoned(keeping):
                 raise StoreFull
+
+    def _is_over(self, size: int) -> bool:
+        """Return whether `size` bytes more are more than the store may take."""
+        return self._bytes + self._values.size + size > self._max_bytes
 
     def _drop_abandoned(self, keeping: str) -> bool:
         """Drop the run that was owned least recently, if it has expired; return whether it had."""

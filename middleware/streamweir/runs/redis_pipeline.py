@@ -40,9 +40,19 @@ Answered: TypeAlias = Callable[[Any], None]
 
 
 class _Command(NamedTuple):
-    script: Script
+    """A call of a script, or plain commands that one caller sends at once.
+
+    Attributes:
+        script: that is called; None for plain commands.
+        packed: in the wire format.
+        answered: gets the answer of the script, or the list of the answers to the plain commands.
+        replies: the number of answers of the server.
+    """
+
+    script: Script | None
     packed: bytes
     answered: Answered
+    replies: int = 1
 
 
 def packed(words: Sequence[_Argument]) -> bytes:
@@ -61,7 +71,7 @@ class CommandPipeline:
         connect: returns a new connection, not yet connected.
         health: shared with the other pipelines to the same server.
         timeout: seconds from the first sending of a batch.
-        batch: the most commands of a batch.
+        batch: the most commands of a batch, unless one caller sends more at once.
     """
 
     def __init__(
@@ -87,6 +97,24 @@ class CommandPipeline:
         self.send(script, names, len(keys), arguments, lambda given: _resolve(answer, given))
         return await answer
 
+    async def call_commands(self, commands: Sequence[Sequence[_Argument]]) -> list[Any]:
+        """Run plain commands in one round trip and return their answers.
+
+        The answer to a command on a value of another type is an `UnreadableValue`.
+
+        Raises:
+            StoreFull: the server has no memory for one of them.
+            StoreUnavailable: the server does not answer, or refuses one of them.
+        """
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        raw = b"".join([b"*%d\r\n%b" % (len(words), packed(words)) for words in commands])
+        self._queue(_Command(None, raw, lambda given: _resolve(answer, given), len(commands)))
+        answers: list[Any] = await answer
+        for given in answers:
+            if isinstance(given, StoreUnavailable) and not isinstance(given, UnreadableValue):
+                raise given
+        return answers
+
     def send(
         self,
         script: Script,
@@ -108,7 +136,13 @@ class CommandPipeline:
             answered(StoreUnavailable())
             return
         head = b"*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % (3 + count + len(arguments), script.sha.encode())
-        self._waiting.append(_Command(script, head + names + packed(arguments), answered))
+        self._queue(_Command(script, head + names + packed(arguments), answered))
+
+    def _queue(self, command: _Command) -> None:
+        if not self._health.is_up:
+            command.answered(StoreUnavailable())
+            return
+        self._waiting.append(command)
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_all())
 
@@ -141,10 +175,11 @@ class CommandPipeline:
 
     def _next_batch(self) -> list[_Command]:
         batch = [self._waiting.popleft()]
-        size = len(batch[0].packed)
-        while self._waiting and len(batch) < self._batch:
+        size, count = len(batch[0].packed), batch[0].replies
+        while self._waiting:
             size += len(self._waiting[0].packed)
-            if size > _BATCH_BYTES:
+            count += self._waiting[0].replies
+            if size > _BATCH_BYTES or count > self._batch:
                 break
             batch.append(self._waiting.popleft())
         return batch
@@ -174,17 +209,29 @@ class CommandPipeline:
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _exchange(self, batch: Sequence[_Command]) -> list[Any]:
-        answers = await self._round_trip([command.packed for command in batch])
+        answers = await self._round_trip_of(batch)
         unknown = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
         if unknown:
-            scripts = {batch[i].script.text for i in unknown}
-            await self._round_trip([b"*3\r\n" + packed(("SCRIPT", "LOAD", text)) for text in scripts])
-            again = await self._round_trip([batch[i].packed for i in unknown])
+            scripts = {script.text for i in unknown if (script := batch[i].script) is not None}
+            loads = [b"*3\r\n" + packed(("SCRIPT", "LOAD", text)) for text in scripts]
+            await self._round_trip(loads, len(loads))
+            again = await self._round_trip_of([batch[i] for i in unknown])
             for i, answer in zip(unknown, again, strict=True):
                 answers[i] = answer
         return [_answer_of(answer) for answer in answers]
 
-    async def _round_trip(self, commands: Sequence[bytes]) -> list[Any]:
+    async def _round_trip_of(self, batch: Sequence[_Command]) -> list[Any]:
+        """Return the answer to each command; for plain commands a list."""
+        counts = [command.replies for command in batch]
+        flat = iter(await self._round_trip([command.packed for command in batch], sum(counts)))
+        return [
+            next(flat)
+            if command.script is not None
+            else [_answer_of(next(flat)) for _ in range(command.replies)]
+            for command in batch
+        ]
+
+    async def _round_trip(self, commands: Sequence[bytes], count: int) -> list[Any]:
         connection = self._connection
         if connection is None:
             connection = self._connection = self._connect()
@@ -192,7 +239,7 @@ class CommandPipeline:
         began = time.monotonic()
         await connection.send_packed_command(b"".join(commands), check_health=False)
         answers = []
-        for _ in commands:
+        for _ in range(count):
             try:
                 answers.append(await connection.read_response())
             except ResponseError as error:

@@ -2,8 +2,8 @@
 
 Every operation is one idempotent script at the server, by the server's clock. Names consist of the prefix,
 hex digests and fixed words. A store has three connections, however many runs and readers there are: one for
-commands that change runs, one for pages of events (a large page would delay an append), and one for
-subscriptions.
+commands that change runs, one for pages of events and for values (a large one would delay an append), and
+one for subscriptions.
 
 Redis 6.2, Valkey 7.2 or later.
 """
@@ -27,6 +27,7 @@ from streamweir.runs.eager_append import Stored
 from streamweir.runs.redis_health import StoreHealth
 from streamweir.runs.redis_pipeline import CommandPipeline, packed
 from streamweir.runs.redis_scripts import Script
+from streamweir.runs.redis_values import RedisValues
 from streamweir.runs.redis_wakeups import RunWakeups
 from streamweir.runs.store import RunLost, RunState, Signals, StoreUnavailable, UnreadableValue
 
@@ -71,6 +72,7 @@ class RedisStore:
         self._health: Final = StoreHealth(connect, seconds)
         self._commands: Final = CommandPipeline(connect, self._health, timeout=seconds, batch=_COMMANDS)
         self._pages: Final = CommandPipeline(connect, self._health, timeout=seconds, batch=_PAGES)
+        self._values: Final = RedisValues(self._pages, prefix)
         self._wakeups: Final = RunWakeups(connect, timeout=seconds)
         self._owned: dict[str, _OwnedRun] = {}
 
@@ -212,6 +214,23 @@ class RedisStore:
         """See `RunStore.find`."""
         found: list[bytes] = await self._commands.call(scripts.FIND, [f"{self._prefix}find:{{{key}}}"])
         return [run.decode("ascii", "replace") for run in found]
+
+    async def put(self, name: str, value: bytes, *, ttl: float) -> None:
+        """See `RunStore.put`."""
+        await self._values.put(name, value, _ms(ttl))
+
+    async def get(self, name: str, *, ttl: float) -> bytes | None:
+        """See `RunStore.get`."""
+        (value,) = await self._values.get_many([name], _ms(ttl))
+        return value
+
+    async def get_many(self, names: Sequence[str], *, ttl: float) -> Sequence[bytes | None]:
+        """See `ManyValuesStore.get_many`."""
+        return await self._values.get_many(names, _ms(ttl))
+
+    async def drop(self, name: str) -> None:
+        """See `RunStore.drop`."""
+        await self._values.drop(name)
 
     async def allow(self, bucket: str, requests: int, seconds: float) -> float:
         """See `RateStore.allow`."""

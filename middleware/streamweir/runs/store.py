@@ -81,11 +81,12 @@ class RunState(NamedTuple):
 
 @runtime_checkable
 class RunStore(Protocol):
-    """Keeps runs as numbered events; one owner at a time may append to each.
+    """Keeps runs as numbered events, and named values; one owner at a time may append to a run.
 
-    `run` and `key` are 32 lower-case hex digits, `token` is a text that only the owner of the run knows,
-    `about` and events are JSON, `ttl` and `seconds` are seconds. Every method may raise `StoreUnavailable`;
-    some raise `RunLost`. Every call may be repeated: a caller that got no answer asks again.
+    `run`, `key` and `name` are 32 lower-case hex digits, `token` is a text that only the owner of the run
+    knows, `about` and events are JSON, `ttl` and `seconds` are seconds. Every method may raise
+    `StoreUnavailable`; some raise `RunLost`. Every call may be repeated: a caller that got no answer asks
+    again.
 
     Attributes:
         lease: seconds for which a run is owned after its owner last appended or renewed.
@@ -154,8 +155,25 @@ class RunStore(Protocol):
     async def find(self, key: str) -> Sequence[str]:
         """Return the runs of `key`, newest first, 100 at most; some may have expired."""
 
+    async def put(self, name: str, value: bytes, *, ttl: float) -> None:
+        """Keep a value for `ttl` seconds, in place of the one with the same name.
+
+        A store that is full may forget values to make room: the one used longest ago first.
+
+        Args:
+            name: of the value; a run may have the same name.
+            value: any bytes.
+            ttl: seconds from now.
+        """
+
+    async def get(self, name: str, *, ttl: float) -> bytes | None:
+        """Return a value and keep it for `ttl` seconds from now; None if it is unknown or unreadable."""
+
+    async def drop(self, name: str) -> None:
+        """Forget a value; an unknown name is no error."""
+
     async def aclose(self) -> None:
-        """Close all connections; the runs stay in the store."""
+        """Close all connections; runs and values stay in the store."""
 
 
 @runtime_checkable

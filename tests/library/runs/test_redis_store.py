@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,12 +57,14 @@ async def test_names_in_the_store_contain_no_byte_of_a_client(server: RedisServe
     await store.append(_RUN, "t", 0, [b"1"], ttl=60)
     await store.index(_RUN, ["f" * 32], ttl=60)
     await store.allow("e" * 32, 1, 60)
+    await store.put("d" * 32, b"1", ttl=60)
     names = {line for line in server.command("KEYS", "*").decode().split("\r\n") if line.startswith("acme")}
     base = f"acme:run:{{{_RUN}}}"
     assert names == {
         *(f"{base}{part}" for part in ("", ":events", ":owner", ":reader")),
         *(f"acme:find:{{{'f' * 32}}}{part}" for part in ("", ":until")),
         f"acme:rate:{{{'e' * 32}}}",
+        f"acme:value:{{{'d' * 32}}}",
     }
     for name in names:
         assert int(server.command("PTTL", name).strip(b":\r\n")) > 0, f"{name} never expires"
@@ -142,6 +144,53 @@ async def test_values_that_are_none_of_ours_are_a_run_that_is_gone(server: Redis
         assert state is None or state.state == "gone", command
         assert (state is None) == (command[-1] == "about"), command
     await store.aclose()
+
+
+async def test_value_of_another_type_is_no_value_and_is_replaced(server: RedisServer) -> None:
+    store = RedisStore(server.url)
+    name = os.urandom(16).hex()
+    for command in (("HSET", "f", "1"), ("RPUSH", "x"), ("ZADD", "1", "m")):
+        server.command("DEL", f"streamweir:value:{{{name}}}")
+        server.command(command[0], f"streamweir:value:{{{name}}}", *command[1:])
+        assert await store.get(name, ttl=60) is None
+        assert await store.get_many([name, name], ttl=60) == [None, None]
+        await store.put(name, b"1", ttl=60)
+        assert await store.get(name, ttl=60) == b"1"
+    await store.aclose()
+
+
+async def test_values_take_one_command_each_and_many_take_one_batch(server: RedisServer) -> None:
+    store = RedisStore(server.url)
+    names = [os.urandom(16).hex() for _ in range(300)]
+    await store.put(names[0], b"1", ttl=60)
+
+    async def commands(of: Awaitable[object]) -> tuple[int, int]:
+        reads, count = _reads(server), _commands(server)
+        await of
+        return _commands(server) - count - 1, _reads(server) - reads
+
+    assert (await commands(store.put(names[1], b"2", ttl=60)))[0] == 1
+    assert (await commands(store.get(names[1], ttl=60)))[0] == 1
+    assert (await commands(store.drop(names[1])))[0] == 1
+    count, reads = await commands(store.get_many(names, ttl=60))
+    assert count == len(names)
+    assert reads < 10
+    await store.aclose()
+
+
+async def test_value_for_a_full_server_is_refused_and_others_are_still_read(server: RedisServer) -> None:
+    binary = Path(server.process.args[0])  # type: ignore[index,arg-type]
+    with redis_server(binary, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction") as small:
+        store = RedisStore(small.url)
+        await store.put("a" * 32, b"1", ttl=60)
+        small.command("CONFIG", "SET", "maxmemory", "1")
+        with pytest.raises(StoreFull):
+            await store.put("b" * 32, b"2", ttl=60)
+        assert await store.get("a" * 32, ttl=60) == b"1"
+        await store.drop("a" * 32)
+        assert await store.get("a" * 32, ttl=60) is None
+        assert store.is_up, "full is not down"
+        await store.aclose()
 
 
 async def test_find_returns_a_long_run_for_its_ttl_after_its_end(server: RedisServer) -> None:
@@ -348,7 +397,13 @@ async def _filled(store: RedisStore) -> int:
 
 
 def _reads(server: RedisServer) -> int:
+    return _stat(server, "total_reads_processed")
+
+
+def _commands(server: RedisServer) -> int:
+    return _stat(server, "total_commands_processed")
+
+
+def _stat(server: RedisServer, name: str) -> int:
     stats = server.command("INFO", "stats").decode()
-    return int(
-        next(line for line in stats.split("\r\n") if line.startswith("total_reads_processed")).split(":")[1]
-    )
+    return int(next(line for line in stats.split("\r\n") if line.startswith(name)).split(":")[1])
