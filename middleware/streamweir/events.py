@@ -8,6 +8,7 @@ Events are read-only. Request id, sequence and timestamp exist on the wire only 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
 
 import msgspec
@@ -29,6 +30,7 @@ __all__ = [
     "Event",
     "Interaction",
     "Meta",
+    "Opaque",
     "Reference",
     "SessionEnd",
     "SessionStart",
@@ -58,6 +60,13 @@ call, once more at the end (`final_answer` after `token`s); the option `full_tex
 whole message, perhaps of one that came in pieces under another id."""
 
 
+Opaque = Mapping[str, Mapping[str, Any]]
+"""Values that only the upstream that made them can read, by dialect: a signature, an encrypted text, an id.
+
+The upstream wants to see them again, unchanged and in their place. They are no text: they are not shown, not
+redacted and not counted as content. Source: the conversation contract, section 2."""
+
+
 class Payload(msgspec.Struct, kw_only=True):
     """The base of all events: `type` on the wire, and the metadata that belongs to it."""
 
@@ -79,7 +88,11 @@ class SessionStart(Payload):
 
 
 class Thinking(Payload):
-    """A piece of the model's reasoning."""
+    """A piece of the model's reasoning.
+
+    `opaque` closes the block: it belongs to all thinking since the last `opaque` or the last other event of
+    the message. The text of such an event may be empty.
+    """
 
     type = "thinking"
     hints = frozenset({"whole"})
@@ -87,6 +100,7 @@ class Thinking(Payload):
     content: str
     stage: Literal["reasoning", "planning", "analyzing"] | None = None
     whole: Whole | None = None
+    opaque: Opaque | None = None
 
     def with_text(self, text: str) -> Thinking:
         """Return a piece that differs from this one in its text only."""
@@ -107,6 +121,7 @@ class ToolCallStart(Payload):
     description: str | None = None
     arguments: dict[str, Any] = {}
     for_client: bool | None = None
+    opaque: Opaque | None = None
 
 
 class ToolCallDelta(Payload):
@@ -161,7 +176,7 @@ class ToolCallEnd(Payload):
 
 
 class Content(Payload):
-    """A piece of the answer, or of another channel of it."""
+    """A piece of the answer, or of another channel of it. With `opaque` the text may be empty."""
 
     type = "content"
     hints = frozenset({"whole"})
@@ -172,6 +187,7 @@ class Content(Payload):
     op: Literal["append", "replace"] | None = None
     channel: str | None = None
     whole: Whole | None = None
+    opaque: Opaque | None = None
 
     def with_text(self, text: str) -> Content:
         """Return the next piece, which differs in its text only."""
@@ -350,6 +366,8 @@ def _content_data(event: Content) -> dict[str, Any]:
         data["op"] = event.op
     if event.channel is not None:
         data["channel"] = event.channel
+    if event.opaque is not None:
+        data["opaque"] = event.opaque
     return data
 
 

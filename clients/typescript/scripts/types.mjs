@@ -11,7 +11,9 @@ const HEAD = "// Written by scripts/types.mjs from middleware/streamweir/protoco
 /** Names that say more in TypeScript, or that the language has taken. */
 const NAMES = { Metadata: "EventMetadata", File: "FileData", Dataframe: "DataframeData", Custom: "CustomData" };
 const KEYWORDS = new Set(
-  "type properties required const enum items $ref anyOf title description pattern minimum maximum allOf".split(" "),
+  "type properties required const enum items $ref anyOf title description pattern minimum maximum allOf additionalProperties".split(
+    " ",
+  ),
 );
 const BASIC = {
   string: "string",
@@ -51,6 +53,8 @@ function typeOf(node, place) {
   if (node.type === "integer" || node.type === "number") return "number";
   if (node.type === "array" && node.items) return `${grouped(typeOf(node.items, `${place}[]`))}[]`;
   if (node.type === "object" && node.properties) return objectOf(node, place, "      ");
+  if (node.type === "object" && node.additionalProperties)
+    return `Record<string, ${typeOf(node.additionalProperties, `${place}{}`)}>`;
   const basic = BASIC[node.type];
   if (!basic) throw new Error(`${place}: the type ${JSON.stringify(node.type)} is not known to scripts/types.mjs`);
   return basic;

@@ -138,6 +138,7 @@ export interface ThinkingEvent {
   data: {
     content: string;
     stage?: "analyzing" | "planning" | "reasoning";
+    opaque?: Record<string, Record<string, unknown>>;
   };
   metadata: EventMetadata;
 }
@@ -150,6 +151,7 @@ export interface ToolCallStartEvent {
     tool_name: string;
     description?: string;
     arguments: Record<string, unknown>;
+    opaque?: Record<string, Record<string, unknown>>;
   };
   metadata: EventMetadata;
 }
@@ -197,6 +199,7 @@ export interface ContentEvent {
     is_complete?: true;
     op?: "append" | "replace";
     channel?: string;
+    opaque?: Record<string, Record<string, unknown>>;
   };
   metadata: EventMetadata;
 }

@@ -93,6 +93,10 @@ class _OpenParts(EventTap):
         match event:
             case SessionStart():
                 self._start = event
+            case Thinking(opaque=opaque) if opaque is not None:  # the block is over
+                self._texts.pop(Thinking, None)
+            case Content(content="", is_complete=None):
+                pass
             case Content() | Thinking():
                 self._texts[type(event)] = event
             case ToolCallStart():

@@ -357,6 +357,14 @@ class Encoder:
         """The client understands `op: replace`, with these options."""
         return self.replaces
 
+    @property
+    def carries_opaque(self) -> bool:
+        """The protocol has a place for opaque values, and its option `opaque` is on.
+
+        If False, no event that `encode` gets has one, and events that hold nothing else are left out.
+        """
+        return "opaque" in self.option_values and self.option("opaque") == "on"
+
     def option(self, name: str) -> str:
         """Return the chosen value of an option that `option_values` declares."""
         allowed = self.option_values[name]

@@ -250,11 +250,16 @@ class Dialect:
                 )
 
     def asks_for_another_form(self, options: Options) -> bool:
-        """Return whether an option chooses how the dialect is written, also if it says how it is read."""
+        """Return whether an option chooses how the dialect is written, also if it says how it is read.
+
+        `auto`, and `on` of opaque values, are how frames of the upstream are anyway.
+        """
         if not options:
             return False
         written = NO_OPTIONS if self.encoder is None else self.encoder.option_values
-        return any(name in written and option_text(value) != "auto" for name, value in options.items())
+        return any(
+            name in written and option_text(value) not in ("auto", "on") for name, value in options.items()
+        )
 
     def make_decoder(self, options: Options) -> Decoder:
         """Return a fresh decoder for one stream.

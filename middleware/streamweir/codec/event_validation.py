@@ -28,6 +28,7 @@ from streamweir.events import (
     Reference,
     SessionEnd,
     Status,
+    Thinking,
     ToolCallEnd,
     ToolCallProgress,
     ToolCallStart,
@@ -190,9 +191,15 @@ def _is_number(value: Any) -> bool:
 # What the types cannot say
 
 
+def _opaque(event: Content | Thinking | ToolCallStart) -> Iterator[tuple[str, str]]:
+    if event.opaque is not None and not (event.opaque and all(event.opaque)):
+        yield "opaque", "must be objects by the names of their dialects"
+
+
 def _content(event: Content) -> Iterator[tuple[str, str]]:
     if event.channel == "":
         yield "channel", "must not be empty"
+    yield from _opaque(event)
 
 
 def _progress(event: ToolCallProgress) -> Iterator[tuple[str, str]]:
@@ -203,6 +210,7 @@ def _progress(event: ToolCallProgress) -> Iterator[tuple[str, str]]:
 def _tool_start(event: ToolCallStart) -> Iterator[tuple[str, str]]:
     if not event.tool_name:
         yield "tool_name", "must not be empty"
+    yield from _opaque(event)
 
 
 def _tool_end(event: ToolCallEnd) -> Iterator[tuple[str, str]]:
@@ -351,6 +359,7 @@ def _is_patch(item: Any) -> bool:
 
 
 _SHAPES: Final[dict[type[Any], Check]] = {
+    Thinking: _opaque,
     Content: _content,
     ToolCallStart: _tool_start,
     ToolCallProgress: _progress,

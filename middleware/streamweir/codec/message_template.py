@@ -296,8 +296,11 @@ def _piece_of(event: Event | None) -> Piece | None:
     if event is not None and event.meta and reports_failure(event.meta.get("extra")):
         return None
     if type(event) is Content:
-        return event if event.content and not (event.whole or event.op or event.is_complete) else None
-    return event if type(event) is Thinking and event.content and event.whole is None else None
+        has_more = event.whole or event.op or event.is_complete or event.opaque
+        return event if event.content and not has_more else None
+    if type(event) is not Thinking or event.opaque is not None:
+        return None
+    return event if event.content and event.whole is None else None
 
 
 def _are_alike(one: Piece, other: Piece) -> bool:

@@ -16,7 +16,7 @@ from streamweir.codec.coerce import (
     milliseconds,
     text_of,
 )
-from streamweir.codec.standard_shapes import citations, questions, structured
+from streamweir.codec.standard_shapes import citations, is_opaque, questions, structured
 from streamweir.errors import CODES, Reason
 from streamweir.events import (
     EVENT_TYPES,
@@ -30,6 +30,7 @@ from streamweir.events import (
     Event,
     Interaction,
     Meta,
+    Opaque,
     Reference,
     Scope,
     SessionEnd,
@@ -115,6 +116,8 @@ def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
         return None
     fields = _FIELDS[kind]
     unknown = None if data.keys() <= fields else leftover(data, fields)
+    if data.get("opaque") and "opaque" in fields and not is_opaque(data["opaque"]):
+        unknown = {**(unknown or {}), "opaque": data["opaque"]}
     for name, words in _WORDS.get(kind, {}).items():
         if data.get(name) and data[name] not in words:
             unknown = {**(unknown or {}), name: data[name]}
@@ -158,8 +161,14 @@ def _session_start(data: dict[str, Any], meta: Meta | None) -> Event:
     return SessionStart(session_id=_text(data.get("session_id")), meta=meta)
 
 
+def _opaque(data: dict[str, Any]) -> Opaque | None:
+    value = data.get("opaque")
+    return value if is_opaque(value) else None
+
+
 def _thinking(data: dict[str, Any], meta: Meta | None) -> Event:
-    return Thinking(text_of(data.get("content")), _one_of(data.get("stage"), _STAGES), meta=meta)
+    stage = _one_of(data.get("stage"), _STAGES)
+    return Thinking(text_of(data.get("content")), stage, opaque=_opaque(data), meta=meta)
 
 
 def _tool_call_start(data: dict[str, Any], meta: Meta | None) -> Event:
@@ -168,6 +177,7 @@ def _tool_call_start(data: dict[str, Any], meta: Meta | None) -> Event:
         tool_name=text_of(data.get("tool_name")) or "unknown",
         description=_text(data.get("description")),
         arguments=arguments(data.get("arguments")),
+        opaque=_opaque(data),
         meta=meta,
     )
 
@@ -227,6 +237,7 @@ def _content(data: dict[str, Any], meta: Meta | None) -> Event:
         True if data.get("is_complete") is True else None,
         "replace" if data.get("op") == "replace" else None,
         _text(data.get("channel")),
+        opaque=_opaque(data),
         meta=meta,
     )
 

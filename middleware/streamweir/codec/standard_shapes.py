@@ -12,8 +12,9 @@ from typing import Any, Final, Literal
 
 from streamweir.codec.coerce import dataframe, leftover, message_params, named_data, objects_in, text_of
 from streamweir.events import Data, Meta
+from streamweir.ids import MAX_ID_CHARACTERS
 
-__all__ = ["citations", "file_event", "file_type", "questions", "structured"]
+__all__ = ["citations", "file_event", "file_type", "is_opaque", "questions", "structured"]
 
 Rest = dict[str, Any] | None
 
@@ -65,6 +66,15 @@ def questions(value: Any) -> tuple[list[dict[str, Any]] | None, Rest]:
     if not isinstance(value, list):
         return None, None if value is None else {"questions": value}
     return _all_or_rest("questions", value, [_question(item) for item in value])
+
+
+def is_opaque(value: Any) -> bool:
+    """Return whether `value` is what events have as `opaque`: an object for each of one or more dialects."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(isinstance(own, dict) and 0 < len(name) <= MAX_ID_CHARACTERS for name, own in value.items())
+    )
 
 
 def _all_or_rest(name: str, given: Any, fitting: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Rest]:

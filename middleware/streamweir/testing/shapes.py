@@ -62,6 +62,11 @@ def _count(value: Any) -> str | None:
     return None if fits else "must be an integer of 0 or more"
 
 
+def _objects_by_name(value: Any) -> str | None:
+    fits = isinstance(value, dict) and value and all(name and isinstance(value[name], dict) for name in value)
+    return None if fits else "must be an object for each of one or more dialects"
+
+
 def _one_of(*allowed: Any) -> Check:
     def check(value: Any) -> str | None:
         fits = any(type(value) is type(item) and value == item for item in allowed)
@@ -177,12 +182,14 @@ DATA: Final[dict[str, Shape]] = {
     "thinking": {
         "content": Field(_text),
         "stage": _maybe(_one_of("reasoning", "planning", "analyzing")),
+        "opaque": _maybe(_objects_by_name),
     },
     "tool_call_start": {
         "tool_id": Field(_filled),
         "tool_name": Field(_filled),
         "description": _maybe(_text),
         "arguments": Field(_object),
+        "opaque": _maybe(_objects_by_name),
     },
     "tool_call_delta": {
         "tool_id": Field(_filled),
@@ -206,6 +213,7 @@ DATA: Final[dict[str, Shape]] = {
         "is_complete": _maybe(_flag),
         "op": _maybe(_one_of("append", "replace")),
         "channel": _maybe(_filled),
+        "opaque": _maybe(_objects_by_name),
     },
     "data": {
         "data_type": Field(

@@ -231,6 +231,8 @@ class _Checker:
             self._note("metadata.source must not stand on a failed call")
 
     def _check_message(self, data: dict[str, Any], ids: dict[str, Any]) -> None:
+        if not data.get("content") and "opaque" in data and "is_complete" not in data:
+            return
         key = (_hashable(ids.get("message_id")), _hashable(data.get("channel")))
         if key in self._complete_messages and data.get("op") != "replace":
             self._note(f"the message {key[0]!r} goes on after is_complete")

@@ -57,7 +57,7 @@ class AppendOnlyText:
         if new is None:
             self._unsupported["replaced text"] += 1
             new = ""
-        if not new and (not event.is_complete or message.completed):
+        if not new and (not event.is_complete or message.completed) and event.opaque is None:
             return None
         self._note(message, new, ends=bool(event.is_complete))
         return msgspec.structs.replace(event, content=new, op=None)
@@ -70,6 +70,8 @@ class AppendOnlyText:
         self._going_on.text.append("".join(texts))
 
     def _piece(self, event: Content) -> Content | None:
+        if not event.content and event.opaque is not None:
+            return event
         if not event.content and event.is_complete and self._message(event).completed:
             return None  # it replaced text that this client still has
         self._note(self._open_message(event), event.content, ends=bool(event.is_complete))

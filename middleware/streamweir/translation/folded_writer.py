@@ -11,8 +11,9 @@ import orjson
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.client_names import ClientNames
+from streamweir.codec.opaque_values import without_opaque
 from streamweir.errors import LimitExceeded
-from streamweir.events import Content, Error, Event, Stamp, Thinking
+from streamweir.events import Content, Error, Event, Stamp, Thinking, ToolCallStart
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
 from streamweir.translation.answer_order import AnswerOrder
@@ -44,6 +45,7 @@ class FoldedWriter:
         self.unsupported: Counter[str] = Counter()
         self.added = 0
         self._encoder = encoder
+        self._carries_opaque = encoder.carries_opaque
         self._has_own_answer = type(encoder).whole_answer is not Encoder.whole_answer
         keep = KeptJson if self._has_own_answer else orjson.Fragment
         self._fold = Fold(request_id, limit=limit, keep=keep)
@@ -106,6 +108,11 @@ class FoldedWriter:
             LimitExceeded: the stream is too large to be one answer.
         """
         self._stamp = stamp
+        if not self._carries_opaque and isinstance(event, Content | Thinking | ToolCallStart):
+            plain = without_opaque(event)
+            if plain is None:
+                return
+            event = plain
         self._fold.add(event)
         if self._order is not None:
             self._order.add(event)

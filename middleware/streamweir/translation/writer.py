@@ -12,6 +12,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.client_names import ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number
+from streamweir.codec.opaque_values import without_opaque
 from streamweir.events import (
     Content,
     Error,
@@ -21,6 +22,7 @@ from streamweir.events import (
     Stamp,
     Status,
     Thinking,
+    ToolCallStart,
     Warning,
 )
 from streamweir.framing import (
@@ -92,9 +94,11 @@ class StreamWriter:
         self._encoder = encoder
         self._source = source
         self._texts = None if encoder.can_replace else AppendOnlyText(encoder.lost)
+        self._carries_opaque = encoder.carries_opaque
         texts: set[type[Event]] = set() if self._texts is None else {Content}
         warnings: set[type[Event]] = set() if encoder.warns else {Warning}
-        self._prepares = _PREPARED | texts | warnings
+        opaque: set[type[Event]] = set() if self._carries_opaque else {Content, Thinking, ToolCallStart}
+        self._prepares = _PREPARED | texts | warnings | opaque
         self._not_understood: Warning | None = None
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
         self._has_reported = False
@@ -251,7 +255,10 @@ class StreamWriter:
                 source = self._source
                 self._encoder.writes_extra = source is not None and source.dialect is self._dialect
             case Content():
-                return event if self._texts is None else self._texts.append(event)
+                text = event if self._carries_opaque else without_opaque(event)
+                return text if self._texts is None or text is None else self._texts.append(text)
+            case Thinking() | ToolCallStart():
+                return without_opaque(event)
             case Warning():
                 self._not_understood = event if event.is_not_understood else self._not_understood
             case SessionEnd() if self._not_understood is not None and event.status != "error":

@@ -39,7 +39,10 @@ def test_explains_one() -> None:
 
 def test_explains_one_as_json() -> None:
     facts = json.loads(run("dialects", "standard", "--json").stdout)
-    assert facts["options"] == [{"name": "version", "values": ["1.1", "1.0"], "when": "writing"}]
+    assert facts["options"] == [
+        {"name": "version", "values": ["1.1", "1.0"], "when": "writing"},
+        {"name": "opaque", "values": ["on", "off"], "when": "writing"},
+    ]
     assert facts["unsupported"] == []
     assert "session_end" in {row["event"] for row in facts["reading"]}
 

@@ -23,16 +23,25 @@ class StandardEncoder(Encoder):
 
     Options:
         version: `1.0` for clients that know neither `op: replace` nor the words of 1.1: what is suspended is
-            completed, and data of a kind that 1.0 does not have is custom.
+            completed, data of a kind that 1.0 does not have is custom, and `opaque` is left out.
+        opaque: `off` leaves `opaque` out for all clients.
     """
 
     framings = ("sse", "ndjson")
-    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"version": ("1.1", "1.0")}
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "version": ("1.1", "1.0"),
+        "opaque": ("on", "off"),
+    }
 
     @property
     def can_replace(self) -> bool:
         """Clients of 1.0 would append a replacement."""
         return not self.options or self.option("version") != "1.0"
+
+    @property
+    def carries_opaque(self) -> bool:
+        """Clients of 1.0 have no opaque values."""
+        return super().carries_opaque and not (self.options and self.option("version") == "1.0")
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Events in the words of version 1.0, for clients that know no others.
 
 Source: the standard protocol 1.1, head: which words of known types 1.0 does not have. Unknown types and
-fields are sent: clients of 1.0 ignore them.
+fields are sent: clients of 1.0 ignore them. `opaque` is left out by the writer.
 """
 
 from __future__ import annotations
