@@ -136,8 +136,6 @@ class HttpProtocol(asyncio.Protocol):
         context, running = self._context, self._running
         context.connections.discard(self)
         context.idle.discard(self)
-        if self._closing is not None:
-            self._closing.cancel()
         self._release()
         if running is not None:
             running.lose()
@@ -233,7 +231,8 @@ class HttpProtocol(asyncio.Protocol):
     def hand_over(self, protocol: SwitchedProtocol) -> bytes:
         """Let another protocol have the connection; return the bytes that came behind the handshake.
 
-        Reading is paused.
+        Reading is paused. If the client has ended its side already, the loop reports that again once reading
+        is resumed.
         """
         context, early = self._context, bytes(self._early)
         context.connections.discard(self)
@@ -247,7 +246,9 @@ class HttpProtocol(asyncio.Protocol):
         return early
 
     def _release(self) -> None:
-        """Drop the references that would make cycles, which outlive the connection; it is used no longer."""
+        """Stop the clocks, and drop the references that would make cycles, which outlive the connection."""
+        if self._closing is not None:
+            self._closing.cancel()
         self._clock.stop()
         self._parser.close()
         del self._clock, self._parser

@@ -163,6 +163,29 @@ async def test_end_of_one_side_is_passed_on_and_the_other_may_finish() -> None:
         writer.close()
 
 
+async def test_end_of_the_client_before_the_101_is_passed_on_behind_its_bytes() -> None:
+    got: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0.1)
+        writer.write(switching(head))
+        got.put_nowait(await reader.read(-1))
+        await asyncio.sleep(0.4)
+        writer.write(b"\x81\x04last")
+
+    async with raw_service(late) as url, gateway(relaying(url)) as gate:
+        reader, writer = await asyncio.open_connection(*gate.address)
+        writer.write(handshake() + b"early")
+        writer.write_eof()
+        assert await asyncio.wait_for(got.get(), PATIENCE) == b"early"
+        answered = await asyncio.wait_for(reader.read(-1), PATIENCE)
+        assert answered.startswith(b"HTTP/1.1 101 ")
+        assert answered.endswith(b"\r\n\r\n\x81\x04last")
+        assert (await gate.log.next_line())["reason"] == "done"
+        writer.close()
+
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
