@@ -151,6 +151,7 @@ def test_the_files_of_a_dialect_say_which_way_they_go(folder: str) -> None:
         "encode": ("encode", "shared"),
         "request": ("request", "shared"),
         "shared": ("shared",),
+        "turn": ("turn", "shared"),
     }
     for module in modules_in(folder) - {folder}:
         direction = module.rpartition(".")[2].partition("_")[0]

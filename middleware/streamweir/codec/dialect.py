@@ -16,6 +16,7 @@ from streamweir.codec.hints import Hints
 from streamweir.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
+    from streamweir.codec.turn_collector import TurnCollector
     from streamweir.requests.sides import RequestReader, RequestWriter
 
 __all__ = ["Dialect"]
@@ -47,6 +48,7 @@ class Dialect:
         client_paths: the endings of the paths that its clients call, whatever their base URL.
         request_reader: reads the requests of its clients; or its place as `".request:READER"`.
         request_writer: writes requests to upstreams that speak it, or its place.
+        turn_collector: the class that builds the turn of one answer, or its place.
 
     Raises:
         ConfigurationError: the name cannot be one.
@@ -66,6 +68,7 @@ class Dialect:
         client_paths: tuple[str, ...] = (),
         request_reader: RequestReader | str | None = None,
         request_writer: RequestWriter | str | None = None,
+        turn_collector: type[TurnCollector] | str | None = None,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
             raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
@@ -85,6 +88,7 @@ class Dialect:
         """There is an encoder, loaded or not."""
         self._request_reader: Final = request_reader
         self._request_writer: Final = request_writer
+        self._turn_collector: Final = turn_collector
 
     @classmethod
     def of_class(
@@ -170,6 +174,11 @@ class Dialect:
     def request_writer(self) -> RequestWriter | None:
         """Writes requests to upstreams that speak it; None if the dialect has no writer."""
         return cast("RequestWriter | None", _loaded(self._request_writer, self.package))
+
+    @cached_property
+    def turn_collector(self) -> type[TurnCollector] | None:
+        """The class that builds the turn of one answer; None if turns of the dialect are not kept."""
+        return _imported(self._turn_collector, self.package)
 
     @property
     def framing(self) -> FramingName:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, Reason
 from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
@@ -54,6 +55,9 @@ class StreamNormalizer:
         bytes: the number of bytes that have arrived.
     """
 
+    _collector: TurnCollector | None = None
+    """Builds the turn of the stream: the reader gives it single frames, this class the runs of texts."""
+
     _held_end: Sequence[StreamItem] = ()
     """The terminal event and the rest of its frame. Set while the stream is behind the end."""
 
@@ -70,6 +74,11 @@ class StreamNormalizer:
         self._body = reader.body
         pipeline.closing_warnings.append(reader.closing_warnings)
         pipeline.watch_silence(reader.silence_warning)
+
+    def collect(self, collector: TurnCollector) -> None:
+        """Give `collector` all that is read of a known dialect; to be called before the first byte."""
+        self._collector = collector
+        self.reader.frames.collect(collector)
 
     @property
     def head(self) -> bytes:
@@ -120,6 +129,10 @@ class StreamNormalizer:
                 self._take(self.reader.feed(data))
             elif not self.pipeline.push_more(*run):
                 self._take([body.as_read(*run)])
+            elif self._collector is not None:
+                self._collector.take_texts(run[0], run[1])
+        elif self._collector is not None:
+            self._collector.take_texts(around.template.event, texts)
         if is_too_large:
             self.push_held_end()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
@@ -210,6 +223,8 @@ class StreamNormalizer:
 
     def _take(self, read: Iterable[FrameItems], failure: ErrorInfo | None = None) -> None:
         """Push the items that were read; `failure` is why the body broke off, if it did."""
+        if self._collector is not None:
+            read = _collected(read, self._collector)
         if not self.reader.keeps_frames:
             self.pipeline.take_read(read, failure)
             return
@@ -318,6 +333,15 @@ class StreamNormalizer:
             yield event
         if asks and not is_cut_off:
             yield SessionEnd(status="suspended", summary=summary)
+
+
+def _collected(read: Iterable[FrameItems], collector: TurnCollector) -> Iterator[FrameItems]:
+    """Yield what was read, and give `collector` the runs of texts; it gets single frames from the reader."""
+    for items, frame in read:
+        first = items[0] if items else None
+        if type(first) is TextRun:
+            collector.take_texts(first.event, first.texts)
+        yield items, frame
 
 
 def _is_end(item: StreamItem) -> bool:

@@ -32,4 +32,5 @@ DIALECT = Dialect(
     },
     request_reader=".request:READER",
     request_writer=".request:WRITER",
+    turn_collector=".turn:AnthropicTurn",
 )

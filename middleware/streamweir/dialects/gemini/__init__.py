@@ -20,4 +20,5 @@ DIALECT = Dialect(
     ),
     sample_request={"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
     request_writer=".request:WRITER",
+    turn_collector=".turn:GeminiTurn",
 )

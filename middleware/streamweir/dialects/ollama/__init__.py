@@ -17,4 +17,5 @@ DIALECT = Dialect(
     hints=Hints(keys=("done",)),
     sample_request={"model": "default", "messages": [{"role": "user", "content": "Hello"}], "stream": True},
     request_writer=".request:WRITER",
+    turn_collector=".turn:OllamaTurn",
 )

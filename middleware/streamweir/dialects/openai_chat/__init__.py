@@ -27,4 +27,5 @@ DIALECT = Dialect(
     },
     request_reader=".request:READER",
     request_writer=".request:WRITER",
+    turn_collector=".turn:OpenAIChatTurn",
 )

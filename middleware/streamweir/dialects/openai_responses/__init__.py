@@ -23,4 +23,5 @@ DIALECT = Dialect(
     sample_request={"model": "default", "input": "Hello", "stream": True},
     request_reader=".request:READER",
     request_writer=".request:WRITER",
+    turn_collector=".turn:ResponsesTurn",
 )

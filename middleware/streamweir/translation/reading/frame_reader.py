@@ -15,6 +15,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
 from streamweir.codec.frame_growth import GROWTH, FrameGrowth, uncounted_events
 from streamweir.codec.message_template import MessageTemplates
+from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
 from streamweir.framing import Frame
@@ -97,6 +98,16 @@ class FrameReader:
         self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
         if self._raw:
             self._provenance = Provenance(dialect.name)
+
+    def collect(self, collector: TurnCollector) -> None:
+        """Give `collector` each frame before it is decoded; to be called behind `read_as`."""
+        decode = self._decode
+
+        def take_and_decode(frame: Frame) -> Iterable[Event]:
+            collector.take(frame)
+            return decode(frame)
+
+        self._decode = take_and_decode
 
     @property
     def holds_back(self) -> bool:

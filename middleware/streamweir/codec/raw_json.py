@@ -1,0 +1,65 @@
+"""JSON objects whose values stay the bytes that they were written as: numbers and texts do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from streamweir.jsontext import write_json
+
+__all__ = ["NULL", "raw_array", "raw_items", "raw_object", "raw_value", "write_array", "write_object"]
+
+NULL: Final = b"null"
+
+_object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_any: Final = msgspec.json.Decoder().decode
+
+
+def raw_object(data: bytes | msgspec.Raw) -> dict[str, bytes]:
+    """Return the fields of a JSON object, each value as its bytes.
+
+    Raises:
+        msgspec.DecodeError: `data` is no JSON object.
+    """
+    return {name: bytes(value) for name, value in _object(data).items()}
+
+
+def raw_items(data: bytes | msgspec.Raw) -> list[bytes]:
+    """Return the items of a JSON array, each as its bytes.
+
+    Raises:
+        msgspec.DecodeError: `data` is no JSON array.
+    """
+    return [bytes(item) for item in _items(data)]
+
+
+def raw_value(text: str) -> bytes:
+    """Return the bytes of a JSON text that was sent within a string, in pieces.
+
+    Raises:
+        msgspec.DecodeError: it is no JSON.
+        UnicodeEncodeError: it holds half a surrogate pair.
+    """
+    data = text.encode()
+    _any(data)
+    return data
+
+
+def raw_array(fields: Mapping[str, bytes], name: str) -> list[bytes]:
+    """Return the items of an array among raw fields; none if it is absent, null or no array."""
+    value = fields.get(name, NULL).strip()
+    return raw_items(value) if value.startswith(b"[") else []
+
+
+def write_object(fields: Mapping[str, bytes]) -> bytes:
+    """Return the JSON object of raw fields; null ones are left out."""
+    written = (write_json(name) + b":" + value for name, value in fields.items() if value.strip() != NULL)
+    return b"{" + b",".join(written) + b"}"
+
+
+def write_array(items: Iterable[bytes]) -> bytes:
+    """Return the JSON array of raw items."""
+    return b"[" + b",".join(items) + b"]"

@@ -1,0 +1,129 @@
+"""Builds the turn of one answer in the upstream's own shape, from the frames of the answer.
+
+A turn is one message of the assistant. The upstream wants to see it again exactly as it made it, so numbers,
+the text of arguments and opaque values are copied, and never read and written anew.
+
+    state       entered by                             what `take` does
+    ─────────   ────────────────────────────────────   ──────────────────────────────────────
+    collecting  construction                           keeps the parts of the message
+    complete    the frame that ends the message        the same; a part behind the end counts
+    given up    a part that is not understood, or      nothing; all parts are dropped
+                more bytes than `max_bytes`
+
+Source: the conversation contract, section 4.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import msgspec
+
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.errors import MalformedEvent
+from streamweir.events import Content, Thinking
+from streamweir.framing import Frame
+
+__all__ = ["CollectedTurn", "TurnCollector"]
+
+
+class CollectedTurn(NamedTuple):
+    """One message of the assistant, as the upstream made it.
+
+    Attributes:
+        message: JSON: the message, or (Responses) the list of its items, as the upstream takes it back.
+        texts: the texts that a client is shown, one for each block.
+        call_ids: the upstream's ids of the calls; none for calls without ids.
+        has_call: there is a call, for the client or run by the upstream itself.
+        has_opaque: there is a value that only the upstream can read, such as a signature.
+    """
+
+    message: bytes
+    texts: tuple[str, ...]
+    call_ids: tuple[str, ...]
+    has_call: bool
+    has_opaque: bool
+
+
+class TurnCollector(ABC):
+    """Collects one turn. Its states open this file.
+
+    Args:
+        max_bytes: of the turn; a larger one is not collected.
+
+    Attributes:
+        is_complete: the frame that ends the message has been taken.
+        taken: the bytes that have been kept so far; it grows with every part.
+    """
+
+    is_complete = False
+
+    def __init__(self, max_bytes: int) -> None:
+        self.taken = 0
+        self._max_bytes = max_bytes
+        self._is_given_up = False
+        self._content: TextPieces | None = None
+        """The text that a run of content extends: that of the last frame with content."""
+        self._thinking: TextPieces | None = None
+        """Likewise for thinking."""
+
+    @final
+    def take(self, frame: Frame) -> None:
+        """Take a frame that has been decoded. Never raises."""
+        if self._is_given_up:
+            return
+        try:
+            message = frame.json()
+            if frame.invalid_text:
+                self._give_up()
+            else:
+                self._take(message, frame.data)
+        except (MalformedEvent, msgspec.MsgspecError, UnicodeError, LookupError, TypeError, ValueError):
+            if frame.data.strip() not in (b"", b"[DONE]"):
+                self._give_up()
+
+    def take_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Take texts that follow the last frame of the same kind and differ from it in their text only."""
+        target = self._content if type(event) is Content else self._thinking
+        if target is not None:
+            self._count(target.append("".join(texts)))
+
+    @final
+    def turn(self) -> CollectedTurn | None:
+        """Return the turn so far; None if it was given up, or if it has no parts."""
+        if self._is_given_up:
+            return None
+        try:
+            turn = self._turn()
+        except (msgspec.MsgspecError, UnicodeError, ValueError):  # such as arguments that were cut off
+            return None
+        return turn if turn is not None and len(turn.message) <= self._max_bytes else None
+
+    @abstractmethod
+    def _take(self, message: Any, data: bytes) -> None:
+        """Take one message.
+
+        Args:
+            message: its JSON value, not to be changed.
+            data: its bytes.
+        """
+
+    @abstractmethod
+    def _turn(self) -> CollectedTurn | None:
+        """Return the turn; None if there is nothing in it."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Drop all parts."""
+
+    def _count(self, size: int) -> None:
+        self.taken += size
+        if self.taken > self._max_bytes:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self._is_given_up = True
+        self._content = self._thinking = None
+        self._drop()

@@ -1,0 +1,140 @@
+"""Builds the message of one answer of the Messages API, block by block.
+
+Source: the Messages API (2023-06-01; extended thinking, tool use, citations); the conversation contract,
+section 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.raw_json import raw_array, raw_object, raw_value, write_array, write_object
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
+from streamweir.jsontext import write_json
+
+__all__ = ["AnthropicTurn"]
+
+_CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
+_OPAQUE: Final = ("redacted_thinking", "compaction")
+_TEXTS: Final = {"text": "text", "thinking": "thinking", "compaction": "content"}
+"""The field of a block that arrives in pieces, by the type of the block."""
+
+_PIECES: Final = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+    "compaction_delta": "content",
+}
+"""The field of a delta that holds a piece, by the type of the delta."""
+
+_FIELD_OF: Final = {"partial_json": "input"}
+"""The field of the block for the pieces of a delta's field, unless both are called the same."""
+
+
+class _Block:
+    """One block: the fields of its start, and the pieces of fields that follow."""
+
+    def __init__(self, data: bytes) -> None:
+        self.fields = raw_object(data)
+        self.kind: str = msgspec.json.decode(self.fields["type"], type=str)
+        self.pieces: dict[str, TextPieces] = {}
+        self.citations: list[bytes] = []
+        for name in (_TEXTS.get(self.kind), "signature" if self.kind == "thinking" else None):
+            if name is not None and self.fields.get(name, b"").startswith(b'"'):
+                self.pieces_of(name).append(msgspec.json.decode(self.fields.pop(name), type=str))
+
+    def pieces_of(self, name: str) -> TextPieces:
+        """Return the pieces of a field."""
+        return self.pieces.setdefault(name, TextPieces())
+
+    def text_of(self, name: str) -> str:
+        """Return the text of a field that arrived in pieces."""
+        return self.pieces[name].text if name in self.pieces else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """The API refuses the block: it is a text without a character."""
+        return self.kind == "text" and not self.text_of("text").strip()
+
+    def written(self) -> bytes:
+        """Return the block as JSON.
+
+        Raises:
+            msgspec.DecodeError: the input of a call is no JSON.
+        """
+        fields = dict(self.fields)
+        for name, pieces in self.pieces.items():
+            if name != "input":
+                fields[name] = write_json(pieces.text)
+            elif text := pieces.text:
+                fields[name] = raw_value(text)
+        if self.citations:
+            fields["citations"] = write_array([*raw_array(fields, "citations"), *self.citations])
+        return write_object(fields)
+
+
+class AnthropicTurn(TurnCollector):
+    """Collects the blocks of one message, in the order in which they begin."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(max_bytes)
+        self._blocks: dict[int, _Block] = {}
+
+    def _take(self, message: Any, data: bytes) -> None:
+        match message:
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
+                self._delta(self._blocks[index], delta, data)
+            case {"type": "content_block_start", "index": int(index), "content_block": dict()}:
+                self._add(index, raw_object(data)["content_block"])
+            case {"type": "message_delta", "delta": {"stop_reason": str()}}:
+                self.is_complete = True
+            case {"type": "message", "content": list()}:
+                for index, block in enumerate(raw_array(raw_object(data), "content")):
+                    self._add(index, block)
+                self.is_complete = True
+
+    def _add(self, index: int, data: bytes) -> None:
+        self._blocks[index] = block = _Block(data)
+        self._content, self._thinking = block.pieces.get("text"), block.pieces.get("thinking")
+        self._count(len(data))
+
+    def _delta(self, block: _Block, delta: dict[str, Any], data: bytes) -> None:
+        kind = delta.get("type")
+        if kind == "citations_delta":
+            citation = write_object(raw_object(raw_object(raw_object(data)["delta"])["citation"]))
+            block.citations.append(citation)
+            self._count(len(citation))
+            return
+        field = _PIECES.get(kind) if isinstance(kind, str) else None
+        piece = None if field is None else delta.get(field)
+        if field is None or not isinstance(piece, str):
+            self._give_up()  # a part of the block that cannot be kept
+            return
+        pieces = block.pieces_of(_FIELD_OF.get(field, field))
+        self._count(pieces.append(piece))
+        if field == "text":
+            self._content = pieces
+        elif field == "thinking":
+            self._thinking = pieces
+
+    def _turn(self) -> CollectedTurn | None:
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        blocks = [block for block in blocks if not block.is_empty]
+        if not blocks:
+            return None
+        calls = [block for block in blocks if block.kind in _CALLS]
+        content = write_array(block.written() for block in blocks)
+        return CollectedTurn(
+            b'{"role":"assistant","content":' + content + b"}",
+            tuple(text for block in blocks if block.kind == "text" and (text := block.text_of("text"))),
+            tuple(msgspec.json.decode(block.fields["id"], type=str) for block in calls),
+            bool(calls),
+            any(block.kind in _OPAQUE or block.text_of("signature") for block in blocks),
+        )
+
+    def _drop(self) -> None:
+        self._blocks.clear()

@@ -1,0 +1,103 @@
+"""Builds the output of one response: the items as they are sent back among the next input.
+
+Items that arrive whole (`response.output_item.done`) are kept; the pieces before them are not needed. A null
+field of an item is no valid input, and is left out. If the response is not stored, a reasoning item without
+its encrypted content, and the ids of the items, name things that the upstream does not have: both are left
+out.
+
+Source: the Responses API (reasoning items, `store`); the conversation contract, sections 1 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.raw_json import NULL, raw_array, raw_object, write_array, write_object
+from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
+from streamweir.events import Content, Thinking
+
+__all__ = ["ResponsesTurn"]
+
+_ENDS: Final = ("response.completed", "response.incomplete")
+_CALL: Final = "_call"
+
+
+class ResponsesTurn(TurnCollector):
+    """Collects the items of one response, in the order of the output."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(max_bytes)
+        self._items: dict[int, dict[str, bytes]] = {}
+        self._is_stored = True
+
+    def take_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Take no pieces of text: the item holds the whole text."""
+
+    def _take(self, message: Any, data: bytes) -> None:
+        match message:
+            case {"type": "response.output_item.done", "output_index": int(index), "item": dict()}:
+                self._add(index, raw_object(data)["item"])
+            case {"type": str(kind), "response": dict(response)}:
+                self._response(response, raw_object(data)["response"], is_end=kind in _ENDS)
+            case {"object": "response", "output": list()}:
+                self._response(message, data, is_end=message.get("status") in ("completed", "incomplete"))
+
+    def _response(self, response: dict[str, Any], data: bytes, *, is_end: bool) -> None:
+        if response.get("store") is False:
+            self._is_stored = False
+        if not is_end:
+            return
+        output = raw_array(raw_object(data), "output")
+        if len(output) >= len(self._items):
+            self._items.clear()
+            self.taken = 0
+            for index, item in enumerate(output):
+                self._add(index, item)
+        self.is_complete = True
+
+    def _add(self, index: int, data: bytes) -> None:
+        self._items[index] = raw_object(data)
+        self._count(len(data))
+
+    def _turn(self) -> CollectedTurn | None:
+        items = [self._items[index] for index in sorted(self._items)]
+        if not items:
+            return None
+        kinds = [_text_of(item, "type") for item in items]
+        calls = [item for item, kind in zip(items, kinds, strict=True) if kind.endswith(_CALL)]
+        reasoning = [item for item, kind in zip(items, kinds, strict=True) if kind == "reasoning"]
+        texts = tuple(text for item in items for text in _texts(item))
+        if not self._is_stored and any(_is_null(item, "encrypted_content") for item in reasoning):
+            items = [{name: item[name] for name in item if name != "id"} for item in items]
+            items = [item for item in items if _text_of(item, "type") != "reasoning"]
+        return CollectedTurn(
+            write_array(map(write_object, items)),
+            texts,
+            tuple(found for call in calls if (found := _text_of(call, "call_id"))),
+            bool(calls),
+            bool(reasoning) or "compaction" in kinds,
+        )
+
+    def _drop(self) -> None:
+        self._items.clear()
+
+
+def _texts(item: dict[str, bytes]) -> Iterator[str]:
+    """Yield the texts of a message that clients are shown."""
+    if _text_of(item, "type") != "message":
+        return
+    for part in map(raw_object, raw_array(item, "content")):
+        if text := _text_of(part, "text") or _text_of(part, "refusal"):
+            yield text
+
+
+def _text_of(fields: dict[str, bytes], name: str) -> str:
+    value = fields.get(name, NULL)
+    return msgspec.json.decode(value, type=str) if value.startswith(b'"') else ""
+
+
+def _is_null(fields: dict[str, bytes], name: str) -> bool:
+    return fields.get(name, NULL) == NULL
