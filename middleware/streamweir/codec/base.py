@@ -204,6 +204,7 @@ class Encoder:
             the same with and without a stream.
         request_names: by attribute of `ClientNames`, the field of a request that holds it.
         request_headers: likewise, the header of a request that has it; its values are added.
+        echoed_fields: the fields of a request that its answer repeats (`ClientNames.echo`).
         asks_for_usage: its clients say in their request, by `stream_options.include_usage`, whether they
             want a chunk with the usage.
         streams_arguments: its clients get the arguments of a call piece by piece.
@@ -217,6 +218,8 @@ class Encoder:
             `extra` may be written. Set by the code that knows the dialect of the upstream.
         names: the names that the client used in its request.
         request_id: the request id of the stream, for frames before the first event.
+        began_at: Unix milliseconds of the first event of a stream that is written as a whole answer; None
+            before that event, and for streams whose events are encoded.
         room: the number of bytes, roughly, that the encoder may keep between two events. It has to shorten or
             forget older state, or raise `LimitExceeded`. Set before the first event.
     """
@@ -234,6 +237,7 @@ class Encoder:
     asks_by_body: ClassVar[bool] = False
     request_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
     request_headers: ClassVar[Mapping[str, bytes]] = MappingProxyType({})
+    echoed_fields: ClassVar[tuple[str, ...]] = ()
     streams_arguments: ClassVar[bool] = False
     asks_for_usage: ClassVar[bool] = False
 
@@ -242,6 +246,7 @@ class Encoder:
     writes_extra: bool = False
     names: ClientNames = NO_NAMES
     request_id: str = ""
+    began_at: int | None = None
     room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:
@@ -315,6 +320,16 @@ class Encoder:
             stamp: of the last event.
         """
         del folded, stamp
+        return None
+
+    def pending_answer(self, status: str, stamp: Stamp) -> Mapping[str, Any] | None:
+        """Return the protocol's answer about a run without output so far; None if the protocol has none.
+
+        Args:
+            status: the protocol's own word for the state of the run, such as `queued` or `cancelled`.
+            stamp: of the moment at which the run began.
+        """
+        del status, stamp
         return None
 
     def hides(self, frame: Frame) -> bool:

@@ -1,8 +1,8 @@
-"""Names in a client's request that the client expects to read again in the answer."""
+"""Names and values in a client's request that the client expects to read again in the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 __all__ = ["NO_NAMES", "ClientNames", "client_names"]
@@ -24,6 +24,9 @@ class ClientNames(NamedTuple):
         hides_usage: the gateway has asked the upstream for its usage, and the client has not.
         is_listed: the model is one of the names that an endpoint lists; the answer has this name, even if the
             upstream names another model.
+        echo: the fields of the request that the answer repeats (`Encoder.echoed_fields`), with the values
+            that the client gave. An endpoint that decides one of them replaces the value.
+        answer_id: the id of the answer, chosen by an endpoint that keeps answers; None: the encoder makes it.
     """
 
     model: str | None = None
@@ -33,23 +36,29 @@ class ClientNames(NamedTuple):
     secret: str | None = None
     hides_usage: bool = False
     is_listed: bool = False
+    echo: dict[str, Any] | None = None
+    answer_id: str | None = None
 
 
 NO_NAMES: Final = ClientNames()
 
 
-def client_names(request: Mapping[str, Any], fields: Mapping[str, str]) -> ClientNames:
-    """Return the names in a request.
+def client_names(
+    request: Mapping[str, Any], fields: Mapping[str, str], echoed: Sequence[str] = ()
+) -> ClientNames:
+    """Return the names in a request, and the values that the answer repeats.
 
     Args:
         request: the JSON object that its body is.
         fields: for each attribute of `ClientNames`, the field that has it.
+        echoed: the fields whose values the answer repeats; null is as good as absent.
     """
     found = {name: _text_of(request.get(field)) for name, field in fields.items()}
     known: dict[str, Any] = {
         name: text for name, text in found.items() if isinstance(text, str) and 0 < len(text) <= _LONGEST
     }
-    return ClientNames(**known)
+    echo = {name: value for name in echoed if (value := request.get(name)) is not None}
+    return ClientNames(**known, echo=echo or None)
 
 
 def _text_of(value: Any) -> Any:

@@ -224,6 +224,11 @@ class Dialect:
         return {} if self.encoder is None else self.encoder.request_headers
 
     @property
+    def echoed_fields(self) -> tuple[str, ...]:
+        """The fields of its clients' requests that the answer repeats."""
+        return () if self.encoder is None else self.encoder.echoed_fields
+
+    @property
     def streams_arguments(self) -> bool:
         """Whether its clients get a call's arguments in pieces."""
         return self.encoder is not None and self.encoder.streams_arguments

@@ -67,10 +67,13 @@ def asked_framing(
 
 
 def asked_names(protocol: Dialect, body: Mapping[str, Any], headers: HeaderList) -> ClientNames:
-    """Return the client's own names in a request: in its body, and in headers that the protocol names."""
+    """Return the client's own names in a request: in its body, and in headers that the protocol names.
+
+    The values that the answer repeats are among them.
+    """
     if not protocol.request_names:
         return NO_NAMES
-    names = client_names(body, protocol.request_names)
+    names = client_names(body, protocol.request_names, protocol.echoed_fields)
     for name, header in protocol.request_headers.items():
         given = header_value(headers, header)[:_LONGEST_HEADER]
         both: Any = ",".join(filter(None, (getattr(names, name), given)))

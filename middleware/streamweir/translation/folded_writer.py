@@ -108,6 +108,8 @@ class FoldedWriter:
             LimitExceeded: the stream is too large to be one answer.
         """
         self._stamp = stamp
+        if self._encoder.began_at is None:
+            self._encoder.began_at = stamp.timestamp
         if not self._carries_opaque and isinstance(event, Content | Thinking | ToolCallStart):
             plain = without_opaque(event)
             if plain is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
@@ -23,7 +23,11 @@ from streamweir.dialects.openai_responses.encode_items import (
     reasoning_item,
 )
 from streamweir.dialects.openai_responses.encode_output import Output
-from streamweir.dialects.openai_responses.encode_response import response_error, response_of
+from streamweir.dialects.openai_responses.encode_response import (
+    ECHOED_FIELDS,
+    Response,
+    response_error,
+)
 from streamweir.errors import CODES
 from streamweir.events import (
     Content,
@@ -60,6 +64,8 @@ class _OpenCall(NamedTuple):
 class ResponsesEncoder(ChatEncoder):
     """Writes a response. Messages and reasoning follow each other; calls may be open beside them."""
 
+    echoed_fields: ClassVar = ECHOED_FIELDS
+
     def __init__(self) -> None:
         super().__init__()
         self._sequence = 0
@@ -73,6 +79,8 @@ class ResponsesEncoder(ChatEncoder):
         self._has_begun = False
         self._response_id: str | None = None
         """The upstream's id of the response."""
+        self._created_at: int | None = None
+        """Unix seconds of the first event."""
 
     @cached_property
     def _output(self) -> Output:
@@ -106,8 +114,16 @@ class ResponsesEncoder(ChatEncoder):
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole response."""
         self.stamp = stamp
-        reason = str((folded["summary"] or {}).get("finish_reason"))
-        return {**self._response(reason, folded["summary"], [*items_of(folded)]), **suspension_of(folded)}
+        summary = folded["summary"] or {}
+        items = [*items_of(folded, self._id_base)]
+        at = stamp.timestamp // 1000
+        response = self._response.ended(str(summary.get("finish_reason")), summary, items, at=at)
+        return {**response, **suspension_of(folded)}
+
+    def pending_answer(self, status: str, stamp: Stamp) -> Mapping[str, Any]:
+        """Return the response object of a run without output so far."""
+        self.stamp = stamp
+        return self._response.pending(status)
 
     @classmethod
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any]:
@@ -202,26 +218,27 @@ class ResponsesEncoder(ChatEncoder):
     def write_failure(self, error: Error) -> Iterator[Frame]:
         """Yield the failed response; open items are closed before it."""
         yield from self._finish_items()
-        response = self._response("stop", None, self._finished)
-        yield self._frame("failed", response={**response, "status": "failed", "error": response_error(error)})
+        response = self._response.failed(response_error(error), self._finished)
+        yield self._frame("failed", response=response)
 
     def write_cancelled(self) -> Iterator[Frame]:
         """Yield the failed response of a run that was stopped; an incomplete one would pass for an answer."""
         yield from self._finish_items()
-        response = self._response("stop", None, self._finished)
         error = {"code": "CANCELLED", "message": CODES["CANCELLED"].message}
-        yield self._frame("failed", response={**response, "status": "failed", "error": error})
+        yield self._frame("failed", response=self._response.failed(error, self._finished))
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the whole response."""
         yield from self._finish_items()
-        response = {**self._response(reason, end.summary, self._output.items), **beside}
-        yield self._frame(response["status"], response=response)
+        at = self.stamp.timestamp // 1000
+        response = self._response.ended(reason, end.summary, self._output.items, at=at)
+        yield self._frame(response["status"], response={**response, **beside})
 
     # Items
 
     def _begin(self, event: SessionStart) -> None:
         super()._begin(event)
+        self._created_at = self.stamp.timestamp // 1000
         if self.is_shown and event.meta:
             self._response_id = event.meta.get("run_id")
 
@@ -233,7 +250,7 @@ class ResponsesEncoder(ChatEncoder):
     def _created(self) -> Iterator[Frame]:
         if not self._has_begun and not self.is_shown:
             self._has_begun = True
-            response = {**self._response("stop", None, []), "status": "in_progress"}
+            response = self._response.pending("in_progress")
             yield self._frame("created", response=response)
             yield self._frame("in_progress", response=response)
 
@@ -291,20 +308,23 @@ class ResponsesEncoder(ChatEncoder):
         return self._frame("output_item.done", output_index=place, item=item)
 
     def _id(self, prefix: str) -> str:
-        return f"{prefix}_{self.stamp.request_id}_{len(self._output)}"
+        return f"{prefix}_{self._id_base}_{len(self._output)}"
+
+    @property
+    def _id_base(self) -> str:
+        """The part that the id of the response and those of its items have in common."""
+        given = self.names.answer_id
+        return given.removeprefix("resp_") if given else self.stamp.request_id
 
     def _here(self) -> dict[str, Any]:
         return {"item_id": self._item_id, "output_index": self._place}
 
-    def _response(self, reason: str, summary: Mapping[str, Any] | None, output: list[Any]) -> dict[str, Any]:
-        return response_of(
-            reason,
-            summary,
-            output,
-            id=self._response_id or f"resp_{self.stamp.request_id}",
-            model=self.model_name,
-            created_at=self.stamp.timestamp // 1000,
-        )
+    @property
+    def _response(self) -> Response:
+        if self._created_at is None:
+            self._created_at = (self.began_at or self.stamp.timestamp) // 1000
+        found = self._response_id or self.names.answer_id or f"resp_{self.stamp.request_id}"
+        return Response(found, self.model_name, self._created_at, self.names.echo or {})
 
     def _frame(self, kind: str, **fields: Any) -> Frame:
         name = f"response.{kind}"

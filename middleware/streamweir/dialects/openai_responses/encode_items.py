@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -80,14 +79,17 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": 0}
 
 
-def items_of(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the items for a folded result."""
+def items_of(folded: Mapping[str, Any], id_base: str) -> Iterator[dict[str, Any]]:
+    """Yield the items for a folded result; their ids are their places in the output.
+
+    Args:
+        folded: the result.
+        id_base: the part that the ids have in common.
+    """
     parts = parts_of_turn(folded)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
-    numbers: Counter[str] = Counter()
     for place, (kind, text, call) in enumerate(parts):
-        number, numbers[kind] = numbers[kind], numbers[kind] + 1
-        item_id = _item_id(kind, folded["request_id"], number)
+        item_id = f"{_PREFIXES[kind]}_{id_base}_{place}"
         match kind:
             case "thinking":
                 yield reasoning_item(item_id, text)
@@ -101,12 +103,6 @@ def items_of(folded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 _PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc"}
-
-
-def _item_id(kind: str, request_id: str, number: int) -> str:
-    """Return the id of an item; the first message and the first reasoning have no number."""
-    name = f"{_PREFIXES[kind]}_{request_id}"
-    return name if number == 0 and kind in ("thinking", "text") else f"{name}_{number}"
 
 
 def _ran_item(item_id: str, call: Mapping[str, Any]) -> dict[str, Any]:
