@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final, TypeGuard
 
-from streamweir.classification.stack_traces import is_stack_trace
+from streamweir.classification.stack_traces import SHORTEST_TRACE, is_stack_trace
 from streamweir.classification.statuses import code_of_status
 
 __all__ = [
@@ -53,6 +53,16 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 def is_failing_name(name: str) -> bool:
     """Is it the name of a failed event or step, as `nodeError`, `step.failed` and `ERR_TIMEOUT` are?"""
+    return _is_failing_word(name) if len(name) <= _LONGEST_FIELD else _holds_failing_word(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_failing_word(name: str) -> bool:
+    """Answer `is_failing_name` for a short name: the events of a stream have few of them."""
+    return _holds_failing_word(name)
+
+
+def _holds_failing_word(name: str) -> bool:
     return _FAILING_NAME.search(_HUMP.sub("_", name[:_LONGEST_NAME])) is not None
 
 
@@ -214,7 +224,7 @@ _NO_OBJECTS: Final = _PLAIN | {list}
 _MOST_FIELDS: Final = 4096
 _FEW_FIELDS: Final = 32
 _MOST_CHARACTERS: Final = 256 << 10
-_SHORTEST_TRACE: Final = 24
+_LONGEST_KEY: Final = 24
 """Keys up to this length are not searched for stack traces."""
 
 
@@ -246,9 +256,9 @@ def _flat_object_reports(value: dict[str, Any]) -> bool | None:
     if len(value) > _FEW_FIELDS:
         return None
     for key, item in value.items():
-        if type(item) not in _PLAIN or type(key) is not str or len(key) > _SHORTEST_TRACE:
+        if type(item) not in _PLAIN or type(key) is not str or len(key) > _LONGEST_KEY:
             return None
-        if type(item) is str and is_stack_trace(item):
+        if type(item) is str and len(item) >= SHORTEST_TRACE and is_stack_trace(item):
             return True
         if _can_be_own_sign(key) and _is_own_sign_of_plain_object(key, item):
             return True
@@ -331,4 +341,4 @@ def _inner(value: Any) -> Iterable[Any]:
 
 def _may_be_trace(key: object) -> bool:
     """Is the key of a field long enough to be a stack trace?"""
-    return isinstance(key, str) and len(key) > _SHORTEST_TRACE
+    return isinstance(key, str) and len(key) > _LONGEST_KEY

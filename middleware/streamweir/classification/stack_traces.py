@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["is_exception_text", "is_stack_trace"]
+__all__ = ["SHORTEST_TRACE", "is_exception_text", "is_stack_trace"]
 
 _FRAME_START: Final = r"(?:\A|\n|\\n)(?:[ \t]|\\t){0,40}"
-_SHORTEST: Final = 12
+SHORTEST_TRACE: Final = 12
+"""Characters of the shortest text that may be one."""
 _LOOKED_AT: Final = 32 << 10
 _HINTS: Final = (
     *(
@@ -77,7 +78,7 @@ def is_exception_text(text: str) -> bool:
 
 def is_stack_trace(text: str) -> bool:
     """Does `text` contain a stack trace? Of a long text the beginning and the end are searched."""
-    if len(text) < _SHORTEST:
+    if len(text) < SHORTEST_TRACE:
         return False
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"

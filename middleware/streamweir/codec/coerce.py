@@ -195,7 +195,7 @@ def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set
     return {
         name
         for name in names
-        if (found := message.get(name)) is value or found is None or found in ("", value)
+        if name in message and ((found := message[name]) is value or found is None or found in ("", value))
     }
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from streamweir.codec.process_token import TOKEN_PREFIX
 from streamweir.errors import StreamweirError
 from streamweir.framing import Frame, SniffingParser
-from streamweir.jsontext import parse_json
 from streamweir.options.limits import EVENT_BYTES
 
 __all__ = [
@@ -45,16 +44,16 @@ class HeadMessage(NamedTuple):
 def head_message(frame: Frame) -> HeadMessage | None:
     """Return the message of `frame`; None for an event of this process, in a body of any dialect."""
     data = frame.data
-    return HeadMessage(frame.event, data, _value(data)) if data.find(TOKEN_PREFIX) < 0 else None
+    return HeadMessage(frame.event, data, _value(frame)) if data.find(TOKEN_PREFIX) < 0 else None
 
 
-def _value(data: bytes) -> Any:
-    """The JSON value of `data`; that of its first line where a server sets no blank lines between events."""
+def _value(frame: Frame) -> Any:
+    """The JSON value of a frame; that of its first line where a server sets no blank lines between events."""
     try:
-        return parse_json(data)[0]
+        return frame.json()
     except StreamweirError:
-        first, more, _ = data.partition(b"\n")
-        return _value(first) if more else None
+        first, more, _ = frame.data.partition(b"\n")
+        return _value(Frame(first)) if more else None
 
 
 def head_parser(limit: int = EVENT_BYTES) -> SniffingParser:

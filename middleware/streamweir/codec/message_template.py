@@ -271,7 +271,7 @@ class MessageTemplates:
         if last is None or not _are_alike(last, piece):
             self._row = 0
             return None
-        if last.content == piece.content:
+        if last.content == piece.content or (piece.meta and reports_failure(piece.meta.get("extra"))):
             return None
         for template in self._known:
             if template.matches(piece, frame) and template.matches(last, self._frame):
@@ -292,9 +292,7 @@ def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> Messag
 
 
 def _piece_of(event: Event | None) -> Piece | None:
-    """`event`, if it is a piece of text and nothing but that: nothing beside it must stay inside."""
-    if event is not None and event.meta and reports_failure(event.meta.get("extra")):
-        return None
+    """Return `event`, if it is nothing but a piece of text."""
     if type(event) is Content:
         has_more = event.whole or event.op or event.is_complete or event.opaque
         return event if event.content and not has_more else None
@@ -305,7 +303,7 @@ def _piece_of(event: Event | None) -> Piece | None:
 
 def _are_alike(one: Piece, other: Piece) -> bool:
     """Do two pieces differ in their text only?"""
-    return one.with_text(other.content) == other
+    return one.meta == other.meta and one.with_text(other.content) == other
 
 
 def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:

@@ -236,6 +236,8 @@ class Lifecycle:
     def _note(self, event: Event) -> None:
         if is_answer(event):
             self.has_answer, self.pauses = True, False
+        if type(event) is Data:
+            return
         match event:
             case Content():
                 self._has_text = self._has_text or not _is_blank(event.content)

@@ -89,7 +89,7 @@ def test_thirty_dialects_cost_what_six_cost(monkeypatch: pytest.MonkeyPatch) -> 
         parsed.append(data)
         return parse_json(data)
 
-    monkeypatch.setattr("streamweir.codec.head_messages.parse_json", counted)
+    monkeypatch.setattr("streamweir.framing.frame.parse_json", counted)
     others = (
         Dialect(f"other-{number}", Counting, hints=Hints(names=(f"chunk-{number}",), keys=(f"key{number}",)))
         for number in range(24)

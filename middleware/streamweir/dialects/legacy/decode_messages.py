@@ -62,6 +62,9 @@ _PLAIN_TEXT: Final = frozenset({"type", "content"})
 """The fields of almost every event of a stream: nothing to look for."""
 
 _TOOL_ERROR: Final = ("error", "error_message", "code")
+_OF_RESULTS: Final = frozenset({*_TOOL_ERROR, "success", "is_error"})
+_OF_GOOD_RESULTS: Final = _OF_RESULTS - {"code"}
+_RESULT_PLACES: Final = (*TOOL_RESULT, "data")
 _RETRY: Final = ("recoverable", "retryable", "retry")
 _WARNING_TEXT: Final = ("message", *TEXT)
 _TEXTLESS: Final = (*BOOKKEEPING, *TEXT)
@@ -73,6 +76,7 @@ _ENDS: Final = {
     "suspended": "suspended",
 }
 """By the words of a `status`."""
+_VERDICTS: Final = VERDICTS | _FAILED
 
 
 def fields_of(message: Message) -> Message:
@@ -94,8 +98,7 @@ def _value(fields: Message, names: Iterable[str]) -> Any:
 
 def _first(fields: Message, names: Iterable[str]) -> str | None:
     """The first of `names` that holds anything, as text."""
-    value = _value(fields, names)
-    return None if value is None else text_of(value)
+    return _text_or_none(_value(fields, names))
 
 
 def _text_in(fields: Message) -> Any:
@@ -108,9 +111,25 @@ def _text_in(fields: Message) -> Any:
     return data if isinstance(data, str) else ""
 
 
-def _read(fields: Message, *groups: Iterable[str]) -> set[str]:
-    """Return the names that are read: the first non-empty one of each of `groups`, and its repetitions."""
-    return {name for names in groups for name in same_as(_value(fields, names), fields, names)}
+def _taken(fields: Message, names: Iterable[str], known: set[str]) -> Any:
+    """Return the first value that is not empty under one of `names`; None if there is none.
+
+    The names under which it was found, its repetitions and empty values are added to `known`.
+    """
+    found = None
+    for name in names:
+        if name in fields:
+            value = fields[name]
+            if value is None or value in ("", found):
+                known.add(name)
+            elif found is None:
+                found = value
+                known.add(name)
+    return found
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else text_of(value)
 
 
 def _meta(fields: Message, known: Iterable[str] = ()) -> Meta | None:
@@ -170,12 +189,12 @@ def _session_start(message: Message, fields: Message) -> Event:
 
 def _tool_call(message: Message, fields: Message) -> Event:
     del message
-    known = {*_read(fields, TOOL_ID, TOOL_NAME, TOOL_ARGUMENTS), "description", *_word(fields, UNDER_WAY)}
+    known = {"description", *_word(fields, UNDER_WAY)}
     return ToolCallStart(
-        tool_id=_first(fields, TOOL_ID) or "",
-        tool_name=_first(fields, TOOL_NAME) or "unknown",
+        tool_id=text_of(_taken(fields, TOOL_ID, known)),
+        tool_name=text_of(_taken(fields, TOOL_NAME, known)) or "unknown",
         description=_first(fields, ("description",)),
-        arguments=arguments(_value(fields, TOOL_ARGUMENTS)),
+        arguments=arguments(_taken(fields, TOOL_ARGUMENTS, known)),
         meta=_meta(fields, known),
     )
 
@@ -185,15 +204,18 @@ def _tool_result(message: Message, fields: Message) -> Event:
     error = fields.get("error") or fields.get("error_message")
     result = _result_in(fields)
     has_failed = _has_failed(fields, error)
-    known = {*_read(fields, TOOL_ID, TOOL_NAME), *same_as(result, fields, (*TOOL_RESULT, "data"))}
-    known |= {*_TOOL_ERROR, "success", "is_error", *_word(fields, VERDICTS | _FAILED)}
+    known = same_as(result, fields, _RESULT_PLACES)
+    known |= _OF_RESULTS if has_failed else _OF_GOOD_RESULTS
+    known.update(_word(fields, _VERDICTS))
+    tool_id = _taken(fields, TOOL_ID, known)
+    tool_name = _taken(fields, TOOL_NAME, known)
     return ToolCallEnd(
-        tool_id=_first(fields, TOOL_ID) or "",
+        tool_id=text_of(tool_id),
         status="failed" if has_failed else "success",
         result=result,
         error=_tool_error(error, fields.get("code")) if has_failed else None,
-        tool_name=_first(fields, TOOL_NAME),
-        meta=_meta(fields, known if has_failed else known - {"code"}),
+        tool_name=_text_or_none(tool_name),
+        meta=_meta(fields, known),
     )
 
 
@@ -203,8 +225,7 @@ def _word(fields: Message, words: Container[str]) -> tuple[str, ...]:
 
 
 def _result_in(fields: Message) -> Any:
-    names = (*TOOL_RESULT, "data")
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    return next((fields[name] for name in _RESULT_PLACES if fields.get(name) is not None), None)
 
 
 def _has_failed(fields: Message, error: Any) -> bool:
@@ -230,14 +251,13 @@ def _dataframe(message: Message, fields: Message) -> Event:
     ):
         return custom("dataframe_data", leftover(message, ("type",)) or {}, _ids(message))
     description = table.get("description")
+    known = {*same_as(rows, table, TABLE_ROWS), "columns", "description"}
+    name = _text_or_none(_taken(table, TABLE_NAME, known))
     return Data(
         "dataframe",
-        dataframe(_first(table, TABLE_NAME), rows, table.get("columns")),
+        dataframe(name, rows, table.get("columns")),
         {"description": description} if isinstance(description, str) else None,
-        meta=_meta(
-            {**fields, **table},
-            {*_read(table, TABLE_NAME), *same_as(rows, table, TABLE_ROWS), "columns", "description"},
-        ),
+        meta=_meta({**fields, **table}, known),
     )
 
 

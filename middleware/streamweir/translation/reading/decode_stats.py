@@ -36,23 +36,23 @@ class DecodeStats:
         self.unknown = 0
         self.kinds: list[str] = []
 
-    def note(self, events: Sequence[Event], frame: Frame, is_end: bool) -> None:
+    def note(self, events: Sequence[Event], frame: Frame, is_complete: bool) -> None:
         """Count a message.
 
         Args:
-            events: of the message.
+            events: of the message; at least one.
             frame: of the message.
-            is_end: the message is the end, or behind it. Then events about the run do not set `has_any`.
+            is_complete: the decoder has read the end. At the end and behind it, events about the run do not
+                set `has_any`.
         """
-        is_known = False
-        for event in events:
-            if type(event) is not Data or not event.unknown:
-                is_known = True
-                self.has_any = self.has_any or not (is_end and _is_about_the_run(event))
-        if events and not is_known:
+        known = [event for event in events if type(event) is not Data or not event.unknown]
+        if not known:
             self.unknown += 1
             if len(self.kinds) < MAX_NAMED and self.unknown <= _MOST_LOOKED_AT:
                 self._name(frame)
+        elif not self.has_any:
+            is_end = is_complete or any(type(event) is SessionEnd for event in events)
+            self.has_any = not (is_end and all(map(_is_about_the_run, known)))
 
     def _name(self, frame: Frame) -> None:
         message = head_message(frame)

@@ -17,7 +17,7 @@ from streamweir.codec.frame_growth import GROWTH, FrameGrowth, uncounted_events
 from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
-from streamweir.events import Content, Data, Error, Event, SessionEnd, ToolCallEnd, Warning
+from streamweir.events import Content, Data, Error, Event, ToolCallEnd, Warning
 from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent, StreamItem
@@ -133,7 +133,7 @@ class FrameReader:
         if is_whole and events:
             self.stats.messages += 1
             if type(events[0]) is Data or not self.stats.has_any:
-                self.stats.note(events, frame, self._is_behind_end(events))
+                self._note_stats(events, frame)
         if not events or (type(events[0]) is Data and events[0].unknown):
             self.count_empty(EMPTY_BYTES)
         only = events[0] if len(events) == 1 else None
@@ -229,10 +229,9 @@ class FrameReader:
         events[:] = [growth.take(event) for event in events]
         return growth
 
-    def _is_behind_end(self, events: Sequence[Event]) -> bool:
-        """Has the dialect's end been read, with these events or before them?"""
+    def _note_stats(self, events: Sequence[Event], frame: Frame) -> None:
         assert self.decoder is not None
-        return self.decoder.complete or any(type(event) is SessionEnd for event in events)
+        self.stats.note(events, frame, self.decoder.complete)
 
     @property
     def _regards_events(self) -> bool:
@@ -271,7 +270,7 @@ class FrameReader:
         if held is None:
             return []
         self.stats.messages += 1
-        self.stats.note(held.events, held.frame, self._is_behind_end(held.events))
+        self._note_stats(held.events, held.frame)
         if held.frame.raw is not None:
             held.frame.raw += self._held
             self._held = b""
