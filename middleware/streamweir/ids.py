@@ -6,12 +6,21 @@ Source: the standard protocol 1.1, section 3 rule 11.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["MAX_ID_CHARACTERS", "RecentIds", "room_for", "short_id", "short_index"]
+__all__ = [
+    "MAX_ID_CHARACTERS",
+    "RecentIds",
+    "is_made_call_id",
+    "made_call_id",
+    "room_for",
+    "short_id",
+    "short_index",
+]
 
 MAX_ID_CHARACTERS: Final = 1024
 """Ids, names and channels that are longer are shortened."""
@@ -20,6 +29,8 @@ V = TypeVar("V")
 
 _NONE: Final[OrderedDict[str, Any]] = OrderedDict()
 """The ids before the first one: shared by all streams, never changed."""
+
+_MADE: Final = re.compile("call_[0-9a-f]{24}")
 
 _ENTRY: Final = 160
 """Bytes that an id takes beside its characters: the objects around it and its place in a table."""
@@ -38,6 +49,25 @@ def short_index(index: object) -> str | int | float | None:
     if index is None or isinstance(index, int | float):
         return index
     return short_id(index if isinstance(index, str) else repr(index))
+
+
+def made_call_id(request_id: str, count: int | str) -> str:
+    """Return the id of a call to which its upstream has given none: `call_` and 24 hex digits.
+
+    The digits depend on both arguments, so that two conversations do not have calls of one id.
+
+    Args:
+        request_id: of the stream.
+        count: the number of the call among those of the stream that have no id; a text if a stream has
+            several rows of numbers.
+    """
+    digest = hashlib.blake2b(f"{request_id} {count}".encode("utf-8", "surrogatepass"), digest_size=12)
+    return f"call_{digest.hexdigest()}"
+
+
+def is_made_call_id(text: str) -> bool:
+    """Return whether `text` has the form of `made_call_id`: the upstream does not know it."""
+    return _MADE.fullmatch(text) is not None
 
 
 def room_for(*texts: str | None) -> int:

@@ -71,6 +71,8 @@ class Decoder:
         given: facts about the answer that its body does not hold, such as the id of a run that was started
             before its events were requested. The names are those of `Written.given`. The groups of `given_in`
             are added.
+        request_id: of the stream; set before the first frame. Ids that the decoder makes for calls without
+            one are made of it (`streamweir.ids.made_call_id`).
         room: the number of bytes, roughly, that the decoder may keep between two frames. It has to shorten or
             forget older state (`streamweir.ids`), or raise `LimitExceeded`.
         judges_texts: every text has to be given to `accepts_text`. True by default in classes that define
@@ -91,6 +93,7 @@ class Decoder:
     pauses: bool | None = None
     options: Options = NO_OPTIONS
     given: Mapping[str, str] = NO_EXTRA
+    request_id: str = ""
     room: int = EVENT_BYTES
     judges_texts: bool = False
 

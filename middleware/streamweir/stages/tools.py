@@ -26,7 +26,7 @@ from streamweir.events import (
     ToolCallStart,
     failure_meta,
 )
-from streamweir.ids import RecentIds, room_for
+from streamweir.ids import RecentIds, made_call_id, room_for
 from streamweir.jsontext import json_digest
 from streamweir.options.limits import EVENT_BYTES
 from streamweir.own_warnings import own_warning
@@ -123,6 +123,7 @@ class Tools:
         stream_arguments: let the pieces of a call's arguments through.
         position: of the stream; shows whether an event came between two calls.
         room: how many bytes the open calls may take, about; half as many go to the ids of others.
+        request_id: of the stream; the ids of calls without one are made of it.
 
     Attributes:
         repairs: how many starts have been made up.
@@ -140,7 +141,9 @@ class Tools:
         stream_arguments: bool = False,
         position: StreamPosition | None = None,
         room: int = EVENT_BYTES,
+        request_id: str = "",
     ) -> None:
+        self._request_id = request_id
         self._stream_arguments = stream_arguments
         self._position = position or StreamPosition(0, 0)
         self._row = 0
@@ -327,7 +330,11 @@ class Tools:
         candidate = upstream_id
         while not candidate or candidate in self._used or candidate in self._open.all:
             self._made_up += 1
-            candidate = f"{upstream_id}_{self._made_up}" if upstream_id else f"call_{self._made_up}"
+            candidate = (
+                f"{upstream_id}_{self._made_up}"
+                if upstream_id
+                else made_call_id(self._request_id, self._made_up)
+            )
         self._used.add(candidate, None)
         return candidate
 

@@ -72,6 +72,7 @@ class StreamNormalizer:
         self._limit = reader.limits.stream_bytes
         self._event_limit = reader.limits.event_bytes
         self._body = reader.body
+        reader.name_stream(pipeline.request_id)
         pipeline.closing_warnings.append(reader.closing_warnings)
         pipeline.watch_silence(reader.silence_warning)
 

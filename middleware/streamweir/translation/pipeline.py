@@ -87,7 +87,7 @@ class Pipeline:
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
         # by position: keywords double what it costs to make an object, and each stream makes these
         sanitizer = ErrorSanitizer(debug)
-        self.tools = Tools(stream_tool_arguments, self.position, room // 2)
+        self.tools = Tools(stream_tool_arguments, self.position, room // 2, request_id)
         self._texts = TextDeduplication(full_text, room, sanitizer)
         session_id = session_id or request_id.replace("req_", "sess_", 1)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16)

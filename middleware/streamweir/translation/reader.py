@@ -64,6 +64,7 @@ class StreamReader:
     """
 
     keeps_frames = False
+    _request_id = ""
     _raw_of: Dialect | None = None
     _raw_in: Collection[str] = ()
 
@@ -201,6 +202,12 @@ class StreamReader:
         if self.frames.decoder is not None:
             self.frames.decoder.given = given
 
+    def name_stream(self, request_id: str) -> None:
+        """Give the decoder the request id of the stream; before the first byte."""
+        self._request_id = request_id
+        if self.frames.decoder is not None:
+            self.frames.decoder.request_id = request_id
+
     def note_headers(self, headers: AnswerHeaders) -> None:
         """Give the decoder the headers of the answer that `given_in` names; before the first byte."""
         self._headers = headers
@@ -316,6 +323,7 @@ class StreamReader:
         self.dialect = dialect
         decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
         decoder.room = self.limits.event_bytes
+        decoder.request_id = self._request_id
         self.frames.read_as(dialect, decoder)
         if self._headers:
             self.note_headers(self._headers)

@@ -17,10 +17,12 @@ from streamweir.events import (
     ToolCallStart,
     Warning,
 )
+from streamweir.ids import is_made_call_id, made_call_id
 from streamweir.stages.position import StreamPosition
 from streamweir.stages.tools import Tools
 
 ROOM = 8 << 20
+FIRST, SECOND, THIRD = (made_call_id("", count) for count in (1, 2, 3))
 
 
 def start(tool_id: str, name: str = "search", **arguments: object) -> ToolCallStart:
@@ -72,8 +74,8 @@ def test_end_without_a_start_gets_one_with_a_warning(orphan: Event) -> None:
 
 def test_end_without_id_or_call_is_repaired() -> None:
     assert shown(run(Tools(), [end(result=1)]))[1:] == [
-        ("tool_call_start", "call_1", "unknown", {}),
-        ("tool_call_end", "call_1", "success", 1),
+        ("tool_call_start", FIRST, "unknown", {}),
+        ("tool_call_end", FIRST, "success", 1),
     ]
 
 
@@ -85,7 +87,7 @@ def test_calls_without_ids_in_a_row_end_in_order() -> None:
         end(name="a", result=1),
         end(name="b", result=2),
     ]
-    assert results(run(Tools(), [*events, end(result=3)])) == {"call_1": 1, "call_2": 2, "call_3": 3}
+    assert results(run(Tools(), [*events, end(result=3)])) == {FIRST: 1, SECOND: 2, THIRD: 3}
 
 
 def test_end_without_an_id_after_other_events_is_of_the_last_call() -> None:
@@ -96,18 +98,25 @@ def test_end_without_an_id_after_other_events_is_of_the_last_call() -> None:
     for number, event in enumerate(events):
         position.written = 10 * number
         passed += run(tools, [event])
-    assert results(passed) == {"call_1": 1, "call_2": 2}
+    assert results(passed) == {FIRST: 1, SECOND: 2}
 
 
 def test_end_with_an_id_finds_the_call_without_one() -> None:
-    assert results(run(Tools(), [start("", "a"), start("", "b"), end("x", "a", 1)])) == {"call_1": 1}
+    assert results(run(Tools(), [start("", "a"), start("", "b"), end("x", "a", 1)])) == {FIRST: 1}
+
+
+def test_made_up_ids_of_two_requests_differ() -> None:
+    tools = [Tools(request_id=f"req_{number}") for number in (1, 2)]
+    made = {tool_id for one in tools for _, tool_id in ids(run(one, [start(""), start("", "other")]))}
+    assert len(made) == 4
+    assert all(map(is_made_call_id, made))
 
 
 def test_made_up_ids_avoid_those_of_the_upstream() -> None:
-    assert ids(run(Tools(), [start("call_1"), start(""), start("call_2")])) == [
-        ("tool_call_start", "call_1"),
-        ("tool_call_start", "call_2"),
-        ("tool_call_start", "call_2_3"),
+    assert ids(run(Tools(), [start(FIRST), start(""), start(SECOND)])) == [
+        ("tool_call_start", FIRST),
+        ("tool_call_start", SECOND),
+        ("tool_call_start", f"{SECOND}_3"),
     ]
 
 

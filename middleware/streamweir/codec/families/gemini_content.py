@@ -11,6 +11,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import and_extra, leftover, text_of, tool_error
 from streamweir.codec.standard_shapes import file_event, file_type
 from streamweir.events import Data, Meta, ToolCallEnd, ToolCallStart
+from streamweir.ids import made_call_id
 
 __all__ = ["FINISH_REASONS", "TOKENS", "CodeRuns", "file_of"]
 
@@ -38,9 +39,14 @@ _CODE: Final = "code_execution"
 
 
 class CodeRuns:
-    """Code that the model has written and the server has run: calls of a tool, in their order."""
+    """Code that the model has written and the server has run: calls of a tool, in their order.
+
+    Attributes:
+        request_id: of the stream.
+    """
 
     def __init__(self) -> None:
+        self.request_id = ""
         self._count = 0
 
     def start(self, code: Mapping[str, Any], meta: Meta | None) -> ToolCallStart:
@@ -58,7 +64,7 @@ class CodeRuns:
         return ToolCallEnd(tool_id, "failed", error=error, tool_name=_CODE, meta=meta)
 
     def _id(self, fields: Mapping[str, Any]) -> str:
-        return text_of(fields.get("id")) or f"code_{self._count}"
+        return text_of(fields.get("id")) or made_call_id(self.request_id, f"code {self._count}")
 
 
 def file_of(file: Mapping[str, Any], meta: Meta | None) -> Data:

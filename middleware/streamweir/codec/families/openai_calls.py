@@ -18,7 +18,7 @@ from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
-from streamweir.ids import short_id, short_index
+from streamweir.ids import made_call_id, short_id, short_index
 from streamweir.jsontext import write_json_text
 from streamweir.options.limits import EVENT_BYTES
 
@@ -42,11 +42,13 @@ class ClientCalls:
         room: how many bytes they may take together before they are whole, about.
 
     Attributes:
+        request_id: of the stream.
         room: for them.
         may_be_run: the server is one that runs calls itself: who does shows behind them only.
     """
 
     def __init__(self, room: int = EVENT_BYTES) -> None:
+        self.request_id = ""
         self.room = Room("the calls of an answer", room)
         self.may_be_run = False
         self._choices: dict[int, _Calls] = {}
@@ -127,7 +129,7 @@ class ClientCalls:
             self.room.take(_CALL)
             self._ids += 1
             upstream_id = _id_of(piece)
-            call = _Call(upstream_id, upstream_id or f"call_{self._ids}", self._ids)
+            call = _Call(upstream_id, upstream_id or made_call_id(self.request_id, self._ids), self._ids)
             calls.add(call, piece)
         return call
 

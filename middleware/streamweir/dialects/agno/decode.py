@@ -21,6 +21,7 @@ from streamweir.dialects.agno.decode_workflow import WORKFLOW_EVENTS, Workflow
 from streamweir.dialects.agno.shared_names import BLOCKS, EVENTS, PHASES, STEPS, known_as
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
+from streamweir.ids import made_call_id
 
 __all__ = ["AgnoDecoder"]
 
@@ -218,14 +219,14 @@ class AgnoDecoder(Decoder):
     def _tool_started(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         yield from _without_tool(fields, place)
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields):
+        for tool in _tools_in(fields, self.request_id):
             if not self._calls.has_ended(text_of(tool.get("tool_call_id")), place) or "tool" in fields:
                 yield from self._calls.start(tool, place)
 
     def _tool_completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         yield from _without_tool(fields, place)
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields):
+        for tool in _tools_in(fields, self.request_id):
             if "tool" in fields or result_of(tool) is not None:
                 yield from self._calls.end(tool, place)
         yield from self._media.read(fields, place.meta)
@@ -233,7 +234,7 @@ class AgnoDecoder(Decoder):
     def _tool_failed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
         yield from _without_tool({**fields, "content": None}, place)  # what failed is the error's to say
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields) or ([{}] if fields.get("error") else []):
+        for tool in _tools_in(fields, self.request_id) or ([{}] if fields.get("error") else []):
             yield from self._calls.end(tool, place, text_of(fields.get("error")) or "failed")
 
     # A whole answer
@@ -246,7 +247,7 @@ class AgnoDecoder(Decoder):
         if not self._has_begun:
             self._has_begun = True
             yield SessionStart(session_id=text_of(fields.get("session_id")) or None, meta=place.meta)
-        for tool in _tools_in(fields):
+        for tool in _tools_in(fields, self.request_id):
             if result_of(tool) is not None or tool.get("tool_call_error"):
                 yield from self._calls.end(tool, place)
         if state in _ENDS and is_workflow:
@@ -262,13 +263,13 @@ class AgnoDecoder(Decoder):
         return SessionEnd("completed", summary=self._usage.summary, meta=meta)
 
 
-def _tools_in(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _tools_in(fields: Mapping[str, Any], request_id: str) -> list[dict[str, Any]]:
     """The call that an event is about; older servers repeat all calls of the run."""
     tool, tools = fields.get("tool"), fields.get("tools")
     if isinstance(tool, dict):
         return [tool]
     return [
-        item if item.get("tool_call_id") else {**item, "tool_call_id": f"call_{number}"}
+        item if item.get("tool_call_id") else {**item, "tool_call_id": made_call_id(request_id, number)}
         for number, item in enumerate(tools if isinstance(tools, list) else ())
         if isinstance(item, dict)
     ]
@@ -276,7 +277,7 @@ def _tools_in(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _without_tool(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
     """Return the fields of a call's event that names no call, without prompts and histories."""
-    if not _tools_in(fields) and (rest := leftover(fields, _BESIDE_A_TOOL)):
+    if not _tools_in(fields, "") and (rest := leftover(fields, _BESIDE_A_TOOL)):
         yield custom(text_of(fields.get("event")), rest, place.meta)
 
 

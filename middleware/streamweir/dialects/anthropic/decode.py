@@ -62,6 +62,7 @@ class AnthropicDecoder(Decoder):
         if not frame.data.strip():
             return ()
         self._blocks.room.size = self.room
+        self._blocks.request_id = self.request_id
         message = frame.json()
         if not isinstance(message, dict):
             return (custom("message", message),)

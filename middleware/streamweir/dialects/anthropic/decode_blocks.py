@@ -21,7 +21,7 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from streamweir.ids import short_id
+from streamweir.ids import made_call_id, short_id
 from streamweir.jsontext import json_to_keep, parse_json
 
 __all__ = ["Blocks"]
@@ -61,10 +61,13 @@ class Blocks:
 
     Attributes:
         meta: of the message.
+        request_id: of the stream.
         room: for the calls that are not whole.
     """
 
     def __init__(self) -> None:
+        self.request_id = ""
+        self._made = 0
         self.room = Room("the calls of an answer")
         self.meta: Meta | None = None
         self._asked: set[str] = set()
@@ -154,7 +157,7 @@ class Blocks:
             replaced = self._calls.pop(index, None)
             self.room.give_back(replaced.size if replaced else 0)
             call = self._calls[index] = _Call(
-                tool_id=short_id(text_of(block.get("id"))) or f"call_{index}",
+                tool_id=short_id(text_of(block.get("id"))) or self._made_id(),
                 name=short_id(text_of(block.get("name"))) or "unknown",
                 for_client=block["type"] == "tool_use",
                 given=json_to_keep(block.get("input")),
@@ -162,6 +165,10 @@ class Blocks:
                 meta=self.meta,
             )
             self.room.take(call.size)
+
+    def _made_id(self) -> str:
+        self._made += 1
+        return made_call_id(self.request_id, self._made)
 
     def _piece(self, index: Any, text: str) -> Event | None:
         call = self._calls.get(index) if isinstance(index, int) else None

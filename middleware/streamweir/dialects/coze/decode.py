@@ -36,6 +36,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
+from streamweir.ids import made_call_id
 from streamweir.jsontext import json_digest, parse_json_text
 
 __all__ = ["CozeDecoder"]
@@ -186,7 +187,7 @@ class CozeDecoder(Decoder):
     def _call(self, call: Mapping[str, Any], meta: Meta | None) -> Event:
         """Read a call. It has no id, so results are matched in the order of the calls."""
         self._calls += 1
-        tool_id = f"call_{self._calls}"
+        tool_id = made_call_id(self.request_id, self._calls)
         given = arguments(call.get("arguments", call.get("params")))
         rest = leftover(call, ("name", "arguments", "params"))
         name = text_of(call.get("name")) or "unknown"

@@ -62,6 +62,7 @@ class FlowiseDecoder(Decoder):
         """Return the events that `frame` means."""
         if not frame.data.strip():
             return ()
+        self._tools.request_id = self.request_id
         match frame.json():
             case {"event": "token", "data": str(text), **rest}:
                 return (Content(text, meta=meta_of(extra=rest)),) if text or rest else ()

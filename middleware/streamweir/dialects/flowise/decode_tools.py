@@ -9,6 +9,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, tool_error
 from streamweir.errors import LimitExceeded
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
+from streamweir.ids import made_call_id
 from streamweir.jsontext import json_digest
 
 __all__ = ["UsedTools"]
@@ -18,9 +19,14 @@ _MOST: Final = 10_000
 
 
 class UsedTools:
-    """The calls so far, by name, input and the number of equal calls before them in a list."""
+    """The calls so far, by name, input and the number of equal calls before them in a list.
+
+    Attributes:
+        request_id: of the stream.
+    """
 
     def __init__(self) -> None:
+        self.request_id = ""
         self._ids: dict[bytes, str] = {}
         self._ended: set[bytes] = set()
 
@@ -44,7 +50,7 @@ class UsedTools:
         if key not in self._ids:
             if len(self._ids) >= _MOST:
                 raise LimitExceeded("an answer has more calls than allowed")
-            self._ids[key] = f"call_{len(self._ids) + 1}"
+            self._ids[key] = made_call_id(self.request_id, len(self._ids) + 1)
             rest = leftover(call, _CALL)
             given, name = arguments(call.get("toolInput")), text_of(call["tool"])
             yield ToolCallStart(self._ids[key], name, arguments=given, meta=meta_of(extra=rest))

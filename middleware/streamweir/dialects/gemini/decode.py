@@ -78,6 +78,7 @@ class GeminiDecoder(Decoder):
         """Return the events that `frame` means."""
         if not frame.data.strip():
             return ()
+        self._parts.request_id = self.request_id
         value = in_camel_case(frame.json()) if has_snake_case(frame.data) else frame.json()
         return self._read_all(value) if isinstance(value, list) else self._read(value)
 

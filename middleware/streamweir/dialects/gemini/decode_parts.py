@@ -16,6 +16,7 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from streamweir.ids import made_call_id
 
 __all__ = ["Parts", "citations"]
 
@@ -28,17 +29,20 @@ class Parts:
 
     Attributes:
         meta: of the message.
+        request_id: of the stream.
         has_called: a function is the client's to run.
     """
 
     def __init__(self) -> None:
         self.meta: Meta | None = None
+        self.request_id = ""
         self.has_called = False
         self._calls = 0
         self._code = CodeRuns()
 
     def read(self, content: Mapping[str, Any], channel: str | None) -> Iterator[Event]:
         """Yield the events of a candidate's parts."""
+        self._code.request_id = self.request_id
         if rest := leftover(content, ("parts", "role")):
             yield custom("content", rest, self.meta)
         parts = content.get("parts")
@@ -78,7 +82,7 @@ class Parts:
         """A call, whole; the client is to run it."""
         self._calls += 1
         self.has_called = True
-        tool_id = text_of(call.get("id")) or f"call_{self._calls}"
+        tool_id = text_of(call.get("id")) or made_call_id(self.request_id, self._calls)
         name = text_of(call.get("name")) or "unknown"
         given = arguments(call.get("args"))
         yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=self.meta)

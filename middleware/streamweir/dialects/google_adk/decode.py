@@ -66,6 +66,7 @@ class GoogleAdkDecoder(Decoder):
         """Return the events of `frame`; an unknown message becomes a custom event."""
         if not frame.data.strip():
             return ()
+        self._parts.code.request_id = self.request_id
         value = frame.json()
         return self._read_all(value) if isinstance(value, list) else self._read(value)
 

@@ -43,13 +43,14 @@ class Parts:
     """Reads the parts of one run's events.
 
     Attributes:
+        code: the code that is run.
         waits: a person is asked, or a tool that runs on elsewhere has to be answered for.
     """
 
     def __init__(self) -> None:
         self.waits = False
         self._open: dict[str, None] = {}
-        self._code = CodeRuns()
+        self.code = CodeRuns()
 
     @property
     def is_open(self) -> bool:
@@ -94,11 +95,11 @@ class Parts:
             case {"executableCode": dict(code)}:
                 known = "executableCode"
                 if not partial:
-                    yield self._code.start(code, meta)
+                    yield self.code.start(code, meta)
             case {"codeExecutionResult": dict(result)}:
                 known = "codeExecutionResult"
                 if not partial:
-                    yield self._code.end(result, meta)
+                    yield self.code.end(result, meta)
             case {"inlineData": dict(file)} | {"fileData": dict(file)}:
                 known = "inlineData" if "inlineData" in part else "fileData"
                 yield file_of(file, meta)

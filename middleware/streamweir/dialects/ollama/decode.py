@@ -31,6 +31,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
+from streamweir.ids import made_call_id
 
 __all__ = ["OllamaDecoder"]
 
@@ -123,7 +124,7 @@ class OllamaDecoder(Decoder):
         function = call.get("function")
         fields = function if isinstance(function, dict) else call
         self._calls += 1
-        tool_id = text_of(call.get("id")) or f"call_{self._calls}"
+        tool_id = text_of(call.get("id")) or made_call_id(self.request_id, self._calls)
         name = text_of(fields.get("name")) or "unknown"
         meta = _extra(fields, call)
         given = arguments(fields.get("arguments"))

@@ -81,6 +81,7 @@ class OpenAIChatDecoder(Decoder):
             return
         self._begun = True
         self._chunks.calls.room.size = self.room
+        self._chunks.calls.request_id = self.request_id
         for event in self._chunks.read(message):
             is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
             yield SessionEnd("cancelled") if is_end else event

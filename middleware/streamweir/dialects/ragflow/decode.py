@@ -115,6 +115,7 @@ class RagflowDecoder(Decoder):
         self._frames += 1
         self._bare = bare
         self._openai.calls.room.size = self.room
+        self._openai.calls.request_id = self.request_id
         if isinstance(message, dict):
             events = self._message(message)
         else:

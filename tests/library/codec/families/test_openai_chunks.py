@@ -22,6 +22,7 @@ from streamweir.events import (
     ToolCallDelta,
     ToolCallStart,
 )
+from streamweir.ids import made_call_id
 
 
 def chunk(delta: Any = None, finish: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -89,8 +90,8 @@ def test_arguments_of_parallel_calls_interleave_by_index() -> None:
         [call(index=0, name="f", arguments='{"x":1}'), call(index=1, name="f", arguments='{"x":2}')],
         [call(name="f", arguments='{"x":1}'), call(name="f", arguments={"x": 2})],
         [
-            call(index=0, id="call_1", name="f", arguments='{"x":1}'),
-            call(index=0, id="call_2", name="f", arguments='{"x":2}'),
+            call(index=0, id=made_call_id("", 1), name="f", arguments='{"x":1}'),
+            call(index=0, id=made_call_id("", 2), name="f", arguments='{"x":2}'),
         ],
         [call(name="f"), call(arguments='{"x":1}'), call(name="f"), call(arguments='{"x":2}')],
     ],
@@ -98,7 +99,10 @@ def test_arguments_of_parallel_calls_interleave_by_index() -> None:
 )
 def test_calls_without_ids_or_indices(pieces: list[dict[str, Any]]) -> None:
     events = read(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk({}, "tool_calls"))
-    assert calls(events) == [("call_1", "f", {"x": 1}), ("call_2", "f", {"x": 2})]
+    assert calls(events) == [
+        (made_call_id("", 1), "f", {"x": 1}),
+        (made_call_id("", 2), "f", {"x": 2}),
+    ]
 
 
 def test_a_piece_is_found_by_its_id_or_index_however_many_calls_there_are() -> None:

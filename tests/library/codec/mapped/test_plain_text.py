@@ -10,6 +10,7 @@ from home_made import dialect, ending, spoken
 from streams import one_byte_each, random_cuts, translate
 from streamweir.errors import LimitExceeded
 from streamweir.framing import LinesParser, TextBodyParser
+from streamweir.ids import made_call_id
 
 LINES = """
   framing: lines                                       # TOK "Hel" / CALL search {"q": 1} / END
@@ -31,7 +32,7 @@ def test_framing_lines_reads_each_line_as_a_frame() -> None:
     assert [event.get("content") for event in said if event["type"] == "content"] == ["Hel", "lo", "ü", ""]
     assert said[2] == {
         "type": "tool_call_start",
-        "tool_id": "call_1",
+        "tool_id": made_call_id("req_1", 1),
         "tool_name": "search",
         "arguments": {"q": 1},
     }

@@ -7,6 +7,7 @@ import pytest
 
 from home_made import dialect, ending, spoken, sse, summary
 from streamweir.codec.dialect import Dialect
+from streamweir.ids import made_call_id
 
 END = {"type": "session_end", "status": "completed", "reason": "done"}
 COMPLETED = {"type": "content", "content": "", "is_complete": True}
@@ -380,10 +381,10 @@ def test_calls_without_ids_are_paired_by_name() -> None:
     """
     said = events(both, {"data": [{"tool": "f", "toolInput": {"a": 1}, "toolOutput": "x"}, {"tool": "g"}]})
     assert [(event["type"], event["tool_id"]) for event in said] == [
-        ("tool_call_start", "call_1"),
-        ("tool_call_end", "call_1"),
-        ("tool_call_start", "call_2"),
-        ("tool_call_end", "call_2"),
+        ("tool_call_start", made_call_id("req_1", 1)),
+        ("tool_call_end", made_call_id("req_1", 1)),
+        ("tool_call_start", made_call_id("req_1", 2)),
+        ("tool_call_end", made_call_id("req_1", 2)),
     ]
 
 
