@@ -132,7 +132,7 @@ def check(checkout: Checkout) -> None:
     assert ONLY_READ in listed
 
 
-def test_what_the_page_shows_passes_every_check(checkout: Checkout) -> None:
+def test_dialect_of_the_page_passes_every_check(checkout: Checkout) -> None:
     """Beside it is a dialect that is only read; begun by the command, which writes what the page shows."""
     checkout.python("-m", "streamweir_gateway", "dialects", "--new", ONLY_READ)
     assert checkout.files(ONLY_READ) == dict(blocks(ONLY_READ))
@@ -149,7 +149,7 @@ def test_what_the_page_shows_passes_every_check(checkout: Checkout) -> None:
     check(checkout)
 
 
-def test_a_folder_is_not_written_over(checkout: Checkout) -> None:
+def test_existing_folder_is_not_overwritten(checkout: Checkout) -> None:
     for name, problem in (
         ("legacy", "there is a dialect 'legacy' already"),
         ("auto", "cannot be the name of a dialect"),

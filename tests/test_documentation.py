@@ -104,7 +104,7 @@ def test_every_command_of_the_readme_runs(line: str) -> None:
     assert done.stdout.strip()
 
 
-def test_the_package_of_the_readme_installs() -> None:
+def test_package_of_the_readme_installs() -> None:
     (line,) = [line for line in shell_lines() if line.startswith("pip install")]
     local = line.replace("streamweir", ".").replace(
         "pip install", f"{sys.executable} -m pip install -q --dry-run --no-deps"
@@ -117,7 +117,7 @@ CHAT_ENDS = ('"finish_reason":"stop"', '"type":"response.completed"', '"type":"m
 
 
 @pytest.mark.timeout(180)
-def test_make_run_serves_what_the_readme_shows() -> None:
+def test_make_run_serves_the_answer_of_the_readme() -> None:
     with started(["make", "-s", "run", "LISTEN=ADDRESS"]) as (process, address):
         shown = [line for line in shell_lines() if line.startswith("curl")]
         assert shown
@@ -138,7 +138,7 @@ def test_make_run_serves_what_the_readme_shows() -> None:
             assert any(end in done.stdout for end in ends), (line, done.stdout)
 
 
-def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for block in code_blocks(README, "python"):
         exec(compile(block, "README.md", "exec"), {})
@@ -152,7 +152,7 @@ def configurations() -> list[str]:
 
 
 @pytest.mark.parametrize("block", configurations(), ids=range(len(configurations())))
-def test_the_configurations_shown_are_good(block: str, tmp_path: Path) -> None:
+def test_configurations_shown_are_good(block: str, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(block)
     done = command_line.run("check", str(file), cwd=ROOT)
@@ -220,7 +220,7 @@ ARCHITECTURE = (DOCS / "architecture.md").read_text()
 
 
 @pytest.mark.parametrize("package", PACKAGES.values(), ids=lambda package: package.name)
-def test_the_architecture_page_has_every_room(package: Path) -> None:
+def test_architecture_page_has_every_room(package: Path) -> None:
     """A room is a folder or a module at the top of a package: the first column of the package's table."""
     section = ARCHITECTURE.partition(f"`{package.relative_to(ROOT)}/`\n")[2].partition("\n## ")[0]
     named = re.findall(r"^\| `([a-z_]+(?:/|\.py))` \|", section, re.MULTILINE)
@@ -229,7 +229,7 @@ def test_the_architecture_page_has_every_room(package: Path) -> None:
     assert sorted(named) == sorted(folders | modules)
 
 
-def test_the_folders_of_the_architecture_page_exist() -> None:
+def test_folders_of_the_architecture_page_exist() -> None:
     named = {*re.findall(r"`([a-z0-9_/]+/)`", ARCHITECTURE)}
     assert "tests/support/" in named
     folders = [*PACKAGES.values(), ROOT / "tests", ROOT / "clients"]
@@ -238,7 +238,7 @@ def test_the_folders_of_the_architecture_page_exist() -> None:
 
 
 @for_each("page", PAGES)
-def test_the_modules_that_a_page_names_exist(page: Path) -> None:
+def test_modules_that_a_page_names_exist(page: Path) -> None:
     """All but the made-up ones of acme, and those of other people's projects."""
     named = {*re.findall(r"`([a-z0-9_/]+\.py)`", page.read_text())} - {"asgi.py"}
     folders = (*PACKAGES.values(), *(ROOT / name for name in ("tests", "bench", "docs", "examples")))
@@ -247,7 +247,7 @@ def test_the_modules_that_a_page_names_exist(page: Path) -> None:
     assert [name for name in missing if "/acme/" not in name] == []
 
 
-def test_the_glossary_is_in_use() -> None:
+def test_words_of_the_glossary_are_in_use() -> None:
     """Its words are those of the code and of the other pages."""
     words = re.findall(r"\*\*([a-z ]+)\*\*", (DOCS / "glossary.md").read_text(), re.IGNORECASE)
     assert len(words) > 30
@@ -264,12 +264,12 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_readme_leads_to_every_page() -> None:
     pages = [page.relative_to(ROOT) for page in (ROOT / "docs").glob("*.md")]
     assert [str(page) for page in pages if f"({page})" not in README] == []
 
 
-def test_the_stream_of_the_readme_becomes_what_it_says() -> None:
+def test_stream_of_the_readme_gives_its_output() -> None:
     before, after = code_blocks(README, "text")
     got = convert(before.replace("}\n", "}\n\n"), speaks="legacy", framing="ndjson").decode()
     events = [json.loads(line) for line in got.splitlines()]
@@ -282,7 +282,7 @@ GENERATED = runpy.run_path(str(ROOT / "docs/generate.py"))["documents"]()
 
 
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
-def test_what_the_documents_say_of_the_dialects_is_what_they_are(path: Path) -> None:
+def test_pages_of_dialects_equal_their_descriptions(path: Path) -> None:
     assert path.read_text() == GENERATED[path], "`make docs` writes it"
 
 

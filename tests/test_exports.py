@@ -31,7 +31,7 @@ def defined_in(name: str) -> set[str]:
 
 
 @for_each("name", LIBRARY, group=room_of)
-def test_all_is_there_sorted_and_true(name: str) -> None:
+def test_all_of_a_module_is_complete_and_sorted(name: str) -> None:
     module = load(name)
     listed = getattr(module, "__all__", None)
     if listed is None:
@@ -50,7 +50,7 @@ def isort_order(name: str) -> tuple[int, str]:
 
 
 @for_each("name", LIBRARY, group=room_of)
-def test_what_is_exported_is_described(name: str) -> None:
+def test_exported_names_have_a_docstring(name: str) -> None:
     module = load(name)
     assert (module.__doc__ or "").strip(), "the module has no docstring"
     for exported in getattr(module, "__all__", ()):

@@ -21,7 +21,7 @@ def recipe(*arguments: str) -> str:
     return done.stdout
 
 
-def test_ci_runs_what_a_commit_needs_and_what_the_readme_names() -> None:
+def test_ci_runs_the_commands_that_the_readme_names() -> None:
     assert re.findall(r"\bmake ([a-z-]+)$", (ROOT / ".ci/run").read_text(), re.MULTILINE) == [
         "check",
         "clients",
@@ -40,7 +40,7 @@ def test_options_reach_pytest() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_that_pages_name_exist(page: str) -> None:
+def test_commands_that_pages_name_exist(page: str) -> None:
     named = set(re.findall(r"\bmake ([a-z-]+)(?=`| ARGS|$|  )", (ROOT / page).read_text(), re.MULTILINE))
     assert named
     assert not [name for name in named if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)]

@@ -30,7 +30,9 @@ def dialects() -> dict[str, Dialect]:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_gives_the_expected_events(stream: Recorded, dialects: dict[str, Dialect], update: bool) -> None:
+def test_home_made_dialect_gives_the_expected_events(
+    stream: Recorded, dialects: dict[str, Dialect], update: bool
+) -> None:
     output = translate([stream.body], speaks=dialects[stream.dialect])
     if update:
         stream.expected.write_bytes(output)
@@ -39,7 +41,9 @@ def test_gives_the_expected_events(stream: Recorded, dialects: dict[str, Dialect
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_does_not_depend_on_how_it_is_cut(stream: Recorded, dialects: dict[str, Dialect]) -> None:
+def test_home_made_dialect_does_not_depend_on_the_cuts(
+    stream: Recorded, dialects: dict[str, Dialect]
+) -> None:
     speaks = dialects[stream.dialect]
     whole = translate([stream.body], speaks=speaks)
     assert translate(one_byte_each(stream.body), speaks=speaks) == whole
@@ -70,7 +74,9 @@ def repeated(body: bytes) -> Iterator[bytes]:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_leaks_nothing_that_is_not_the_answer(stream: Recorded, dialects: dict[str, Dialect]) -> None:
+def test_home_made_dialect_leaks_nothing_but_the_answer(
+    stream: Recorded, dialects: dict[str, Dialect]
+) -> None:
     output = translate([stream.body], speaks=dialects[stream.dialect], debug=True)
     for event in events_of(output):
         if event["type"] in ("error", "warning") or event["data"].get("status") == "failed":
@@ -79,9 +85,7 @@ def test_leaks_nothing_that_is_not_the_answer(stream: Recorded, dialects: dict[s
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_stream_cut_off_before_its_end_is_never_complete(
-    folder: object, dialects: dict[str, Dialect]
-) -> None:
+def test_stream_without_its_end_is_never_complete(folder: object, dialects: dict[str, Dialect]) -> None:
     for stream in STREAMS:
         if stream.path.parent != folder:
             continue
@@ -92,7 +96,7 @@ def test_a_stream_cut_off_before_its_end_is_never_complete(
         assert cut[-1]["data"]["status"] != "completed"
 
 
-def test_a_dialect_is_a_class_like_any_other() -> None:
+def test_dialect_is_a_class_like_any_other() -> None:
     cls = load_dialect(HOME_MADE / "agno" / "dialect.yaml")
     assert issubclass(cls, Decoder)
     assert cls.detect(b'data: {"event": "RunContent", "content": "Hi"}\n\n') == 0.0

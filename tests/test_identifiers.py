@@ -25,12 +25,12 @@ def words(name: str) -> list[str]:
         ("HTTPSayer", ["http", "sayer"]),
     ],
 )
-def test_an_identifier_is_its_words(name: str, expected: list[str]) -> None:
+def test_identifier_is_split_into_its_words(name: str, expected: list[str]) -> None:
     assert words(name) == expected
 
 
 @pytest.mark.parametrize("package", sorted({module.partition(".")[0] for module in MODULES}))
-def test_no_identifier_holds_a_verb_of_speech(package: str) -> None:
+def test_identifiers_contain_no_verb_of_speech(package: str) -> None:
     found = {
         f"{module}: {name}"
         for module in modules_in(package)

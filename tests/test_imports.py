@@ -26,11 +26,11 @@ def library(*places: str) -> set[str]:
     return modules_in(*(f"streamweir.{place}" for place in places))
 
 
-def test_the_library_never_imports_the_gateway() -> None:
+def test_library_never_imports_the_gateway() -> None:
     assert not importers_of("streamweir_gateway") & LIBRARY
 
 
-def test_nothing_imports_by_the_name_of_a_folder() -> None:
+def test_imports_never_use_the_name_of_a_folder() -> None:
     assert not importers_of("gateway", "middleware")
 
 
@@ -38,12 +38,12 @@ def test_starlette_stays_in_asgi_and_the_gateway() -> None:
     assert importers_of("starlette") & LIBRARY <= library("asgi")
 
 
-def test_the_http_client_stays_where_requests_are_sent() -> None:
+def test_http_client_stays_where_requests_are_sent() -> None:
     allowed = {"streamweir_gateway.upstream.httpcore_transport", *library("client")}
     assert importers_of("httpx", "httpx_aiohttp") <= allowed
 
 
-def test_the_library_needs_no_server_and_no_test_framework() -> None:
+def test_library_needs_no_server_and_no_test_framework() -> None:
     banned = ("uvicorn", "pydantic", "structlog", "pytest", "hypothesis", "jsonschema")
     assert not importers_of(*banned) & LIBRARY
 
@@ -52,7 +52,7 @@ def test_yaml_is_read_in_one_room() -> None:
     assert importers_of("ruamel") == {f"streamweir.yaml_files.{name}" for name in ("tree", "faults")}
 
 
-def test_of_uvicorn_only_its_public_classes_are_used() -> None:
+def test_uvicorn_is_used_by_its_public_classes_only() -> None:
     server = "streamweir_gateway.processes.server"
     assert importers_of("uvicorn") == {server}
     assert [name for name in imports_of(server) if within(name, "uvicorn")] == ["uvicorn"]
@@ -68,7 +68,7 @@ def test_of_uvicorn_only_its_public_classes_are_used() -> None:
 
 @pytest.mark.slow
 @for_each("module", sorted(MODULES))
-def test_nothing_private_of_a_library_is_imported_or_overridden(module: str) -> None:
+def test_private_names_of_libraries_are_not_imported_or_overridden(module: str) -> None:
     """Whatever begins with an underscore may change with any release of its library."""
     foreign = {name for name in imports_of(module) if not within(name, *PACKAGES)}
     assert not {name for name in foreign if re.search(r"(^|\.)_(?!_)", name)}
@@ -122,7 +122,7 @@ LAYERS = [
 
 
 @pytest.mark.parametrize("level", range(len(LAYERS)))
-def test_the_core_imports_downwards_only(level: int) -> None:
+def test_modules_of_the_core_import_downwards_only(level: int) -> None:
     below = {f"streamweir.{place}" for layer in LAYERS[: level + 1] for place in layer}
     for module in library(*LAYERS[level]):
         own = {name for name in imports_of(module) if within(name, "streamweir")}
@@ -137,14 +137,14 @@ FOLDERS = sorted({module for module in library("dialects") if module.count(".") 
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_dialect_knows_no_other_dialect(folder: str) -> None:
+def test_dialect_imports_no_other_dialect(folder: str) -> None:
     for module in modules_in(folder):
         used = {name for name in imports_of(module) if within(name, "streamweir.dialects")}
         assert not {name for name in used if not within(name, folder)}, module
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_files_of_a_dialect_say_which_way_they_go(folder: str) -> None:
+def test_files_of_a_dialect_are_named_by_direction(folder: str) -> None:
     """What reads knows nothing of what writes, and the other way about; what both use is shared."""
     allowed = {
         "decode": ("decode", "shared"),
@@ -182,7 +182,7 @@ KNOWN_BY_LISTING = ("streamweir.dialects", "streamweir.codec")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_two_rooms_import_each_other(package: str) -> None:
+def test_rooms_never_import_each_other(package: str) -> None:
     uses = {
         (room_of(module), room_of(name))
         for module in modules_in(package) - {package}
@@ -249,7 +249,7 @@ def test_translating_loads_no_servers_and_no_metadata_of_packages(statement: str
     assert not {name for name in loaded if name in HEAVY}
 
 
-def test_what_is_loaded_late_is_there_all_the_same() -> None:
+def test_lazily_loaded_names_are_available() -> None:
     assert streamweir.EventStream is importlib.import_module("streamweir.emit.event_stream").EventStream
     assert streamweir.__version__ == version("streamweir")
     assert {"EventStream", "StreamingEngine", "__version__", "convert"} <= set(dir(streamweir))
@@ -258,7 +258,7 @@ def test_what_is_loaded_late_is_there_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("module", ["streamweir.testing", "streamweir.schema"])
-def test_the_conformance_kit_needs_no_test_framework(module: str) -> None:
+def test_conformance_kit_needs_no_test_framework(module: str) -> None:
     code = f"import sys; sys.modules['pytest'] = None; import {module}; assert 'starlette' not in sys.modules"
     path = {"PYTHONPATH": str(ROOT / "middleware")}
     subprocess.run([sys.executable, "-c", code], check=True, env=path, timeout=60)

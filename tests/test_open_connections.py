@@ -28,7 +28,7 @@ async def test_it():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop")
-def test_a_loop_with_open_connections_is_closed(tmp_path: Path) -> None:
+def test_event_loop_with_open_connections_is_closed(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(FAILING)
     options = ("-q", "-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider")
     done = subprocess.run(

@@ -56,7 +56,7 @@ def expressions() -> list[Expression]:
     ]
 
 
-def test_what_is_compiled_on_the_way_is_covered() -> None:
+def test_patterns_compiled_at_run_time_are_covered() -> None:
     assert builders_in("streamweir", "streamweir_gateway") == {*BUILT, *FOR_TABLES}
     assert {*BUILT} <= {expression.place for expression in expressions()}
 
@@ -95,7 +95,7 @@ def _is_dear(expression: Expression, hostile: HostileText, end: str) -> bool:
     return False
 
 
-def test_the_expressions_are_found() -> None:
+def test_regular_expressions_of_the_code_are_found() -> None:
     assert len(expressions()) > 120
     assert {"streamweir.redaction.secret_names.NAME", "streamweir_gateway.relay.proxy_way._TOKEN"} <= {
         expression.place for expression in expressions()
@@ -106,14 +106,14 @@ def test_the_expressions_are_found() -> None:
     "pattern",
     ["(a|a)+b", r"(?:x+)+y", r"org-(?=[a-z_-]*\d)", r"\s+\Z", "(.*),(.*);", "x(a*)(a*)b"],
 )
-def test_a_dear_expression_is_recognised(pattern: str) -> None:
+def test_expensive_expression_is_recognized(pattern: str) -> None:
     expression = Expression("", re.compile(pattern))
     assert any(is_dear(expression, text) for text in hostile_texts(expression.pattern))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_an_expression_takes_time_in_proportion_to_the_text(part: int) -> None:
+def test_expression_takes_time_in_proportion_to_the_text(part: int) -> None:
     dear = {
         f"{expression.place}: {expression.pattern.pattern!r}": text
         for expression in expressions()[part::PARTS]

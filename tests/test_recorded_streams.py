@@ -29,7 +29,7 @@ def options_of(stream: Recorded) -> dict[str, object]:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_gives_the_expected_events(stream: Recorded, update: bool) -> None:
+def test_recorded_stream_gives_the_expected_events(stream: Recorded, update: bool) -> None:
     output = translate([stream.body], **options_of(stream))
     if update:
         stream.expected.write_bytes(output)
@@ -39,7 +39,7 @@ def test_gives_the_expected_events(stream: Recorded, update: bool) -> None:
 
 @pytest.mark.slow
 @for_each("stream", STREAMS, group=dialect_of)
-def test_does_not_depend_on_how_it_is_cut(stream: Recorded) -> None:
+def test_recorded_stream_does_not_depend_on_the_cuts(stream: Recorded) -> None:
     whole = translate([stream.body], **options_of(stream))
     assert translate(one_byte_each(stream.body), **options_of(stream)) == whole
     for seed in range(5):
@@ -47,7 +47,7 @@ def test_does_not_depend_on_how_it_is_cut(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_is_detected(stream: Recorded) -> None:
+def test_recorded_stream_is_detected(stream: Recorded) -> None:
     assert detect_dialect(stream.body) == stream.dialect
     auto = {**options_of(stream), "speaks": "auto"}
     assert translate([stream.body], **auto) == translate([stream.body], **options_of(stream))
@@ -55,7 +55,7 @@ def test_is_detected(stream: Recorded) -> None:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_leaks_nothing_that_is_not_the_answer(stream: Recorded) -> None:
+def test_recorded_stream_leaks_nothing_but_the_answer(stream: Recorded) -> None:
     output = translate([stream.body], **options_of(stream), debug=True)
     failures = [
         event

@@ -19,10 +19,10 @@ def test_types_of_the_typescript_client_follow_the_schema() -> None:
     assert done.returncode == 0, f"{done.stderr}\nwrite them anew: node clients/typescript/scripts/types.mjs"
 
 
-def test_the_typescript_client_has_the_version_of_the_package() -> None:
+def test_typescript_client_has_the_version_of_the_package() -> None:
     (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert json.loads((CLIENT / "package.json").read_text())["version"] == version
 
 
-def test_the_lock_file_of_the_typescript_client_names_no_registry() -> None:
+def test_lock_file_of_the_typescript_client_names_no_registry() -> None:
     assert '"resolved"' not in (CLIENT / "package-lock.json").read_text()

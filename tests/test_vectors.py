@@ -22,7 +22,7 @@ MADE: dict[str, Callable[[], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_vectors_are_what_python_gives(name: str, update: bool) -> None:
+def test_vectors_equal_the_output_of_python(name: str, update: bool) -> None:
     path: Path = VECTORS / name
     written = "[\n" + ",\n".join(json.dumps(vector, ensure_ascii=False) for vector in MADE[name]()) + "\n]\n"
     if update:
@@ -30,5 +30,5 @@ def test_the_vectors_are_what_python_gives(name: str, update: bool) -> None:
     assert path.read_text() == written, "write it anew: pytest tests/test_vectors.py --update"
 
 
-def test_no_other_vectors_are_there() -> None:
+def test_vectors_without_a_source_do_not_exist() -> None:
     assert {path.name for path in VECTORS.iterdir()} == set(MADE)

@@ -78,23 +78,23 @@ FORMS = forms()
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_the_corpus_is_written_as_recorded(form: Form, update: bool) -> None:
+def test_corpus_is_written_as_recorded(form: Form, update: bool) -> None:
     written = form.write_all()
     if update:
         form.record(written)
     assert written.decode() == form.recorded.read_bytes().decode()
 
 
-def test_nothing_is_recorded_that_is_not_written() -> None:
+def test_recorded_files_without_a_writer_do_not_exist() -> None:
     assert {*RECORDED.glob("*/*.written")} == {form.recorded for form in FORMS}
 
 
 @pytest.mark.parametrize("name", CORPUS)
 @pytest.mark.parametrize("dialect", sorted({*process_dialects().writable} & {*process_dialects().readable}))
-def test_what_is_written_means_the_same_again(dialect: str, name: str) -> None:
+def test_written_stream_is_read_back_with_the_same_meaning(dialect: str, name: str) -> None:
     assert_keeps_its_meaning(CORPUS[name], dialect)
 
 
-def test_the_corpus_holds_every_kind_of_event() -> None:
+def test_corpus_holds_every_kind_of_event() -> None:
     events = [event for body in CORPUS.values() for event in events_of(body)]
     assert {event["type"] for event in events} == {*EVENT_TYPES}

@@ -155,7 +155,7 @@ async def tls_before(running: Gateway, host: str) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("host", "named"), [("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("app.localhost", "*")]
 )
-async def test_a_page_of_this_machine_reads_a_stream_as_it_comes(
+async def test_page_of_this_machine_reads_a_stream_event_by_event(
     browser: Browser, host: str, named: str
 ) -> None:
     seen = anyio.Event()
@@ -177,7 +177,7 @@ async def test_a_page_of_this_machine_reads_a_stream_as_it_comes(
     assert [event["type"] for event in events_of(read["text"])][-1] == "session_end"
 
 
-async def test_a_page_of_this_machine_that_nobody_names_starts_a_run_and_reads_nothing(
+async def test_page_of_this_machine_without_a_cors_entry_starts_a_run_and_reads_nothing(
     browser: Browser,
 ) -> None:
     async with stage() as on:
@@ -188,7 +188,7 @@ async def test_a_page_of_this_machine_that_nobody_names_starts_a_run_and_reads_n
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "gateway.localhost"])
 @pytest.mark.parametrize("init", [SIMPLE, JSON, {}], ids=["simple", "json", "get"])
-async def test_a_page_of_the_gateway_s_own_origin_is_served(
+async def test_page_of_the_gateway_s_own_origin_is_served(
     browser: Browser, host: str, init: dict[str, Any]
 ) -> None:
     async with stage() as on:
@@ -210,7 +210,7 @@ FOREIGN: Final = [
 
 @pytest.mark.parametrize(("action", "order"), FOREIGN)
 @pytest.mark.parametrize("named", [None, "app.example"])
-async def test_a_page_of_a_stranger_starts_no_run(
+async def test_page_of_a_stranger_starts_no_run(
     browser: Browser, action: str, order: dict[str, Any], named: str | None
 ) -> None:
     async with stage(named=named) as on:
@@ -218,7 +218,7 @@ async def test_a_page_of_a_stranger_starts_no_run(
         await on.assert_refused()
 
 
-async def test_a_preflight_of_a_stranger_is_refused_and_nothing_follows(browser: Browser) -> None:
+async def test_preflight_of_a_stranger_is_refused_and_no_request_follows(browser: Browser) -> None:
     async with stage() as on:
         read = await browser.order("request", on.chat(), page=on.page("evil.example"), init=JSON)
         await on.assert_refused()
@@ -231,7 +231,7 @@ async def test_a_preflight_of_a_stranger_is_refused_and_nothing_follows(browser:
     ("action", "order"),
     [("request", {"init": SIMPLE}), ("request", {"init": JSON}), ("form", {"method": "post"})],
 )
-async def test_a_name_that_was_bound_to_this_machine_starts_no_run(
+async def test_rebound_name_of_this_machine_starts_no_run(
     browser: Browser, action: str, order: dict[str, Any]
 ) -> None:
     async with stage() as on:
@@ -244,7 +244,7 @@ async def test_a_name_that_was_bound_to_this_machine_starts_no_run(
     ("action", "order"),
     [("request", {"init": {}}), ("events", {}), ("image", {}), ("form", {"method": "get"}), ("open", {})],
 )
-async def test_a_rebound_name_over_tls_is_known_without_an_origin(
+async def test_rebound_name_over_tls_is_known_without_an_origin(
     browser: Browser, action: str, order: dict[str, Any]
 ) -> None:
     async with stage() as on, tls_before(on.running, "rebound.example") as rebound:
@@ -253,7 +253,9 @@ async def test_a_rebound_name_over_tls_is_known_without_an_origin(
 
 
 @pytest.mark.parametrize("named", ["app.example", "*"])
-async def test_an_origin_that_is_named_starts_a_run_and_sees_its_id(browser: Browser, named: str) -> None:
+async def test_origin_in_the_configuration_starts_a_run_and_reads_its_id(
+    browser: Browser, named: str
+) -> None:
     async with stage(named=named) as on:
         read = await browser.order("request", on.chat(), page=on.page("app.example"), init=JSON)
     assert read["status"] == 200
@@ -268,7 +270,7 @@ async def test_any_origin_lets_all_in(browser: Browser, action: str, order: dict
         await on.behind.until_finished()
 
 
-async def test_a_program_is_served_while_pages_are_refused(browser: Browser) -> None:
+async def test_program_is_served_while_pages_are_refused(browser: Browser) -> None:
     async with stage() as on:
         await browser.order("request", on.chat(), page=on.page("evil.example"), init=SIMPLE)
         await on.assert_refused()

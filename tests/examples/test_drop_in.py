@@ -47,7 +47,7 @@ def ports() -> Iterator[Ports]:
         yield Ports(service, gateway)
 
 
-def test_an_old_client_gets_what_it_always_got(ports: Ports) -> None:
+def test_old_client_gets_its_old_events(ports: Ports) -> None:
     answers = [asked(port, "POST", "/api/chat", QUESTION, Content_Type="application/json") for port in ports]
     (direct, frames, _), (through, same_frames, status) = answers
     assert status == 200
@@ -56,14 +56,14 @@ def test_an_old_client_gets_what_it_always_got(ports: Ports) -> None:
     assert through["content-type"] == direct["content-type"]
 
 
-def test_a_new_client_gets_the_standard(ports: Ports) -> None:
+def test_new_client_gets_the_standard(ports: Ports) -> None:
     headers = {"Content_Type": "application/json", "X_Streamweir_Protocol": "standard"}
     _, body, _ = asked(ports.gateway, "POST", "/api/chat", QUESTION, **headers)
     assert check_stream(body) == []
     assert b'"status":"completed","reason":"done"' in body
 
 
-def test_the_rest_of_the_service_is_there(ports: Ports) -> None:
+def test_relayed_paths_of_the_service_are_served(ports: Ports) -> None:
     headers, _, status = asked(ports.gateway, "POST", "/login")
     assert (status, headers["location"]) == (303, "/history")
     cookie = headers["set-cookie"].partition(";")[0]

@@ -71,11 +71,11 @@ def example(request: pytest.FixtureRequest) -> Iterator[Example]:
         server.stderr.close()
 
 
-def test_the_page_names_every_example() -> None:
+def test_page_names_every_example() -> None:
     assert {*ROWS, SECOND_READER} == {path.name for path in EXAMPLES.glob("*.py")}
 
 
-def test_a_second_reader_follows_a_stream_that_is_under_way() -> None:
+def test_second_reader_follows_a_stream_that_is_under_way() -> None:
     told = subprocess.run(
         [sys.executable, EXAMPLES / SECOND_READER], capture_output=True, text=True, check=True, timeout=60
     )
@@ -86,7 +86,7 @@ def test_a_second_reader_follows_a_stream_that_is_under_way() -> None:
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)
-def test_the_old_endpoint_gives_the_standard(example: Example, framing: str) -> None:
+def test_old_endpoint_gives_the_standard(example: Example, framing: str) -> None:
     response, body = example.ask("/chat", accept=FRAMINGS[framing], X_Request_Id="mine")
     assert response.status == 200
     assert_valid_stream(body, framing=framing, headers=dict(response.getheaders()))
@@ -96,14 +96,14 @@ def test_the_old_endpoint_gives_the_standard(example: Example, framing: str) -> 
 
 
 @pytest.mark.parametrize("framing", FRAMINGS)
-def test_the_new_endpoint_is_valid_in_every_framing(example: Example, framing: str) -> None:
+def test_new_endpoint_is_valid_in_every_framing(example: Example, framing: str) -> None:
     path = address_in(ROWS[example.file]["curl"])
     response, body = example.ask(path, accept=FRAMINGS[framing])
     assert response.status == 200
     assert_valid_stream(body, framing=framing, headers=dict(response.getheaders()))
 
 
-def test_the_command_shown_gets_an_answer(example: Example) -> None:
+def test_command_of_the_page_gets_an_answer(example: Example) -> None:
     line = ROWS[example.file]["curl"].replace("127.0.0.1:8000", example.address)
     done = subprocess.run(
         [*shlex.split(line), "-sS", "--fail", "--max-time", "20"],
@@ -128,7 +128,7 @@ def test_two_of_them_answer_in_a_second_protocol(example: Example) -> None:
 
 
 @pytest.mark.parametrize("example", ["fastapi_app.py"], indirect=True)
-def test_an_unknown_table_ends_the_stream_with_the_error_of_the_app(example: Example) -> None:
+def test_unknown_table_ends_the_stream_with_the_error_of_the_app(example: Example) -> None:
     _, body = example.ask("/agent?table=wine")
     assert_valid_stream(body)
     end, error, last = events_of(body)[-3:]
@@ -138,7 +138,7 @@ def test_an_unknown_table_ends_the_stream_with_the_error_of_the_app(example: Exa
 
 
 @pytest.mark.parametrize("example", ["resumable_app.py"], indirect=True)
-def test_an_answer_is_read_again_where_it_stopped(example: Example) -> None:
+def test_answer_that_was_cut_is_resumed_at_its_position(example: Example) -> None:
     response, whole = example.ask("/chat", accept="text/event-stream")
     first, second, rest = whole.split(b"\n\n", 2)
     last = re.search(rb"id: (\S+)", second)

@@ -49,7 +49,7 @@ def port() -> Iterator[int]:
         yield gateway
 
 
-def test_page_of_the_service_goes_on_as_ever(port: int) -> None:
+def test_page_of_the_service_works_unchanged(port: int) -> None:
     assert b"<title>Chat</title>" in asked(port, "GET", "/old/")[1]
     origin = Origin(f"http://127.0.0.1:{port}")
     with connect(f"ws://127.0.0.1:{port}/old/chat", origin=origin) as page:

@@ -32,19 +32,19 @@ def loaded(name: str, url: str) -> GatewayConfig:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_file_is_good_and_its_examples_hold(path: Path) -> None:
+def test_cookbook_file_is_good_and_its_examples_hold(path: Path) -> None:
     done = run("check", "--env", str(path))
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("path", [*FILES, ROOT / "config.yaml"], ids=lambda path: path.stem)
-def test_the_first_line_names_the_schema_for_editors(path: Path) -> None:
+def test_first_line_of_a_file_names_the_schema(path: Path) -> None:
     found = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", path.read_text().splitlines()[0])
     assert found
     assert (path.parent / found[1]).resolve() == SCHEMA_FILE
 
 
-def test_the_page_names_every_file() -> None:
+def test_page_names_every_file() -> None:
     page = (DOCS / "cookbook.md").read_text()
     assert len(FILES) == 11
     assert [path.name for path in FILES if f"(../examples/cookbook/{path.name})" not in page] == []
@@ -71,7 +71,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-async def test_a_backend_is_read_through_the_gateway(name: str) -> None:
+async def test_backend_is_read_through_the_gateway(name: str) -> None:
     body, text, status = BODIES[name]
     head = CLOSE_DELIMITED.replace(b"text/event-stream", media_type(name))
     async with upstream(head + body) as backend, gateway(loaded(name, backend.url)) as running:
@@ -84,7 +84,7 @@ def media_type(name: str) -> bytes:
     return kinds.get(name, b"text/event-stream")
 
 
-async def test_an_old_client_gets_the_old_events_and_a_new_one_the_new() -> None:
+async def test_old_client_gets_old_events_and_a_new_client_new_ones() -> None:
     config = loaded("old-events-for-old-clients.yaml", "")
     async with gateway(config) as running:
         old = await ask(running)
@@ -101,7 +101,7 @@ def asked(name: str, endpoint: str, body: dict[str, Any]) -> list[dict[str, Any]
     return list(json.loads(done.stdout)["requests"])
 
 
-def test_a_workflow_gets_its_own_fields() -> None:
+def test_workflow_gets_its_own_fields() -> None:
     body = {"question": "How many?", "inputs": {"language": "de"}}
     (sent,) = asked("workflow-inputs.yaml", "/workflows/{name}/run", body)
     assert (sent["path"], sent["query"]) == ("/run", {"version": "2"})
@@ -109,14 +109,14 @@ def test_a_workflow_gets_its_own_fields() -> None:
     assert sent["body"]["stream"] is True
 
 
-def test_a_new_thread_gets_a_session_first() -> None:
+def test_new_thread_gets_a_session_first() -> None:
     first, second = asked("sessions-of-the-backend.yaml", "/support", {"question": "How many?"})
     assert (first["path"], first["takes"]) == ("/api/v1/chats/7/sessions", {"thread_id": "data.id"})
     assert second["path"] == "/api/v1/chats/7/completions"
     assert second["body"]["question"] == "How many?"
 
 
-async def test_a_client_goes_on_in_the_session_that_it_was_given() -> None:
+async def test_client_continues_in_the_session_that_it_was_given() -> None:
     asked_for: list[tuple[str, Any]] = []
 
     async def script(call: Call) -> None:
@@ -141,7 +141,7 @@ async def test_a_client_goes_on_in_the_session_that_it_was_given() -> None:
     assert sum(target.endswith("/sessions") for target, _ in asked_for) == 1
 
 
-def test_the_commands_of_the_page_work() -> None:
+def test_commands_of_the_page_work() -> None:
     file = str(FOLDER / "plain-text-lines.yaml")
     done = run(
         "convert", "--config", file, "--from", "acme-lines", "--framing", "ndjson", input=b"Tea \n[END]\n"

@@ -55,7 +55,7 @@ def assert_new_client_is_served(got: Answer) -> None:
     assert (call["tool_name"], call["arguments"]) == ("web search", {"query": "weirs", "n": 3})
 
 
-async def test_old_and_new_clients_of_a_backend_of_2023_through_the_gateway() -> None:
+async def test_gateway_serves_old_and_new_clients_of_a_backend_of_2023() -> None:
     async with upstream(playing(*FRAMES)) as server:
         config = settled(
             endpoints={"/chat": {"upstream": server.url, "speaks": "legacy", "answers": ANSWERS}}
@@ -72,7 +72,7 @@ async def test_old_and_new_clients_of_a_backend_of_2023_through_the_gateway() ->
     assert {line["reason"] for line in lines} == {"done"}
 
 
-async def test_old_and_new_clients_of_a_backend_of_2023_through_the_middleware() -> None:
+async def test_middleware_serves_old_and_new_clients_of_a_backend_of_2023() -> None:
     app = StreamweirMiddleware(streaming(*FRAMES, pause=0.001), speaks="legacy", answers=ANSWERS)
     async with served(app) as host:
         old, new = await get(host), await get(host, headers=STANDARD)
@@ -251,7 +251,7 @@ async def test_client_that_leaves_behind_the_end_has_had_all_of_it() -> None:
     assert line["reason"] == "done"
 
 
-async def test_what_says_nothing_follows_the_end() -> None:
+async def test_frames_without_content_follow_the_end() -> None:
     done = b'data: {"type":"done"}\n\n'
     frames = (FRAMES[0], done, b"data: [DONE]\n\n", b": bye\n\n")
     options: dict[str, Any] = {"speaks": "legacy", "answers": ANSWERS}

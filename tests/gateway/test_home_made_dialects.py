@@ -50,14 +50,14 @@ def config(url: str, speaks: str = "acme", **options: Any) -> Any:
     return settled(Dialects.built_in(), dialects=dialects, endpoints={"/chat": endpoint})
 
 
-async def test_a_stream_of_ones_own_comes_back_in_the_standard_protocol() -> None:
+async def test_home_made_stream_is_returned_in_the_standard_protocol() -> None:
     async with upstream(answer(BODY + BYE)) as server, gateway(config(server.url)) as running:
         got = (await ask(running)).assert_valid()
     assert (got.text, got.end["status"]) == ("Hello", "completed")
     assert server.call.header("accept") == "text/event-stream"
 
 
-async def test_its_own_clients_get_it_in_their_own_words() -> None:
+async def test_home_made_stream_for_its_own_clients_is_in_its_dialect() -> None:
     async with (
         upstream(answer(BODY + BYE)) as server,
         gateway(config(server.url, answers=["acme", "legacy", "lines"])) as running,
@@ -77,7 +77,7 @@ async def test_its_own_clients_get_it_in_their_own_words() -> None:
 
 @pytest.mark.parametrize("media_type", ["text/plain", "text/plain; charset=utf-8", "text/html", None])
 @pytest.mark.parametrize(("speaks", "body"), [("lines", b"TOK Hel\nTOK lo\nEND"), ("plain", b"Hello")])
-async def test_plain_text_may_have_any_text_type_and_none(
+async def test_plain_text_with_any_or_no_content_type_is_read(
     speaks: str, body: bytes, media_type: str | None
 ) -> None:
     headers = [f"Content-Type: {media_type}"] if media_type else []
@@ -98,7 +98,9 @@ async def test_plain_text_may_have_any_text_type_and_none(
         ({"framing": "sse"}, "application/x-ndjson", "ndjson"),
     ],
 )
-async def test_the_first_framing_is_the_default(options: dict[str, Any], accept: str, framing: str) -> None:
+async def test_first_framing_of_a_dialect_is_the_default(
+    options: dict[str, Any], accept: str, framing: str
+) -> None:
     dialects = {"acme": {**ACME, "write": {**ACME["write"], "framing": ["ndjson", "sse"]}}}
     async with upstream(answer(BODY + BYE)) as server:
         endpoint = {"upstream": server.url, "speaks": "acme", "answers": ["acme"], **options}
@@ -108,13 +110,13 @@ async def test_the_first_framing_is_the_default(options: dict[str, Any], accept:
     assert got.framing == framing
 
 
-async def test_its_streams_break_off_as_any_do() -> None:
+async def test_home_made_stream_that_breaks_off_is_truncated() -> None:
     async with upstream(answer(BODY)) as server, gateway(config(server.url)) as running:
         got = (await ask(running)).assert_valid()
     assert (got.end["status"], got.end["reason"]) == ("error", "truncated")
 
 
-async def test_a_demo_speaks_it() -> None:
+async def test_demo_of_a_home_made_dialect_plays() -> None:
     async with gateway(config("demo:acme")) as running:
         got = (await ask(running)).assert_valid()
     assert got.end["status"] == "completed"
@@ -155,12 +157,12 @@ async def serves(folder: Path, *, workers: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_changed_file_of_a_dialect_is_taken_over(tmp_path: Path, workers: int) -> None:
+async def test_changed_file_of_a_dialect_is_taken_over(tmp_path: Path, workers: int) -> None:
     await serves(tmp_path, workers=workers)
 
 
 @pytest.mark.slow
-async def test_a_watched_file_of_a_dialect_needs_no_signal(tmp_path: Path) -> None:
+async def test_watched_file_of_a_dialect_needs_no_signal(tmp_path: Path) -> None:
     (tmp_path / "dialects").mkdir()
     file = tmp_path / "dialects" / "acme.yaml"
     file.write_text(json.dumps(ACME))

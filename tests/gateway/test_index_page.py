@@ -23,14 +23,14 @@ async def root(headers: dict[str, str] | None = None, **file: Any) -> httpx.Resp
         return await client.get("http://{}:{}/".format(*running.address[:2]), headers=headers)
 
 
-async def test_a_program_gets_json_with_a_command_that_works() -> None:
+async def test_index_for_a_program_is_json_with_a_working_command() -> None:
     response = await root()
     (endpoint,) = response.json()["endpoints"]
     assert endpoint["path"] == "/chat/{id}"
     assert endpoint["try"].startswith(f"curl -N http://127.0.0.1:{response.url.port}/chat/id -H ")
 
 
-async def test_a_browser_gets_a_page_that_loads_nothing() -> None:
+async def test_index_for_a_browser_is_a_page_that_loads_nothing() -> None:
     response = await root(BROWSER)
     assert response.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in response.headers["content-security-policy"]
@@ -38,18 +38,18 @@ async def test_a_browser_gets_a_page_that_loads_nothing() -> None:
     assert "<script" not in response.text
 
 
-async def test_it_can_be_turned_off_and_gives_way() -> None:
+async def test_index_page_can_be_turned_off_and_replaced() -> None:
     assert (await root(server={"index": "off"})).status_code == 404
     own = {"/": {"upstream": "demo:legacy", "speaks": "legacy", "methods": ["GET"]}}
     assert "streamweir" not in (await root(endpoints=own)).text[:20]
 
 
-async def test_on_other_addresses_it_is_off_unless_asked_for() -> None:
+async def test_index_page_on_other_addresses_is_off_by_default() -> None:
     assert (await root(listen="0.0.0.0:8080", auth="open")).status_code == 404
     assert (await root(listen="0.0.0.0:8080", auth="open", server={"index": True})).status_code == 200
 
 
-async def test_it_asks_for_a_key_where_keys_are_asked_for() -> None:
+async def test_index_page_with_keys_configured_needs_a_key() -> None:
     keys = {"keys": {"web": "a-key-of-ours"}}
     assert (await root(auth=keys)).status_code == 401
     allowed = await root({"X-Api-Key": "a-key-of-ours"}, auth=keys)

@@ -124,7 +124,7 @@ async def both(dialect: str = "legacy") -> AsyncIterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_client_says_the_same_of_each_failure_with_and_without_the_gateway(client: str) -> None:
+async def test_client_reports_each_failure_alike_with_and_without_the_gateway(client: str) -> None:
     ask, program = CLIENTS[client]
     if program is not None:
         needed(program)

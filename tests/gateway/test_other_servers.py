@@ -49,7 +49,7 @@ async def one_event(call: Call) -> None:
 
 
 @HTTP
-async def test_streams_and_heartbeats(http: str) -> None:
+async def test_stream_on_another_server_has_heartbeats(http: str) -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN), chunk(DONE), LAST_CHUNK, pause=0.2)
 
@@ -66,7 +66,7 @@ async def test_streams_and_heartbeats(http: str) -> None:
 @pytest.mark.parametrize(
     ("script", "seen"), [(silent, b""), (one_event, b"Hel")], ids=["silent", "mid-stream"]
 )
-async def test_the_upstream_is_left_with_the_client(http: str, script: Script, seen: bytes) -> None:
+async def test_upstream_is_left_when_the_client_leaves(http: str, script: Script, seen: bytes) -> None:
     async with upstream(script) as server, plain_server(one_endpoint(server.url), http) as running:
         async with client(running) as connected:
             connected.send()
@@ -81,7 +81,7 @@ async def test_the_upstream_is_left_with_the_client(http: str, script: Script, s
 
 
 @HTTP
-async def test_the_run_may_go_on_without_its_client(http: str) -> None:
+async def test_run_on_another_server_continues_without_its_client(http: str) -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN), pause=0.3)
         await call.send(chunk(DONE), LAST_CHUNK)
@@ -143,7 +143,7 @@ class Caller:
         return b"".join(message.get("body", b"") for message in self.messages)
 
 
-async def test_a_whole_stream() -> None:
+async def test_whole_stream_is_served_by_another_server() -> None:
     caller = Caller()
     async with upstream(WHOLE) as server:
         await build_app(one_endpoint(server.url), log=Log())(scope(), caller.receive, caller.send)
@@ -152,7 +152,7 @@ async def test_a_whole_stream() -> None:
 
 
 @pytest.mark.parametrize("takes", [0, 1, 2])
-async def test_a_server_that_says_so_when_the_client_has_gone(takes: int) -> None:
+async def test_server_that_raises_when_the_client_has_left_ends_the_stream(takes: int) -> None:
     caller, log = Caller(takes=takes), Log()
     async with upstream(one_event) as server:
         # Long enough for the upstream to be asked first, also where the machine is busy.
@@ -164,7 +164,7 @@ async def test_a_server_that_says_so_when_the_client_has_gone(takes: int) -> Non
 
 
 @pytest.mark.parametrize("takes", [0, 1, 2])
-async def test_such_a_server_and_a_run_that_goes_on(takes: int) -> None:
+async def test_server_that_raises_when_the_client_has_left_lets_the_run_continue(takes: int) -> None:
     caller, log = Caller(takes=takes), Log()
 
     async def slowly(call: Call) -> None:
@@ -177,7 +177,7 @@ async def test_such_a_server_and_a_run_that_goes_on(takes: int) -> None:
     assert (log.lines[-1]["reason"], log.lines[-1]["events"]) == ("client_gone", 5)
 
 
-async def test_a_cancellation_from_outside_is_not_taken_for_ours() -> None:
+async def test_cancellation_from_outside_is_raised() -> None:
     log = Log()
     async with upstream(silent) as server:
         caller = Caller()
@@ -193,7 +193,7 @@ async def test_a_cancellation_from_outside_is_not_taken_for_ours() -> None:
     assert log.lines[-1]["reason"] == "cancelled"
 
 
-async def test_a_scope_of_the_caller_may_end_it() -> None:
+async def test_cancel_scope_of_the_caller_ends_the_request() -> None:
     async with upstream(silent) as server:
         caller = Caller()
         app = build_app(one_endpoint(server.url), log=Log())

@@ -12,7 +12,7 @@ from scripted_upstream import CLOSE_DELIMITED, HELLO, LAST_CHUNK, SSE, WHOLE, Ca
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_stream_comes_back_in_the_standard_protocol() -> None:
+async def test_stream_is_returned_in_the_standard_protocol() -> None:
     got = (await relayed(WHOLE)).assert_valid()
     assert (got.status, got.text, got.end["reason"]) == (200, "Hello", "done")
 
@@ -33,7 +33,7 @@ async def test_one_read_is_one_send() -> None:
     assert len(got.pieces) < 20
 
 
-async def test_one_byte_per_write() -> None:
+async def test_upstream_that_writes_single_bytes_gives_the_whole_text() -> None:
     async def dripping(call: Call) -> None:
         await call.send(CLOSE_DELIMITED)
         for byte in b"".join(HELLO):
@@ -44,7 +44,7 @@ async def test_one_byte_per_write() -> None:
 
 
 @pytest.mark.slow
-async def test_the_body_ends_with_the_final_event_whatever_the_upstream_does() -> None:
+async def test_body_ends_with_the_final_event_on_an_open_upstream() -> None:
     async def goes_on(call: Call) -> None:
         await call.send(SSE, *map(chunk, HELLO), chunk(b'data: {"type": "token", "content": "late"}\n\n'))
         await call.until_closed()
@@ -79,18 +79,18 @@ async def call_of(*, options: dict[str, object] | None = None, path: str = "", *
         return server.call
 
 
-async def test_the_body_and_its_type_go_on() -> None:
+async def test_body_and_its_type_are_forwarded() -> None:
     call = await call_of(body=b'{"q": 1}', headers=[("Content-Type", "application/json; charset=utf-8")])
     assert (call.method, call.target, call.body) == ("POST", "/", b'{"q": 1}')
     assert call.header("content-type") == "application/json; charset=utf-8"
 
 
-async def test_large_bodies_go_on_whole() -> None:
+async def test_large_bodies_are_forwarded_whole() -> None:
     body = bytes(range(256)) * (3 << 12)
     assert (await call_of(body=body)).body == body
 
 
-async def test_only_named_headers_go_on() -> None:
+async def test_configured_headers_are_the_only_ones_forwarded() -> None:
     call = await call_of(
         options={"forward_headers": ["Accept-Language"], "headers": {"X-Ours": "yes"}},
         headers=[
@@ -128,12 +128,12 @@ async def test_credentials_in_the_url_become_a_header() -> None:
     assert server.call.header("authorization") == "Basic dXNAZXI6cGFzcw=="
 
 
-async def test_the_query_of_the_url_goes_out_as_it_is_written() -> None:
+async def test_query_of_the_url_is_sent_as_it_is_written() -> None:
     call = await call_of(path='/a%2Fb/c?x=\'|%2f+%20&y="z"')
     assert call.target == '/a%2Fb/c?x=\'|%2f+%20&y="z"'
 
 
-async def test_only_named_query_parameters_go_on() -> None:
+async def test_configured_query_parameters_are_the_only_ones_forwarded() -> None:
     call = await call_of(
         options={"forward_query": ["a b", "lang"]}, path="/p?k=v", target="/chat?lang=d%2fe&x=1&a+b=2&lang=f"
     )
@@ -143,7 +143,7 @@ async def test_only_named_query_parameters_go_on() -> None:
 @pytest.mark.parametrize(
     "query", ["lang=x;admin=1", "lang=x;lang;admin=1", "lang=;&admin=1", "lang;admin=1&lang=x"]
 )
-async def test_a_named_query_parameter_goes_on_as_one(query: str) -> None:
+async def test_forwarded_query_parameter_stays_one_parameter(query: str) -> None:
     """Some servers end a parameter at a semicolon."""
     call = await call_of(options={"forward_query": ["lang"]}, target=f"/chat?{query}")
     pieces = re.split("[&;]", call.target.partition("?")[2])
@@ -170,7 +170,7 @@ async def test_names_in_the_path_are_filled_in_percent_encoded() -> None:
     ("name", "reason"), [("generate-report-chat", "done"), ("data-loading-chat", "truncated")]
 )
 @pytest.mark.parametrize("speaks", ["data-formulator", "auto"])
-async def test_a_name_in_the_path_settles_how_the_stream_is_read(name: str, reason: str, speaks: str) -> None:
+async def test_name_in_the_path_decides_the_form_of_the_stream(name: str, reason: str, speaks: str) -> None:
     text = b'{"type": "text_delta", "content": "West leads."}\n'
     async with upstream(
         SSE.replace(b"text/event-stream", b"application/x-ndjson") + chunk(text) + LAST_CHUNK
@@ -185,7 +185,7 @@ async def test_a_name_in_the_path_settles_how_the_stream_is_read(name: str, reas
 @pytest.mark.parametrize(
     "name", [".", "..", "%2e%2e", "", "a/b", "a%2f..", "a%2f%2fb", "a%252f..%252fb", "%2fa"]
 )
-async def test_a_name_that_leads_elsewhere_is_not_found(name: str) -> None:
+async def test_name_that_leads_to_another_path_is_404(name: str) -> None:
     endpoint = {"upstream": "http://127.0.0.1:9", "path": "/agents/{agent}/run", "speaks": "legacy"}
     async with gateway(settled(endpoints={"/support/{agent}/chat": endpoint})) as running:
         got = await ask(running, target=f"/support/{name}/chat")
@@ -235,7 +235,7 @@ async def test_pattern_of_response_headers_leaves_ours_alone() -> None:
 # --- the response -------------------------------------------------------------------------------------------
 
 
-async def test_the_response_has_the_headers_of_a_stream() -> None:
+async def test_response_has_the_headers_of_a_stream() -> None:
     got = (await relayed(WHOLE)).assert_valid()
     headers = dict(got.headers)
     assert headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -246,7 +246,7 @@ async def test_the_response_has_the_headers_of_a_stream() -> None:
     assert "server" not in headers
 
 
-async def test_only_named_response_headers_come_back() -> None:
+async def test_configured_response_headers_are_the_only_ones_returned() -> None:
     head = SSE.replace(b"\r\n\r\n", b"\r\nX-Cost: 3\r\nX-Cost: 4\r\nX-Other: 1\r\nSet-Cookie: a=b\r\n\r\n")
     script = head + b"".join(map(chunk, HELLO)) + LAST_CHUNK
     got = (await relayed(script, forward_response_headers=["x-cost"])).assert_valid()
@@ -255,7 +255,7 @@ async def test_only_named_response_headers_come_back() -> None:
 
 
 @pytest.mark.parametrize("odd", [b"a\x01b", b"a\0b", b"\x0b", b"a\x7f", b"a\x1b[31m"])
-async def test_a_response_header_that_cannot_be_written_is_left_out(odd: bytes) -> None:
+async def test_response_header_that_cannot_be_written_is_left_out(odd: bytes) -> None:
     head = SSE.replace(b"\r\n\r\n", b"\r\nX-Cost: %b\r\nX-Cost: a\t1\r\n\r\n" % odd)
     script = head + b"".join(map(chunk, HELLO)) + LAST_CHUNK
     got = (await relayed(script, forward_response_headers=["X-Cost"])).assert_valid()
@@ -277,7 +277,7 @@ async def test_cookies_of_one_request_are_not_sent_with_the_next() -> None:
 
 
 @pytest.mark.parametrize("given", ["abc", "a.b_c:d-e", "x" * 128])
-async def test_a_valid_request_id_is_kept(given: str) -> None:
+async def test_valid_request_id_is_kept(given: str) -> None:
     got = (await relayed(WHOLE, headers=[("X-Request-Id", given)])).assert_valid()
     assert got.header("x-request-id") == given
     assert {event["metadata"]["request_id"] for event in got.events} == {given}
@@ -296,7 +296,7 @@ async def test_injected_warnings_come_first() -> None:
     assert got.events[1]["data"] == warning
 
 
-async def test_a_finished_request_is_one_log_line() -> None:
+async def test_finished_request_is_one_log_line() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
         got = await ask(running, headers=[("X-Request-Id", "r1")])
         line = await running.log.next_line()
@@ -327,22 +327,22 @@ async def test_accept_chooses_the_framing(accept: str, framing: str) -> None:
     assert got.framing == framing
 
 
-async def test_the_endpoint_settles_the_framing_that_is_left_open() -> None:
+async def test_endpoint_chooses_the_framing_if_accept_leaves_it_open() -> None:
     assert (await relayed(WHOLE, framing="ndjson")).assert_valid().framing == "ndjson"
 
 
-async def test_the_header_chooses_the_protocol() -> None:
+async def test_protocol_header_chooses_the_protocol() -> None:
     got = await relayed(WHOLE, answers=["standard", "legacy"], headers=[("X-Streamweir-Protocol", "legacy")])
     assert b'"token"' in got.body
 
 
-async def test_an_unknown_protocol_in_the_header_is_refused() -> None:
+async def test_unknown_protocol_in_the_header_is_refused() -> None:
     got = await relayed(WHOLE, headers=[("X-Streamweir-Protocol", "legacy")])
     assert (got.status, got.json["error"]["code"], got.json["error"]["retry"]) == (400, "BAD_REQUEST", False)
 
 
 @pytest.mark.parametrize(("query", "type_"), [("legacy", b'"token"'), ("other", b'"content"')])
-async def test_the_query_chooses_the_protocol_if_it_is_offered(query: str, type_: bytes) -> None:
+async def test_query_chooses_the_protocol_if_it_is_offered(query: str, type_: bytes) -> None:
     async with (
         upstream(WHOLE) as server,
         gateway(one_endpoint(server.url, answers=["standard", "legacy"])) as running,
@@ -351,18 +351,18 @@ async def test_the_query_chooses_the_protocol_if_it_is_offered(query: str, type_
     assert type_ in got.body
 
 
-async def test_a_folded_answer() -> None:
+async def test_folded_answer_is_one_json_object() -> None:
     got = (await relayed(WHOLE, headers=[("Accept", "application/json")])).assert_valid()
     assert (got.status, got.json["message"]["content"], got.json["error"]) == (200, "Hello", None)
     assert got.json["request_id"] == got.header("x-request-id")
 
 
-async def test_a_folded_answer_that_broke_off_is_still_an_answer() -> None:
+async def test_folded_answer_that_broke_off_is_still_an_answer() -> None:
     got = (await relayed(SSE + chunk(HELLO[0]), headers=[("Accept", "application/json")])).assert_valid()
     assert (got.status, got.json["error"]["code"]) == (200, "UPSTREAM_TRUNCATED")
 
 
-async def test_a_folded_failure_has_a_status() -> None:
+async def test_folded_failure_has_a_status() -> None:
     script = answer(b"", "Retry-After: 7", status="429 Too Many Requests")
     got = (await relayed(script, headers=[("Accept", "application/json")])).assert_valid()
     assert (got.status, got.json["error"]["code"]) == (429, "RATE_LIMITED")
@@ -393,7 +393,7 @@ async def test_refusals_are_an_envelope(method: str, target: str, status: int, c
     assert set(got.json["error"]) == {"code", "message", "retry"}
 
 
-async def test_a_refused_method_names_those_that_are_allowed() -> None:
+async def test_refused_method_names_those_that_are_allowed() -> None:
     async with gateway(one_endpoint("http://127.0.0.1:9", methods=["GET"])) as running:
         assert (await ask(running, "PUT")).status == 405
         async with client(running) as head:
@@ -403,7 +403,7 @@ async def test_a_refused_method_names_those_that_are_allowed() -> None:
     assert b"allow: GET\r\n" in first
 
 
-async def test_a_body_over_the_limit_is_refused() -> None:
+async def test_body_over_the_limit_is_refused() -> None:
     async with gateway(one_endpoint("http://127.0.0.1:9", limits={"request_bytes": "1KiB"})) as running:
         got = await ask(running, body=b"x" * 1025)
         async with client(running) as chunked:
@@ -414,7 +414,7 @@ async def test_a_body_over_the_limit_is_refused() -> None:
     assert head.startswith(b"HTTP/1.1 413")
 
 
-async def test_a_reconnecting_event_source_is_stopped() -> None:
+async def test_reconnecting_event_source_is_stopped() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url, methods=["GET"])) as running:
         got = await ask(running, "GET", headers=[("Last-Event-ID", "3")], body=b"")
         assert server.calls == []
@@ -422,7 +422,7 @@ async def test_a_reconnecting_event_source_is_stopped() -> None:
     assert (got.status, got.body) == (204, b"")
 
 
-async def test_the_gateway_says_that_it_is_well() -> None:
+async def test_health_path_returns_ok() -> None:
     config = one_endpoint("http://127.0.0.1:9")
     async with gateway(config) as running:
         served = {"status": "ok", "config": config.fingerprint}
@@ -431,7 +431,7 @@ async def test_the_gateway_says_that_it_is_well() -> None:
             assert (got.status, got.json) == (200, expected)
 
 
-async def test_the_literal_path_wins_over_the_one_with_names() -> None:
+async def test_literal_path_wins_over_the_one_with_names() -> None:
     async with upstream(WHOLE) as literal, upstream(WHOLE) as named:
         config = settled(
             endpoints={
@@ -445,7 +445,7 @@ async def test_the_literal_path_wins_over_the_one_with_names() -> None:
     assert (len(literal.calls), len(named.calls)) == (1, 1)
 
 
-async def test_the_dialect_is_detected() -> None:
+async def test_dialect_is_detected() -> None:
     got = (await relayed(WHOLE, speaks="auto")).assert_valid()
     assert got.text == "Hello"
 

@@ -43,7 +43,7 @@ def starlettes(routes: list[Route], method: str, path: str) -> tuple[str | None,
     method=st.sampled_from(["POST", "PUT", "GET"]),
     path=PATHS,
 )
-def test_a_table_finds_what_starlettes_router_finds(
+def test_table_finds_the_routes_of_starlettes_router(
     templates: list[str], methods: list[tuple[str, ...]], method: str, path: str
 ) -> None:
     named = [
@@ -64,7 +64,7 @@ def test_a_table_finds_what_starlettes_router_finds(
     assert ours == starlettes(routes, method, path)
 
 
-def test_a_line_break_at_the_end_is_part_of_the_path() -> None:
+def test_line_break_at_the_end_is_part_of_the_path() -> None:
     table = RoutingTable([Route("/a", METHODS, nothing, None), Route("/b/{x}/c", METHODS, nothing, None)])
     assert table.find("GET", "/a") is not None
     assert table.find("GET", "/a\n") is None
@@ -79,7 +79,7 @@ def test_names_that_share_a_segment_take_no_time() -> None:
     assert time.perf_counter() - began < 1
 
 
-def test_all_methods_of_a_path_are_known() -> None:
+def test_table_knows_all_methods_of_a_path() -> None:
     table = RoutingTable(
         [Route("/a/b", ("POST",), nothing, None), Route("/a/{x}", ("GET", "POST"), nothing, None)]
     )
@@ -97,7 +97,7 @@ def test_all_methods_of_a_path_are_known() -> None:
         ("/chat", "/gw", "/chat"),
     ],
 )
-def test_a_prefix_that_the_gateway_is_mounted_below(path: str, prefix: str, expected: str) -> None:
+def test_path_below_a_mount_prefix_is_found(path: str, prefix: str, expected: str) -> None:
     assert path_within({"path": path, "root_path": prefix}) == expected
 
 
@@ -133,7 +133,9 @@ def test_a_prefix_that_the_gateway_is_mounted_below(path: str, prefix: str, expe
         ("GET", "/agents/7/chat", 405, "POST, PUT"),
     ],
 )
-async def test_over_a_socket(method: str, target: str, status: int, allow: str | None) -> None:
+async def test_route_over_a_socket_has_status_and_allow(
+    method: str, target: str, status: int, allow: str | None
+) -> None:
     async with upstream(WHOLE) as server:
         chat = {"upstream": server.url, "speaks": "legacy"}
         config = settled(endpoints={"/chat": chat, "/agents/{id}/chat": {**chat, "methods": ["POST", "PUT"]}})
@@ -147,7 +149,7 @@ CONTROL_CHARACTERS = [*range(0x20), 0x7F, *range(0x80, 0xA0)]
 
 
 @pytest.mark.parametrize("template", ["/of/{name}/x", "/of/*", "/of/{name}/*"])
-def test_no_template_takes_a_control_character_in_any_coding(template: str) -> None:
+def test_template_with_any_coding_refuses_a_control_character(template: str) -> None:
     table = RoutingTable([Route(template, ("GET",), nothing, None)])
     for code in CONTROL_CHARACTERS:
         coded = quote(chr(code), safe="")

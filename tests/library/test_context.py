@@ -21,12 +21,12 @@ def messages(collector: WarningCollector) -> list[str]:
     return [warning.message for warning in collector.drain()]
 
 
-def test_outside_of_a_request_there_is_nothing() -> None:
+def test_context_outside_of_a_request_is_empty() -> None:
     assert current_request_id() is None
     assert not collect_stream_warning("nobody hears it")
 
 
-def test_an_id_alone_takes_no_warnings() -> None:
+def test_request_id_alone_takes_no_warnings() -> None:
     with bound_request_id("req_1"):
         assert current_request_id() == "req_1"
         assert not collect_stream_warning("no stream")
@@ -54,7 +54,7 @@ def test_warnings_are_redacted_and_details_are_for_debug() -> None:
         assert (warning.detail is not None) is debug
 
 
-def test_after_the_end_no_stream_can_take_it() -> None:
+def test_warning_after_the_end_is_taken_by_no_stream() -> None:
     collector = WarningCollector("req_1")
     with collector.bound():
         collect_stream_warning("last")
@@ -63,7 +63,7 @@ def test_after_the_end_no_stream_can_take_it() -> None:
     assert collector.finish() == []
 
 
-def test_where_no_stream_comes_the_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_warnings_without_a_stream_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     collector = WarningCollector("req_1")
     with collector.bound(), caplog.at_level(logging.WARNING, "streamweir"):
         assert collect_stream_warning("unheard", message_code="UNHEARD")
@@ -75,7 +75,7 @@ def test_where_no_stream_comes_the_warnings_are_logged_once(caplog: pytest.LogCa
     assert record.request_id == "req_1"  # type: ignore[attr-defined]
 
 
-def test_of_too_many_the_number_is_told() -> None:
+def test_warnings_over_the_limit_are_counted() -> None:
     collector = WarningCollector("req_1")
     with collector.bound():
         for number in range(MAX_COLLECTED + 7):
@@ -110,7 +110,7 @@ def test_tasks_and_threads_of_asyncio_are_within_the_request() -> None:
         assert got == [f"req_{number} here", f"req_{number} in a thread"]
 
 
-def test_a_bare_thread_needs_the_context_bound() -> None:
+def test_bare_thread_needs_the_context_bound() -> None:
     found: list[str | None] = []
 
     def work() -> None:
@@ -125,7 +125,7 @@ def test_a_bare_thread_needs_the_context_bound() -> None:
     assert found == [None, "req_1"]
 
 
-def test_a_bound_function_may_run_many_times_at_once() -> None:
+def test_bound_function_may_run_many_times_at_once() -> None:
     collector = WarningCollector("req_1")
     barrier = threading.Barrier(8)
 

@@ -225,7 +225,7 @@ def normal(default: str) -> str:
 
 
 @pytest.mark.parametrize("path", CALLABLES)
-def test_what_is_called_takes_what_the_contract_says(path: str) -> None:
+def test_callable_takes_the_parameters_of_the_contract(path: str) -> None:
     assert actual(found(path)) == expected(CALLABLES[path])
 
 
@@ -240,16 +240,16 @@ def test_every_emitter_is_a_coroutine_that_takes_metadata_too(name: str) -> None
 
 
 @pytest.mark.parametrize("path", COROUTINES)
-def test_these_are_coroutines(path: str) -> None:
+def test_contract_coroutine_is_a_coroutine_function(path: str) -> None:
     assert inspect.iscoroutinefunction(found(path))
 
 
-def test_failing_a_translator_takes_what_went_wrong() -> None:
+def test_translator_fail_takes_code_or_exception() -> None:
     assert len(actual(streamweir.Translator.fail)) == 2
 
 
 @pytest.mark.parametrize("kind", ATTRIBUTES, ids=lambda kind: kind.__name__)
-def test_attributes(kind: type) -> None:
+def test_objects_have_the_attributes_of_the_contract(kind: type) -> None:
     make: dict[type, Callable[[], object]] = {
         streamweir.Translator: streamweir.Translator,
         streamweir.StreamingEngine: streamweir.StreamingEngine,
@@ -260,7 +260,7 @@ def test_attributes(kind: type) -> None:
     assert [name for name in ATTRIBUTES[kind] if not hasattr(made, name)] == []
 
 
-def test_the_state_of_a_message() -> None:
+def test_message_state_has_the_attributes_of_the_contract() -> None:
     state = streamweir.MessageStreamHandler().message
     assert isinstance(state, streamweir.MessageState)
     assert [name for name in STATE if not hasattr(state, name)] == []
@@ -271,14 +271,14 @@ def test_every_event_type_has_a_class(name: str) -> None:
     assert inspect.isclass(getattr(events, name))
 
 
-def test_an_event_as_received() -> None:
+def test_received_event_has_the_attributes_of_the_contract() -> None:
     names = {"type", "data", "metadata", "to_dict"}
     received = streamweir.ReceivedEvent
     fields = {*dir(received), *getattr(received, "__struct_fields__", ())}
     assert names <= fields
 
 
-def test_a_classified_failure_is_frozen() -> None:
+def test_classified_failure_is_frozen() -> None:
     info = streamweir.classify_exception(ValueError("secret"))
     fields = ("code", "error_type", "message", "recoverable", "retry_after_ms", "status", "reason", "details")
     assert [name for name in fields if not hasattr(info, name)] == []
@@ -288,33 +288,33 @@ def test_a_classified_failure_is_frozen() -> None:
 
 
 @pytest.mark.parametrize("name", RAISED)
-def test_what_is_raised(name: str) -> None:
+def test_raised_exceptions_have_the_bases_of_the_contract(name: str) -> None:
     assert issubclass(getattr(streamweir, name), RAISED[name])
 
 
-def test_what_the_client_raises() -> None:
+def test_client_exceptions_are_stream_request_errors() -> None:
     client = importlib.import_module("streamweir.client")
     for name in FAILURES:
         assert issubclass(getattr(client, name), client.StreamRequestError)
 
 
-def test_a_stream_asked_for_is_an_iterator_and_a_context_manager() -> None:
+def test_requested_stream_is_an_iterator_and_a_context_manager() -> None:
     stream = importlib.import_module("streamweir.client").stream_request("http://127.0.0.1:1/")
     for name in ("__aiter__", "__anext__", "__aenter__", "__aexit__", "aclose"):
         assert hasattr(stream, name), name
 
 
-def test_the_conformance_kit_is_a_mixin() -> None:
+def test_conformance_kit_is_a_mixin() -> None:
     kit = importlib.import_module("streamweir.testing").DecoderConformance
     assert inspect.isclass(kit)
     assert [name for name in dir(kit) if name.startswith("test_")]
 
 
-def test_versions() -> None:
+def test_versions_are_those_of_the_contract() -> None:
     assert streamweir.PROTOCOL_VERSION == "1.1"
     assert streamweir.__version__
 
 
-def test_a_stamp_has_what_an_encoder_needs() -> None:
+def test_stamp_has_the_fields_that_an_encoder_needs() -> None:
     for name in ("request_id", "sequence", "timestamp"):
         assert name in {*dir(streamweir.Stamp), *getattr(streamweir.Stamp, "__struct_fields__", ())}

@@ -83,7 +83,7 @@ def is_longer_than(allowed: float, speaks: str, pieces: Sequence[bytes]) -> bool
     return all(seconds_for(speaks, pieces, rounds) > allowed for rounds in ROUNDS)
 
 
-def test_what_is_out_of_proportion_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cost_out_of_proportion_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     def quadratic(engine: Translator, data: bytes) -> bytes:
         deadline = time.thread_time() + (len(data) / LARGE) ** 2 / 20
         while time.thread_time() < deadline:
@@ -95,7 +95,7 @@ def test_what_is_out_of_proportion_is_recognised(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_an_event_takes_time_in_proportion_to_its_bytes(speaks: str, hostile: int) -> None:
+def test_event_takes_time_in_proportion_to_its_bytes(speaks: str, hostile: int) -> None:
     cases = sample(cases_of(speaks), hostile)
     assert cases
     dear = [
@@ -107,7 +107,7 @@ def test_an_event_takes_time_in_proportion_to_its_bytes(speaks: str, hostile: in
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_no_event_stops_a_worker(speaks: str, hostile: int, event_bytes: int) -> None:
+def test_hostile_event_does_not_stop_a_worker(speaks: str, hostile: int, event_bytes: int) -> None:
     def cost(case: Blown) -> float:
         frame = case.of_size(LARGE)
         return seconds_for(speaks, [frame]) / len(frame)
@@ -119,7 +119,7 @@ def test_no_event_stops_a_worker(speaks: str, hostile: int, event_bytes: int) ->
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_a_long_row_of_messages_takes_time_in_proportion_to_their_number(speaks: str, hostile: int) -> None:
+def test_long_row_of_messages_takes_time_in_proportion_to_their_number(speaks: str, hostile: int) -> None:
     rows = [mixed(lasting(speaks), MESSAGES)]
     for shape in sample(shapes_of(speaks), max(1, hostile // 20)):
         rows += row(shape, MESSAGES), row(shape, MESSAGES, alike=True)
@@ -158,7 +158,7 @@ class Kept:
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_what_a_stream_keeps_does_not_grow_with_it(speaks: str, hostile: int) -> None:
+def test_memory_of_a_stream_does_not_grow_with_it(speaks: str, hostile: int) -> None:
     shapes = lasting(speaks)
     rows = [mixed(shapes, MESSAGES), *(row(shape, MESSAGES) for shape in sample(shapes, hostile // 20 or 1))]
     warm_up(speaks)
@@ -173,7 +173,7 @@ def test_what_a_stream_keeps_does_not_grow_with_it(speaks: str, hostile: int) ->
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_what_a_large_event_meant_is_not_kept(speaks: str, hostile: int) -> None:
+def test_content_of_a_large_event_is_not_kept(speaks: str, hostile: int) -> None:
     cases = [(case, case.of_size(EVENT * 9 // 10)) for case in sample(cases_of(speaks), hostile)]
     warm_up(speaks)
     too_much = {}
@@ -189,7 +189,7 @@ def test_what_a_large_event_meant_is_not_kept(speaks: str, hostile: int) -> None
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_what_several_large_events_meant_is_not_kept(speaks: str, hostile: int) -> None:
+def test_content_of_several_large_events_is_not_kept(speaks: str, hostile: int) -> None:
     cases = sample(cases_of(speaks), max(1, hostile // 4))
     rows = [(case, [case.of_size(EVENT * 9 // 10, mark) for mark in range(6)]) for case in cases]
     warm_up(speaks)
@@ -206,7 +206,7 @@ def test_what_several_large_events_meant_is_not_kept(speaks: str, hostile: int) 
 
 
 @pytest.mark.parametrize("answers", WRITTEN)
-def test_what_is_kept_of_what_was_written_does_not_grow(answers: str, hostile: int) -> None:
+def test_memory_of_written_events_does_not_grow(answers: str, hostile: int) -> None:
     """Events of every type, each with one part blown up, in rows; the upstream speaks the standard."""
     cases = sample(lasting_cases("standard"), 2 * hostile)
     rows = [[case.of_size(EVENT * 9 // 10, mark) for mark in range(6)] for case in cases]
@@ -225,7 +225,7 @@ def test_what_is_kept_of_what_was_written_does_not_grow(answers: str, hostile: i
 
 
 @pytest.mark.parametrize("answers", [name for name in WRITTEN if name in DIALECTS])
-def test_what_is_kept_of_frames_that_leave_as_they_came_does_not_grow(answers: str, hostile: int) -> None:
+def test_memory_of_copied_frames_does_not_grow(answers: str, hostile: int) -> None:
     cases = sample(lasting_cases(answers), hostile)
     rows = [[case.of_size(EVENT * 9 // 10, mark) for mark in range(6)] for case in cases]
     warm_up(answers, answers)
@@ -257,7 +257,7 @@ def warm_up(speaks: str, answers: str = "standard") -> None:
 
 
 @pytest.mark.parametrize("speaks", DIALECTS)
-def test_a_folded_answer_is_bounded_whatever_it_holds(speaks: str, hostile: int) -> None:
+def test_folded_answer_with_any_events_is_bounded(speaks: str, hostile: int) -> None:
     limit = 4 * EVENT
     limits = {"event_bytes": EVENT, "stream_bytes": 4 * limit}
     frames = cycle([case.of_size(EVENT // 2) for case in sample(cases_of(speaks), hostile)])
@@ -273,7 +273,7 @@ def test_a_folded_answer_is_bounded_whatever_it_holds(speaks: str, hostile: int)
         tracemalloc.stop()
 
 
-def test_nothing_of_a_stream_outlives_it(hostile: int) -> None:
+def test_ended_stream_leaves_no_memory_behind(hostile: int) -> None:
     planted = f"planted-{time.monotonic_ns()}"
     for speaks in DIALECTS:
         for shape in sample(shapes_of(speaks), hostile):

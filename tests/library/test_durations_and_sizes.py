@@ -63,7 +63,7 @@ def test_size_is_read_as_bytes(text: Any, size: int) -> None:
         "1000001h",
     ],
 )
-def test_what_is_no_duration_is_refused(value: Any) -> None:
+def test_text_that_is_no_duration_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError):
         parse_duration(value)
 
@@ -90,7 +90,7 @@ def test_what_is_no_duration_is_refused(value: Any) -> None:
         "1000001GiB",
     ],
 )
-def test_what_is_no_size_is_refused(value: Any) -> None:
+def test_text_that_is_no_size_is_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError):
         parse_size(value)
 
@@ -101,7 +101,7 @@ def test_any_duration_survives_being_written(seconds: float) -> None:
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["ms", "s", "m", "h"]))
-def test_a_duration_with_a_unit_survives_being_written(count: int, unit: str) -> None:
+def test_duration_with_a_unit_survives_being_written(count: int, unit: str) -> None:
     seconds = parse_duration(f"{count}{unit}")
     assert parse_duration(format_duration(seconds)) == seconds
 

@@ -49,7 +49,7 @@ def test_every_code_has_the_row_of_the_protocol() -> None:
     assert rows == {line.split()[0]: " ".join(line.split()[1:]) for line in TABLE.strip().splitlines()}
 
 
-def test_the_vocabulary_of_reasons_is_closed() -> None:
+def test_vocabulary_of_reasons_is_closed() -> None:
     assert list(get_args(Reason)) == REASONS.split()
     assert set(get_args(ErrorType)) == {"validation", "execution", "timeout", "system"}
 
@@ -62,7 +62,7 @@ def test_every_code_has_one_fixed_message_for_users(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_the_conformance_kit_expects_the_same_reasons(code: str) -> None:
+def test_conformance_kit_expects_the_same_reasons(code: str) -> None:
     if code != "CANCELLED":
         assert error_info(code).reason in _ERROR_REASONS.get(code, {"upstream_error"})
 
@@ -72,7 +72,7 @@ def test_every_reason_can_be_checked() -> None:
     assert known == set(get_args(Reason))
 
 
-def test_an_error_may_say_its_reason_more_exactly() -> None:
+def test_error_with_a_more_exact_reason_keeps_it() -> None:
     info = error_info("UPSTREAM_TIMEOUT", reason="idle_timeout", retry_after_ms=5)
     assert (info.reason, info.retry_after_ms, info.status) == ("idle_timeout", 5, 504)
     with pytest.raises(KeyError):
@@ -101,7 +101,7 @@ def tree_of(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text())
 
 
-def test_a_warning_code_that_is_not_in_the_table_is_refused() -> None:
+def test_warning_code_that_is_not_in_the_table_is_refused() -> None:
     found = {module: warning_codes_in(module) - WARNINGS.keys() for module in MODULES}
     assert {module: codes for module, codes in found.items() if codes and module not in STAND_INS} == {}
     assert all(found[module] for module in STAND_INS)

@@ -57,7 +57,7 @@ def test_text_that_is_not_unicode_is_repaired(data: bytes, value: object) -> Non
     assert repaired == (b"\\ude00" not in data)
 
 
-def test_what_only_looks_like_half_a_character() -> None:
+def test_text_that_looks_like_half_a_character_is_kept() -> None:
     assert parse_json(b'"\\\\ud83d"') == ("\\ud83d", False)
     assert parse_json(b'["\\\\ud83d", NaN]') == (["\\ud83d", None], False)
     halves_around_a_whole = b'"\\uD83D\\ud83d\\ude00\\ude00"'
@@ -65,7 +65,7 @@ def test_what_only_looks_like_half_a_character() -> None:
     assert parse_json(b'"\\\\ud83d\\ud83d"') == ("\\ud83d\ufffd", True)
 
 
-def test_a_replacement_character_of_the_upstream_is_no_repair() -> None:
+def test_replacement_character_of_the_upstream_is_no_repair() -> None:
     assert parse_json('"\ufffd"'.encode()) == ("\ufffd", False)
     assert parse_json('["\ufffd", NaN]'.encode()) == (["\ufffd", None], False)
 
@@ -80,7 +80,7 @@ def test_integers_beyond_64_bit_are_kept_and_written_as_text() -> None:
     assert write_json(value) == b'[18446744073709551615,"18446744073709551616","-9223372036854775809"]'
 
 
-def test_an_endless_integer_stays_text() -> None:
+def test_endless_integer_stays_text() -> None:
     """Converting it would take quadratic time, and Python refuses beyond 4300 digits."""
     digits = b"9" * 100_000
     assert parse_json(b"[" + digits + b"]") == ([digits.decode()], False)
@@ -89,7 +89,7 @@ def test_an_endless_integer_stays_text() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b" ", b"{", b'{"a":1}x', b"{'a':1}", b"\x00", b"undefined", b'{"a":1,}', b'"', b"\xff"]
 )
-def test_what_is_no_json_is_malformed(data: bytes) -> None:
+def test_text_that_is_no_json_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedEvent):
         parse_json(data)
 
@@ -145,7 +145,7 @@ ORDINARY = b"[%s0]" % (b'{"content": "hello world", "n": 1234567, "ok": true}, '
         (b"hello", b"hel\tlo"),
     ],
 )
-def test_what_has_to_be_repaired_costs_a_few_times_what_is_right(part: bytes, instead: bytes) -> None:
+def test_repaired_json_costs_a_few_times_as_much_as_valid_json(part: bytes, instead: bytes) -> None:
     ordinary, odd = (
         min(seconds_for(data) for _ in range(5)) for data in (ORDINARY, ORDINARY.replace(part, instead))
     )
@@ -179,7 +179,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_what_python_writes_is_read_exactly(value: Any) -> None:
+def test_json_written_by_python_is_read_exactly(value: Any) -> None:
     assert parse_json(json.dumps(value).encode()) == (value, False)
     assert parse_json_text(json.dumps(value, ensure_ascii=False)) == value
 
@@ -187,7 +187,7 @@ def test_what_python_writes_is_read_exactly(value: Any) -> None:
 @given(
     JSON | st.dictionaries(st.integers() | st.text(st.characters()), st.integers() | st.text(st.characters()))
 )
-def test_what_is_written_is_strict_json_on_one_line(value: Any) -> None:
+def test_written_json_is_strict_and_on_one_line(value: Any) -> None:
     written = write_json(value)
     assert b"\n" not in written
     orjson.loads(written)

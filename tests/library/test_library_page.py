@@ -18,7 +18,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 @pytest.mark.filterwarnings("ignore:Using `httpx` with `starlette.testclient`")  # httpx2 is not everywhere
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.split("import ")[-1].split("\n")[0])
-def test_the_example_runs(
+def test_example_of_the_library_page_runs(
     example: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))

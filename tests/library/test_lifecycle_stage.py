@@ -41,19 +41,19 @@ def last(events: list[Event]) -> SessionEnd:
     return events[-1]
 
 
-def test_a_start_is_made_up_and_a_second_one_dropped() -> None:
+def test_missing_start_is_added_and_a_second_one_dropped() -> None:
     out = run(lifecycle(), [TEXT, SessionStart(session_id="late"), SessionStart()])
     assert out == [SessionStart(session_id="s", request_id="req_1"), TEXT]
 
 
-def test_the_start_carries_the_session_of_the_upstream() -> None:
+def test_made_up_start_has_the_session_of_the_upstream() -> None:
     given = SessionStart(session_id="up", meta={"thread_id": "t", "node_id": "n", "extra": {"a": 1}})
     assert run(lifecycle(), [given]) == [SessionStart(session_id="up", request_id="req_1", meta=given.meta)]
     first = Content(content="x", meta={"session_id": "up", "thread_id": "t", "node_id": "n"})
     assert run(lifecycle(), [first])[0].meta == {"session_id": "up", "thread_id": "t"}
 
 
-def test_nothing_follows_the_end() -> None:
+def test_events_behind_the_end_are_dropped() -> None:
     stage = lifecycle()
     assert types(run(stage, [SessionEnd(), TEXT, failure(), SessionEnd()])) == [
         "session_start",
@@ -63,7 +63,7 @@ def test_nothing_follows_the_end() -> None:
     assert stage.reason == "done"
 
 
-def test_the_end_sums_up() -> None:
+def test_session_end_has_the_counts_of_the_stream() -> None:
     summary = {"total_tokens": 7.0, "tool_calls": 99, "events": 99, "finish_reason": "stop", "cost": 3}
     call = ToolCallStart(tool_id="t", tool_name="x")
     end = last(run(lifecycle(written=3), [call, TEXT, SessionEnd(summary=summary)]))
@@ -78,12 +78,12 @@ def test_the_end_sums_up() -> None:
 
 
 @pytest.mark.parametrize("value", [True, "7", -1, [], 2**70, float("inf")])
-def test_a_summary_holds_numbers_only(value: object) -> None:
+def test_summary_of_the_upstream_keeps_numbers_only(value: object) -> None:
     end = last(run(lifecycle(), [SessionEnd(summary={"total_tokens": value})]))
     assert "total_tokens" not in (end.summary or {})
 
 
-def test_a_terminal_error_ends_the_stream() -> None:
+def test_terminal_error_ends_the_stream() -> None:
     stage = lifecycle()
     out = run(stage, [TEXT, failure(meta={"run_id": "r", "extra": {"a": 1}, "duration_ms": 3})])
     assert types(out) == ["session_start", "content", "error", "session_end"]
@@ -93,7 +93,7 @@ def test_a_terminal_error_ends_the_stream() -> None:
     assert stage.error.code == "INTERNAL"
 
 
-def test_a_failed_end_without_an_error_gets_the_one_that_was_reported() -> None:
+def test_failed_end_without_an_error_gets_the_one_that_was_reported() -> None:
     reported = failure("RATE_LIMITED", terminal=False)
     *_, error, end = run(lifecycle(), [reported, SessionEnd(status="error")])
     assert isinstance(error, Error)
@@ -109,7 +109,7 @@ def test_a_failed_end_without_an_error_gets_the_one_that_was_reported() -> None:
         ("done", "UPSTREAM_ERROR"),
     ],
 )
-def test_a_failed_end_without_any_error_is_told_by_its_reason(reason: Any, code: str) -> None:
+def test_failed_end_without_any_error_gets_one_by_its_reason(reason: Any, code: str) -> None:
     *_, error, end = run(lifecycle(), [SessionEnd(status="error", reason=reason)])
     assert isinstance(error, Error)
     assert isinstance(end, SessionEnd)
@@ -126,17 +126,17 @@ def test_a_failed_end_without_any_error_is_told_by_its_reason(reason: Any, code:
         ("cancelled", "done", "cancelled"),
     ],
 )
-def test_the_reason_fits_the_status(status: Any, given: Any, reason: str) -> None:
+def test_reason_of_the_end_fits_the_status(status: Any, given: Any, reason: str) -> None:
     assert last(run(lifecycle(), [SessionEnd(status=status, reason=given)])).reason == reason
 
 
-def test_a_cancelled_run_is_no_error() -> None:
+def test_cancelled_run_is_no_error() -> None:
     out = run(lifecycle(), [failure("CANCELLED")])
     assert types(out) == ["session_start", "session_end"]
     assert last(out).status == "cancelled"
 
 
-def test_a_length_limit_completes_with_a_warning_that_is_told_once() -> None:
+def test_length_limit_completes_with_one_warning() -> None:
     end = SessionEnd(summary={"finish_reason": "length"})
     warning = run(lifecycle(), [TEXT, end])[2]
     assert isinstance(warning, Warning)
@@ -145,7 +145,7 @@ def test_a_length_limit_completes_with_a_warning_that_is_told_once() -> None:
 
 
 @pytest.mark.parametrize(("events", "kind"), [([TEXT], "warning"), ([], "error")])
-def test_a_content_filter_is_an_error_where_no_text_came(events: list[Event], kind: str) -> None:
+def test_content_filter_without_text_is_an_error(events: list[Event], kind: str) -> None:
     out = run(lifecycle(), [*events, SessionEnd(summary={"finish_reason": "content_filter"})])
     assert types(out)[-2] == kind
 
@@ -173,7 +173,7 @@ def test_warnings_go_before_the_next_event_and_before_the_terminal_error() -> No
     ]
 
 
-def test_of_too_many_warnings_the_number_is_told_at_the_end() -> None:
+def test_warnings_over_the_limit_are_counted_at_the_end() -> None:
     stage = lifecycle()
     out = []
     for number in range(MAX_WARNINGS + 7):
@@ -193,7 +193,7 @@ def test_of_too_many_warnings_the_number_is_told_at_the_end() -> None:
         ToolCallEnd(tool_id="a"),
     ],
 )
-def test_it_knows_whether_an_answer_is_awaited(answer: Event) -> None:
+def test_waits_for_answer_is_set_until_the_answer_comes(answer: Event) -> None:
     stage = lifecycle()
     run(stage, [Interaction(interaction_id="a", kind="form")])
     assert stage.waits_for_answer

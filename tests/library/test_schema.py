@@ -15,15 +15,15 @@ SCHEMA = json.loads(PATH.read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def test_is_written_anew_after_a_change() -> None:
+def test_written_schema_equals_the_generated_one() -> None:
     assert protocol_schema() == SCHEMA, "run `python -m streamweir.schema`"
 
 
-def test_is_a_valid_schema() -> None:
+def test_protocol_schema_is_a_valid_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_the_conformance_kit_knows_the_same_fields() -> None:
+def test_conformance_kit_knows_the_same_fields() -> None:
     assert {name: set(WIRE_FIELDS[cls]) for name, cls in EVENT_TYPES.items()} == {
         name: set(shape) for name, shape in DATA.items()
     }
@@ -50,12 +50,12 @@ def test_recorded_streams_keep_it(stream: Recorded) -> None:
         ("session_end", {"status": "completed"}),
     ],
 )
-def test_refuses(kind: str, data: dict[str, object]) -> None:
+def test_schema_refuses_data_of_a_wrong_shape(kind: str, data: dict[str, object]) -> None:
     assert not VALIDATOR.is_valid(with_metadata({"type": kind, "data": data}))
 
 
 @pytest.mark.parametrize("event", [{}, {"type": "content", "data": {"content": "x"}}])
-def test_refuses_half_an_envelope(event: dict[str, object]) -> None:
+def test_schema_refuses_half_an_envelope(event: dict[str, object]) -> None:
     assert not VALIDATOR.is_valid(event)
 
 

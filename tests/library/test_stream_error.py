@@ -11,18 +11,18 @@ from streamweir.refusal_codes import REFUSALS
 
 
 @pytest.mark.parametrize("code", sorted(CODES))
-def test_a_code_of_the_protocol_brings_its_row(code: str) -> None:
+def test_code_of_the_protocol_has_its_row(code: str) -> None:
     assert StreamError(code).info == error_info(code)
 
 
 @pytest.mark.parametrize("code", sorted(REFUSALS.keys() - CODES.keys()))
-def test_a_refusals_code_brings_its_status(code: str) -> None:
+def test_code_of_a_refusal_has_its_status(code: str) -> None:
     info = StreamError(code).info
     row = REFUSALS[code]
     assert (info.status, info.recoverable, info.message) == (row.status, row.retry, row.message)
 
 
-def test_a_code_of_ones_own_is_a_failed_run() -> None:
+def test_code_of_the_application_is_a_failed_run() -> None:
     info = StreamError("ACME_DOWN").info
     assert (info.error_type, info.recoverable, info.status) == ("execution", False, 500)
     assert info.reason == "upstream_error"
@@ -51,7 +51,7 @@ def test_every_value_can_be_given() -> None:
     assert str(error) == "ACME_DOWN: Back at noon."
 
 
-def test_its_texts_are_redacted_and_bounded() -> None:
+def test_stream_error_texts_are_redacted_and_bounded() -> None:
     info = StreamError("ACME_DOWN", "see /srv/app/x.py " + "word " * 300, details="password=hunter2").info
     assert "/srv/app" not in info.message
     assert len(info.message) <= 500
@@ -73,12 +73,12 @@ def test_its_texts_are_redacted_and_bounded() -> None:
         ("ACME_DOWN", {"retry_after_ms": -1}),
     ],
 )
-def test_what_cannot_be_is_refused(code: Any, options: dict[str, Any]) -> None:
+def test_impossible_stream_error_is_refused(code: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"code|status|error_type|retry_after_ms|failure"):
         StreamError(code, **options)
 
 
-def test_it_is_found_behind_other_exceptions() -> None:
+def test_stream_error_is_found_behind_other_exceptions() -> None:
     wrapped = RuntimeError("wrapped")
     wrapped.__cause__ = StreamError("ACME_DOWN")
     assert classify_exception(wrapped).code == "ACME_DOWN"
@@ -96,7 +96,9 @@ def test_it_is_found_behind_other_exceptions() -> None:
         (error_info("MODEL_NOT_FOUND"), 404, "MODEL_NOT_FOUND", False),
     ],
 )
-def test_the_envelope_of_a_failure(error: Any, status: int, code: str, retry: bool) -> None:
+def test_preflight_envelope_has_status_code_and_retry(
+    error: Any, status: int, code: str, retry: bool
+) -> None:
     got, body = preflight_envelope(error, request_id="req_1")
     message = body["error"].pop("message")
     assert "secret" not in message
@@ -106,7 +108,7 @@ def test_the_envelope_of_a_failure(error: Any, status: int, code: str, retry: bo
     )
 
 
-def test_the_envelope_has_an_id_in_any_case() -> None:
+def test_preflight_envelope_without_a_request_id_gets_one() -> None:
     assert valid_request_id(preflight_envelope("INTERNAL")[1]["request_id"])
     with bound_request_id("req_here"):
         assert preflight_envelope("INTERNAL")[1]["request_id"] == "req_here"

@@ -72,7 +72,7 @@ TRUNCATED = ("error", "truncated", "UPSTREAM_TRUNCATED")
 INVALID = ("error", "malformed", "UPSTREAM_INVALID_RESPONSE")
 
 
-def test_final_evidence_ends_at_once_whatever_follows() -> None:
+def test_final_evidence_before_other_frames_ends_at_once() -> None:
     engine = translator()
     engine.feed(TEXT + DONE + TEXT)
     assert (engine.ended, engine.reason) == (True, "done")
@@ -91,12 +91,12 @@ def test_without_evidence_it_is_truncated() -> None:
 
 
 @pytest.mark.parametrize("speaks", ["easyflow", "legacy", "stream-envelope", "ragflow"])
-def test_a_mark_of_the_end_proves_nothing_where_nothing_was_understood(speaks: str) -> None:
+def test_mark_of_the_end_without_an_understood_event_proves_nothing(speaks: str) -> None:
     foreign = b'data: {"type":"response.delta","part":"Hi"}\n\ndata: [DONE]\n\n'
     assert ended(Translator(speaks=speaks, framing="ndjson"), foreign) == TRUNCATED
 
 
-def test_a_foreign_object_is_no_answer_of_ragflow() -> None:
+def test_foreign_object_is_no_answer_of_ragflow() -> None:
     for body in (b"{}", b'{"greeting": "hello"}', b'{"type": "x", "data": {"columns": []}}'):
         assert ended(Translator(speaks="ragflow", framing="ndjson"), body) == TRUNCATED
 
@@ -135,7 +135,7 @@ def test_soft_evidence_in_the_last_line_counts_when_the_connection_fails() -> No
         (b'"ask"\n"th', TRUNCATED),
     ],
 )
-def test_where_eof_may_end_a_stream_it_needs_a_body_that_is_whole(body: bytes, end: object) -> None:
+def test_eof_that_ends_a_stream_needs_a_whole_body(body: bytes, end: object) -> None:
     assert ended(translator("plain"), body) == end
 
 
@@ -144,7 +144,7 @@ def test_eof_is_no_lost_connection() -> None:
 
 
 @pytest.mark.parametrize("failure", [None, "UPSTREAM_UNREACHABLE", "UPSTREAM_TIMEOUT"])
-def test_a_stream_that_waits_for_a_person_is_suspended(failure: Any) -> None:
+def test_stream_that_waits_for_a_person_is_suspended(failure: Any) -> None:
     assert ended(translator(), TEXT + FORM, failure) == SUSPENDED
 
 
@@ -160,13 +160,13 @@ def test_a_stream_that_waits_for_a_person_is_suspended(failure: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("speaks", ["standard", "plain", "auto"])
-def test_what_is_not_the_dialect_at_all_is_an_invalid_response(body: bytes, speaks: str) -> None:
+def test_body_of_no_dialect_is_an_invalid_response(body: bytes, speaks: str) -> None:
     assert ended(translator(speaks), body) == INVALID
 
 
 @pytest.mark.parametrize("body", [b"", b"\n \n", b"\xef\xbb\xbf", b": ping\n\n: ping\n\n", b'{"type":"con'])
 @pytest.mark.parametrize("speaks", ["standard", "auto"])
-def test_what_broke_off_before_it_began_is_truncated(body: bytes, speaks: str) -> None:
+def test_body_that_breaks_off_before_its_first_event_is_truncated(body: bytes, speaks: str) -> None:
     end = ended(translator(speaks), body)
     assert end == TRUNCATED or (speaks == "auto" and body.startswith(b"{") and end == INVALID)
 
@@ -180,7 +180,7 @@ def test_pings_before_the_first_event_are_waited_through(speaks: str) -> None:
     assert ended(engine, frames) == COMPLETED
 
 
-def test_the_head_that_detection_holds_back_is_read_when_the_connection_fails() -> None:
+def test_head_that_detection_holds_back_is_read_when_the_connection_fails() -> None:
     engine = translator("auto")
     assert engine.feed(TEXT.strip()) == b""
     output = engine.fail("UPSTREAM_UNREACHABLE")
@@ -189,19 +189,19 @@ def test_the_head_that_detection_holds_back_is_read_when_the_connection_fails() 
     assert engine.error.code == "UPSTREAM_UNREACHABLE"
 
 
-def test_a_failure_before_any_event_keeps_its_code() -> None:
+def test_failure_before_any_event_keeps_its_code() -> None:
     for speaks in ("standard", "auto"):
         assert ended(translator(speaks), b"no such", "UPSTREAM_TIMEOUT")[2] == "UPSTREAM_TIMEOUT"
 
 
-def test_a_fault_of_ours_ends_the_stream_properly(caplog: pytest.LogCaptureFixture) -> None:
+def test_fault_of_ours_ends_the_stream_properly(caplog: pytest.LogCaptureFixture) -> None:
     assert ended(translator("faulty-at-the-end"), b'"Hi"\n') == ("error", "internal", "INTERNAL")
     assert "a fault of this decoder" in caplog.text
     assert caplog.records[0].request_id == "req_1"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("framing", ["sse", "ndjson", "json"])
-def test_a_stream_over_its_size_ends_with_a_limit(framing: str) -> None:
+def test_stream_over_its_size_ends_with_a_limit(framing: str) -> None:
     body = TEXT * 10
     engine = Translator(speaks="standard", framing=framing, limits={"stream_bytes": len(body) - 1})
     output = engine.feed(body)
@@ -211,7 +211,7 @@ def test_a_stream_over_its_size_ends_with_a_limit(framing: str) -> None:
     assert ended(exact, body + DONE) == COMPLETED
 
 
-def test_an_event_over_its_size_ends_with_a_limit() -> None:
+def test_event_over_its_size_ends_with_a_limit() -> None:
     engine = translator(limits={"event_bytes": "1KiB"})
     engine.feed(TEXT)
     for _ in range(2000):
@@ -228,21 +228,21 @@ def test_too_many_malformed_events_end_the_stream() -> None:
     assert convert(TEXT + b"x\n" * 100 + DONE, speaks="standard").count(b'"completed"') == 1
 
 
-def test_malformed_events_are_told_one_by_one_and_then_counted() -> None:
+def test_malformed_events_get_warnings_and_are_then_counted() -> None:
     output = convert(TEXT + b"x\n" * 30 + DONE, speaks="standard", framing="ndjson")
     warnings = [event["data"]["message"] for event in events_of(output) if event["type"] == "warning"]
     assert len(warnings) == 11
     assert warnings[-1].startswith("20 more")
 
 
-def test_text_that_is_not_unicode_is_told_once() -> None:
+def test_text_that_is_not_unicode_gets_one_warning() -> None:
     bad = TEXT.replace(b"Hi", b"\xff")
     output = convert(bad + bad + DONE, speaks="standard", framing="ndjson")
     codes = [event["data"].get("message_code") for event in events_of(output)]
     assert codes.count("UPSTREAM_INVALID_TEXT") == 1
 
 
-def test_cancelling_closes_what_is_open_without_an_error() -> None:
+def test_cancelling_closes_open_parts_without_an_error() -> None:
     engine = translator("plain")
     output = engine.feed(b'"Hi"\n"call"\n') + engine.cancel("client_gone")
     assert check_stream(output, framing="ndjson") == []
@@ -250,7 +250,7 @@ def test_cancelling_closes_what_is_open_without_an_error() -> None:
     assert engine.error is None
 
 
-def test_a_code_of_ours_or_an_unknown_one() -> None:
+def test_fail_with_a_code_uses_it_if_it_is_known() -> None:
     assert ended(translator(), TEXT, "CANCELLED") == ("cancelled", "cancelled", None)
     assert ended(translator(), TEXT, "NO_SUCH_CODE") == ("error", "internal", "INTERNAL")
 
@@ -266,7 +266,7 @@ def test_warnings_of_the_caller_go_out_as_they_are() -> None:
     ]
 
 
-def test_a_heartbeat_says_nothing_and_stops_with_the_stream() -> None:
+def test_heartbeat_has_no_event_and_stops_with_the_stream() -> None:
     engine = translator(framing="sse")
     assert engine.heartbeat() == b": ping\n"
     assert translator().heartbeat() == b"\n"
@@ -291,7 +291,7 @@ def test_raw_output_adds_the_source_but_never_to_a_failure() -> None:
     }
 
 
-def test_an_endpoint_for_1_0_clients_never_replaces() -> None:
+def test_endpoint_for_1_0_clients_sends_no_replacement() -> None:
     replace = (STANDARD % ("content", '{"content":"%s","op":"replace"}')).encode()
     body = TEXT + replace % b"Hi there" + replace % b"No" + DONE
     options = {"speaks": "standard", "framing": "ndjson"}
@@ -306,7 +306,7 @@ def test_an_endpoint_for_1_0_clients_never_replaces() -> None:
     assert check_stream(old, framing="ndjson") == []
 
 
-def test_a_decoder_that_raises_on_an_event_loses_that_event_only(caplog: pytest.LogCaptureFixture) -> None:
+def test_decoder_that_raises_on_an_event_loses_that_event_only(caplog: pytest.LogCaptureFixture) -> None:
     output = convert(b'"a"\n"fault"\n"b"\n"fault"\n"c"\n', speaks="plain", framing="ndjson")
     events = events_of(output)
     assert [event["data"]["content"] for event in events if event["type"] == "content"] == ["a", "b", "c", ""]
@@ -336,7 +336,7 @@ def error_and_end(code: str, **end: Any) -> bytes:
         ("STORE_UNAVAILABLE", "lost", "lost"),
     ],
 )
-def test_what_an_upstream_says_of_its_end_behind_an_error_arrives(code: str, said: Any, reason: str) -> None:
+def test_fields_of_an_end_behind_an_error_are_kept(code: str, said: Any, reason: str) -> None:
     body = error_and_end(code, reason=said, summary={"total_tokens": 90})
     options: dict[str, Any] = {"framing": "ndjson", "request_id": "req_1", "session_id": "s", "clock": int}
     whole = convert(body, speaks="standard", **options)
@@ -349,7 +349,7 @@ def test_what_an_upstream_says_of_its_end_behind_an_error_arrives(code: str, sai
     )
 
 
-def test_an_error_leaves_at_once_and_the_end_when_it_comes() -> None:
+def test_error_leaves_at_once_and_the_end_when_it_comes() -> None:
     engine = translator()
     error, end = error_and_end("UPSTREAM_TIMEOUT", reason="idle_timeout").splitlines(keepends=True)
     assert [event["type"] for event in events_of(engine.feed(error))] == ["session_start", "error"]
@@ -361,7 +361,7 @@ def test_an_error_leaves_at_once_and_the_end_when_it_comes() -> None:
 
 
 @pytest.mark.parametrize("status", ["error", "completed"])
-def test_an_error_that_is_repeated_is_no_end(status: str) -> None:
+def test_error_that_is_repeated_is_no_end(status: str) -> None:
     said = {"status": status, "reason": "idle_timeout", "summary": {"total_tokens": 90}}
     error, end = error_and_end("UPSTREAM_TIMEOUT", **said).splitlines(keepends=True)
     events = events_of(convert(error + error + end, speaks="standard", framing="ndjson"))
@@ -371,12 +371,12 @@ def test_an_error_that_is_repeated_is_no_end(status: str) -> None:
 
 
 @pytest.mark.parametrize("failure", [None, "UPSTREAM_TRUNCATED", "GATEWAY_DRAINING"])
-def test_an_error_without_an_end_behind_it_is_the_end(failure: Any) -> None:
+def test_error_without_an_end_behind_it_is_the_end(failure: Any) -> None:
     error = error_and_end("UPSTREAM_REJECTED").splitlines(keepends=True)[0]
     assert ended(translator(), error, failure) == ("error", "upstream_error", "UPSTREAM_REJECTED")
 
 
-def test_a_dialect_that_understood_nothing_does_not_call_it_a_success() -> None:
+def test_dialect_that_understood_nothing_does_not_call_it_a_success() -> None:
     body = b'data: {"type": "text_delta", "content": "Hi"}\n\ndata: {"type": "done"}\n\n'
     events = events_of(convert(body, speaks="easyflow", framing="ndjson"))
     assert [event["data"]["message_code"] for event in events if event["type"] == "warning"] == [
@@ -400,7 +400,7 @@ ENDS_THAT_SAY_HOW_IT_WENT = {
 
 
 @pytest.mark.parametrize("speaks", ENDS_THAT_SAY_HOW_IT_WENT)
-def test_what_an_end_says_of_the_run_is_no_answer(speaks: str) -> None:
+def test_facts_in_an_end_are_no_answer(speaks: str) -> None:
     end = json.loads(ENDS_THAT_SAY_HOW_IT_WENT[speaks])
     name = f"event: {end.pop('event')}\n" if speaks == "coze" else ""
     body = f'data: {{"zz_unheard_of": 1}}\n\n{name}data: {json.dumps(end)}\n\n'.encode()
@@ -410,7 +410,7 @@ def test_what_an_end_says_of_the_run_is_no_answer(speaks: str) -> None:
     assert codes == ["END_UNCONFIRMED"]
 
 
-def test_a_question_about_a_call_is_no_part_of_what_stands_between_two() -> None:
+def test_question_about_a_call_does_not_separate_messages() -> None:
     parts = [{"functionCall": {"name": "w", "args": {"c": city}}} for city in "AB"]
     results = [{"functionResponse": {"name": "w", "response": f"for {city}"}} for city in "AB"]
     body = "".join(
@@ -421,7 +421,7 @@ def test_a_question_about_a_call_is_no_part_of_what_stands_between_two() -> None
     assert [(call["arguments"]["c"], call["result"]) for call in calls] == [("A", "for A"), ("B", "for B")]
 
 
-def test_an_answer_in_the_end_itself_is_understood() -> None:
+def test_answer_in_the_end_itself_is_understood() -> None:
     body = (
         b'data: {"zz_unheard_of": 1}\n\n'
         b'data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}\n\n'
@@ -450,7 +450,7 @@ def test_calls_in_a_row_end_in_the_order_of_their_start() -> None:
     assert nested == {"A": "for A", "B": "for B"}
 
 
-def test_a_message_that_goes_on_after_its_end_is_another_one() -> None:
+def test_message_with_text_after_its_end_is_another_one() -> None:
     pieces = [
         {"content": "One.", "is_complete": True},
         {"content": "Two."},
@@ -475,7 +475,7 @@ def test_a_message_that_goes_on_after_its_end_is_another_one() -> None:
     ]
 
 
-def test_the_nodes_of_a_ragflow_run_share_one_message() -> None:
+def test_nodes_of_a_ragflow_run_share_one_message() -> None:
     frames = [("message", "One."), ("message_end", None), ("message", "Two."), ("workflow_finished", None)]
     messages = [{"event": name, "message_id": "m", "data": {"content": text}} for name, text in frames]
     body = "".join(f"data:{json.dumps(message)}\n\n" for message in messages)
@@ -508,7 +508,7 @@ BROKEN_OFF = {
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
-def test_a_lost_connection_completes_nothing_that_did_not_end(name: str) -> None:
+def test_lost_connection_completes_nothing_that_did_not_end(name: str) -> None:
     speaks, body = BROKEN_OFF[name]
     engine = Translator(speaks=speaks, framing="ndjson")
     output = engine.feed(body) + engine.fail(ConnectionResetError())

@@ -20,7 +20,7 @@ def test_mutated_streams_of_every_dialect_become_proper_ones() -> None:
 
 
 @pytest.mark.parametrize("dialect", sorted({stream.dialect for stream in recorded_streams()}))
-def test_the_page_of_every_dialect_names_what_completes_its_streams(dialect: str) -> None:
+def test_page_of_every_dialect_names_its_evidence(dialect: str) -> None:
     """A recorded stream that completes, by its expected events, holds what the page names."""
     completed = [
         stream

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
         "hung_workers.py --rounds 1",
     ],
 )
-def test_nothing_is_kept_and_little_is_taken(command: str) -> None:
+def test_soak_command_keeps_nothing_and_takes_little_memory(command: str) -> None:
     script, *arguments = command.split()
     place = str(Path(__file__).with_name(script))
     done = subprocess.run([sys.executable, place, *arguments], capture_output=True, text=True, check=False)

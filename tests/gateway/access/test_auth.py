@@ -236,7 +236,7 @@ async def test_clients_key_is_not_sent_to_the_upstream(sent: Headers, arrives: d
         [("Authorization", f"Token {WEB}"), api_key(WEB)],
     ],
 )
-async def test_nor_does_it_in_another_form(sent: Headers) -> None:
+async def test_endpoint_key_in_another_form_is_not_sent_to_the_upstream(sent: Headers) -> None:
     async with gateway(locked(forward_headers=["Authorization", "X-Api-Key"])) as running:
         await refused(running, headers=sent)
 

@@ -50,7 +50,7 @@ def test_client_address_is_the_rightmost_that_is_no_trusted_proxy(
         ("2001:DB8:0:0::7", "2001:db8::7"),
     ],
 )
-def test_ports_and_brackets(entry: str, expected: str) -> None:
+def test_client_address_has_no_port_or_brackets(entry: str, expected: str) -> None:
     assert address("127.0.0.1", entry) == expected
 
 
@@ -83,7 +83,7 @@ def test_forwarded_for_of_an_untrusted_peer_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("peer", [None, "", "/run/streamweir.sock"])
-def test_some_connections_have_no_address(peer: str | None) -> None:
+def test_unix_connections_have_no_address(peer: str | None) -> None:
     assert address(peer, "198.51.100.1") is None
 
 

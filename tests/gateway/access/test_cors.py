@@ -76,7 +76,7 @@ async def test_refusal_for_an_allowed_origin_has_cors_headers() -> None:
         assert_readable(answer)
 
 
-async def test_draining_can_be_read_too() -> None:
+async def test_refusal_while_draining_has_cors_headers() -> None:
     async with gateway(shared()) as running:
         running.streams.refuse()
         answers = [
@@ -115,7 +115,7 @@ async def test_internal_error_for_an_allowed_origin_has_cors_headers(monkeypatch
         [*from_page(), *from_page(OTHER)],
     ],
 )
-async def test_others_are_served_but_not_to_be_read_by_pages(headers: list[tuple[str, str]]) -> None:
+async def test_answer_for_another_origin_has_no_cors_headers(headers: list[tuple[str, str]]) -> None:
     async with upstream(WHOLE) as server, gateway(shared(server.url, **WITH_KEYS)) as running:
         answer = await ask(running, headers=[*headers, API_KEY])
     assert answer.status == 200
@@ -123,7 +123,7 @@ async def test_others_are_served_but_not_to_be_read_by_pages(headers: list[tuple
     assert answer.header("vary") == "Origin"
 
 
-async def test_any_origin() -> None:
+async def test_cors_with_any_origin_lets_every_page_read() -> None:
     async with upstream(WHOLE) as server, gateway(shared(server.url, origins=("*",))) as running:
         answer = await ask(running, headers=from_page(OTHER))
         preflight = await ask(running, "OPTIONS", headers=asking(origin=OTHER), body=b"")

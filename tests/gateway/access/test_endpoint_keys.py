@@ -59,7 +59,7 @@ async def test_endpoint_with_names_lets_in_these_keys_alone() -> None:
         assert await status(running, "/any", bearer(BATCH)) == 200
 
 
-async def test_open_endpoint_checks_no_key_and_forwards_none_of_the_gateway() -> None:
+async def test_open_endpoint_checks_no_key_and_forwards_no_key_of_the_gateway() -> None:
     async with upstream(WHOLE) as server, gateway(mixed(server)) as running:
         for _ in range(25):  # more wrong keys than an address may try elsewhere
             assert await status(running, "/open", bearer("the-service's-own-login")) == 200
@@ -111,7 +111,7 @@ async def test_alias_is_a_name_of_its_own_in_the_answer() -> None:
     assert answer.json["model"] == "b2"
 
 
-async def test_run_of_an_open_endpoint_is_read_by_its_handle_whatever_key_is_sent() -> None:
+async def test_run_of_an_open_endpoint_is_read_by_its_handle_with_any_key() -> None:
     async with upstream(WHOLE) as server:
         chat: Any = {"upstream": server.url, "speaks": "legacy", "resume": {"find": False}}
         config = settled(

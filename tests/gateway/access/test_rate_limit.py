@@ -29,14 +29,14 @@ def admitted(limits: RateLimiter, times: int, client: str = "a") -> int:
     return sum(limits.wait(client) == 0 for _ in range(times))
 
 
-def test_so_many_and_no_more() -> None:
+def test_rate_limit_with_ten_calls_allows_its_number() -> None:
     limits, clock = limiter(3, 60)
     assert admitted(limits, 10) == 3
     clock.now += 59.9
     assert admitted(limits, 10) == 0
 
 
-def test_clients_do_not_share() -> None:
+def test_rate_limit_counts_each_client_alone() -> None:
     limits, _ = limiter(3, 60)
     assert admitted(limits, 10, "a") == admitted(limits, 10, "b") == 3
 
@@ -69,14 +69,14 @@ def test_rate_limit_of_a_client_that_never_stops_allows_its_share() -> None:
     assert 90 <= total <= 110  # ten minutes
 
 
-def test_silence_forgives_everything() -> None:
+def test_rate_limit_after_a_silent_window_is_whole_again() -> None:
     limits, clock = limiter(5, 60)
     assert admitted(limits, 9) == 5
     clock.now += 120
     assert admitted(limits, 9) == 5
 
 
-def test_memory_is_bounded_and_given_back() -> None:
+def test_rate_limit_memory_is_bounded_and_freed() -> None:
     limits, clock = limiter(1, 60, max_clients=100)
     for number in range(1000):
         assert limits.wait(f"{number}") == 0
@@ -164,7 +164,7 @@ async def test_rate_limit_counts_addresses_of_a_trusted_proxy() -> None:
 
 
 @pytest.mark.anyio
-async def test_others_cannot_choose_their_address() -> None:
+async def test_forwarded_address_of_an_untrusted_peer_is_not_counted() -> None:
     async with upstream(WHOLE) as server, gateway(limited(server.url)) as running:
         found = [
             (await ask(running, headers=[("X-Forwarded-For", f"198.51.100.{number}")])).status

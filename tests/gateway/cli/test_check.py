@@ -86,7 +86,7 @@ def test_check_of_a_bad_file_prints_all_problems(tmp_path: Path) -> None:
     assert "did you mean 'idle'?" in problems[1]
 
 
-def test_json(tmp_path: Path) -> None:
+def test_check_with_json_prints_endpoints_or_problems(tmp_path: Path) -> None:
     good = json.loads(run("check", "--json", written(tmp_path, GOOD)).stdout)
     assert good["ok"] is True
     assert good["endpoints"][0]["answers"] == ["standard", "legacy"]

@@ -16,7 +16,7 @@ STREAM = RECORDED / "legacy" / "happy.sse"
 COMMANDS = ["convert", "detect", "dialects", "serve", "check", "fake", "learn", "record", "replay"]
 
 
-def test_help_teaches() -> None:
+def test_help_option_prints_examples_and_every_command() -> None:
     done = run("--help")
     assert done.returncode == 0
     text = done.stdout.decode()
@@ -37,7 +37,7 @@ def test_version_option_prints_the_version() -> None:
     assert run("--version").stdout.decode().strip() == f"streamweir {streamweir.__version__}"
 
 
-def test_nothing_to_do_is_a_wrong_command_line() -> None:
+def test_command_line_without_a_command_fails() -> None:
     done = run()
     assert done.returncode == 2
     assert b"COMMAND" in done.stderr

@@ -25,7 +25,7 @@ def types_of(ndjson: bytes) -> list[str]:
     return [event["type"] for event in events_of(ndjson)]
 
 
-def test_reads_standard_input_and_finds_the_dialect_out() -> None:
+def test_convert_of_standard_input_detects_the_dialect() -> None:
     done = run("convert", input=STREAM)
     assert done.returncode == 0
     assert done.stderr == b""
@@ -34,7 +34,7 @@ def test_reads_standard_input_and_finds_the_dialect_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["-", None])
-def test_reads_a_file_or_standard_input_alike(name: str | None) -> None:
+def test_convert_of_a_file_equals_convert_of_standard_input(name: str | None) -> None:
     options = ["convert", "--framing", "ndjson", "--request-id", "req_1"]
     from_file = run(*options, str(RECORDED / "legacy" / "happy.sse"))
     piped = run(*options, *([name] if name else []), input=STREAM)
@@ -42,7 +42,7 @@ def test_reads_a_file_or_standard_input_alike(name: str | None) -> None:
     assert {event["metadata"]["request_id"] for event in events_of(piped.stdout)} == {"req_1"}
 
 
-def test_writes_another_dialect_in_its_own_framing() -> None:
+def test_convert_to_another_dialect_writes_its_framing() -> None:
     done = run("convert", "--from", "legacy", "--to", "legacy", input=STREAM)
     assert done.stdout == STREAM
 
@@ -61,7 +61,7 @@ def test_convert_to_the_same_dialect_keeps_the_framing(options: tuple[str, ...])
     assert done.stdout.startswith(b"data: {")
 
 
-def test_folds_into_one_json_object() -> None:
+def test_convert_with_json_framing_folds_into_one_object() -> None:
     done = run("convert", "--framing", "json", input=STREAM)
     result = json.loads(done.stdout)
     assert result["message"]["content"] == "咖啡更好"
@@ -107,7 +107,7 @@ def test_half_an_event_waits_for_its_other_half() -> None:
         assert json.loads(process.stdout.readline())["type"] == "session_start"
 
 
-def test_ends_with_the_stream_though_the_pipe_stays_open() -> None:
+def test_convert_of_an_open_pipe_ends_with_the_stream() -> None:
     with started("convert") as process:
         assert process.stdin is not None
         process.stdin.write(TOKEN % 1 + DONE)
@@ -115,7 +115,7 @@ def test_ends_with_the_stream_though_the_pipe_stays_open() -> None:
         assert process.wait(timeout=20) == 0
 
 
-def test_follows_a_file_that_grows(tmp_path: Path) -> None:
+def test_convert_of_a_growing_file_follows_it(tmp_path: Path) -> None:
     log = tmp_path / "backend.log"
     log.write_bytes(TOKEN % 1)
     tail = subprocess.Popen(["tail", "-c", "+1", "-f", str(log)], stdout=subprocess.PIPE)
@@ -168,7 +168,7 @@ def test_reader_that_leaves_ends_the_command_with_a_word() -> None:
         assert process.stderr.read() == b"streamweir: nobody reads the output any longer\n"
 
 
-def test_writes_a_file(tmp_path: Path) -> None:
+def test_convert_with_an_output_writes_a_file(tmp_path: Path) -> None:
     target = tmp_path / "out.ndjson"
     done = run("convert", "--framing", "ndjson", "--output", str(target), input=STREAM)
     assert done.stdout == b""
@@ -191,7 +191,7 @@ def test_convert_into_its_own_input_is_refused(tmp_path: Path) -> None:
         (["--output", "nowhere/out.sse"], "cannot write nowhere/out.sse: No such file or directory"),
     ],
 )
-def test_files_that_cannot_be_used(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_convert_with_unusable_files_fails(arguments: list[str], told: str, tmp_path: Path) -> None:
     done = run("convert", *arguments, input=STREAM, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.decode().strip() == f"streamweir: {told}"
@@ -240,7 +240,7 @@ def test_options_reach_the_translator() -> None:
     assert "details" in debugged
 
 
-def test_full_text() -> None:
+def test_convert_with_full_text_append_keeps_the_repetition() -> None:
     twice = run("convert", "--framing", "json", "--full-text", "append", input=STREAM)
     assert json.loads(twice.stdout)["message"]["content"] == "咖啡更好咖啡更好"
 

@@ -9,13 +9,13 @@ from places import RECORDED
 
 
 @pytest.mark.parametrize("name", ["legacy", "standard"])
-def test_prints_the_name(name: str) -> None:
+def test_detect_of_a_body_prints_the_dialect(name: str) -> None:
     file = next(path for path in sorted((RECORDED / name).iterdir()) if path.suffix in (".sse", ".ndjson"))
     assert run("detect", str(file)).stdout.decode().strip() == name
     assert run("detect", input=file.read_bytes()).stdout.decode().strip() == name
 
 
-def test_prints_scores() -> None:
+def test_detect_with_scores_prints_each_score() -> None:
     done = run("detect", "--json", "-", input=b'data: {"type": "token", "content": "x"}\n\n')
     found = json.loads(done.stdout)
     assert found["dialect"] == "legacy"
@@ -31,7 +31,7 @@ def test_detect_of_an_unknown_body_fails(body: bytes) -> None:
     assert json.loads(run("detect", "--json", input=body).stdout)["dialect"] is None
 
 
-def test_reads_no_further_than_it_has_to() -> None:
+def test_detect_of_an_open_pipe_ends_once_it_knows() -> None:
     with started("detect") as process:
         assert process.stdin is not None
         process.stdin.write(b'data: {"type": "token", "content": "x"}\n\n')

@@ -13,14 +13,14 @@ from streamweir.testing import check_stream
 from streamweir.translation.description import describe, examples_of
 
 
-def test_lists_all() -> None:
+def test_dialects_without_a_name_lists_all() -> None:
     done = run("dialects")
     assert done.returncode == 0
     rows = done.stdout.decode().splitlines()[1:]
     assert [row.split()[0] for row in rows] == list_dialects()
 
 
-def test_lists_all_as_json() -> None:
+def test_dialects_with_json_lists_all() -> None:
     rows = json.loads(run("dialects", "--json").stdout)
     assert [row["name"] for row in rows] == list_dialects()
     legacy = next(row for row in rows if row["name"] == "legacy")
@@ -29,7 +29,7 @@ def test_lists_all_as_json() -> None:
     assert legacy["framings"] == ["sse", "ndjson"]
 
 
-def test_explains_one() -> None:
+def test_dialects_with_a_name_explains_it() -> None:
     page = run("dialects", "legacy").stdout.decode()
     assert "  token " in page
     assert "tool_call_end failed" in page
@@ -37,7 +37,7 @@ def test_explains_one() -> None:
     assert max(map(len, page.splitlines()[1:])) <= 100
 
 
-def test_explains_one_as_json() -> None:
+def test_dialects_with_a_name_and_json_explains_it() -> None:
     facts = json.loads(run("dialects", "standard", "--json").stdout)
     assert facts["options"] == [
         {"name": "version", "values": ["1.1", "1.0"], "when": "writing"},
@@ -47,7 +47,7 @@ def test_explains_one_as_json() -> None:
     assert "session_end" in {row["event"] for row in facts["reading"]}
 
 
-def test_an_unknown_name() -> None:
+def test_dialects_with_an_unknown_name_suggests_one() -> None:
     done = run("dialects", "legcy")
     assert done.returncode == 2
     assert b"did you mean 'legacy'?" in done.stderr
@@ -74,7 +74,7 @@ def test_examples_make_a_valid_stream(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", process_dialects().writable)
-def test_what_is_written_is_read_again(name: str) -> None:
+def test_written_example_of_each_dialect_is_decoded(name: str) -> None:
     """A frame that is said to stand for a standard event is one of the dialect's own."""
     description = describe(name)
     assert description.summary

@@ -32,7 +32,7 @@ def faking(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], str, list
         yield process, found[0], [line for line in lines if line.startswith("curl")]
 
 
-def test_lists_every_fault() -> None:
+def test_fake_with_list_prints_every_fault() -> None:
     done = run("fake", "--list")
     assert done.returncode == 0
     text = done.stdout.decode()
@@ -59,7 +59,7 @@ def test_fake_plays_its_faults_and_logs_them() -> None:
         assert process.stdout.readline().decode().strip() == "POST /chat: legacy as sse (stop@3, badjson@2)"
 
 
-def test_replays_a_recorded_body() -> None:
+def test_fake_with_a_recorded_body_replays_it() -> None:
     file = RECORDED / "legacy" / "happy.sse"
     with faking("--dialect", "legacy", "--replay", str(file)) as (_, url, _lines):
         assert httpx.get(url).content == file.read_bytes()
@@ -75,7 +75,7 @@ def test_fake_writes_the_requested_dialect() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it(number: signal.Signals) -> None:
+def test_fake_after_a_signal_stops(number: signal.Signals) -> None:
     with faking("--fault", "stall@0") as (process, url, _), httpx.stream("GET", url):
         process.send_signal(number)
         assert process.wait(timeout=20) == 0

@@ -98,7 +98,7 @@ def test_dialects_lists_all_of_a_file(folder: Path) -> None:
     assert b"TOK" in one.stdout
 
 
-def test_file_of_dialects_only_can_be_checked_but_not_served(folder: Path) -> None:
+def test_file_of_dialects_only_is_checked_and_not_served(folder: Path) -> None:
     ran = run("check", "acme.yaml", cwd=folder)
     assert (ran.returncode, ran.stdout.decode()) == (0, "acme.yaml is good: 2 dialects\n")
     facts = json.loads(run("check", "--json", "acme.yaml", cwd=folder).stdout)
@@ -107,7 +107,7 @@ def test_file_of_dialects_only_can_be_checked_but_not_served(folder: Path) -> No
     assert (served.returncode, served.stderr) == (78, b"acme.yaml:1:1 the key 'endpoints' is missing\n")
 
 
-def test_faulty_dialects_are_said_wherever_they_are_named(folder: Path) -> None:
+def test_faulty_dialect_is_reported_by_every_command(folder: Path) -> None:
     (folder / "acme.yaml").write_text(ACME.replace("type: status", "type: stautus"))
     line = "acme.yaml:6:43 dialects.acme.rules[1].emit.type: unknown type 'stautus'; did you mean 'status'?"
     for command in (("check", "acme.yaml"), ("convert", "--config", "acme.yaml", "recorded.sse")):

@@ -30,7 +30,7 @@ def test_serve_on_all_addresses_needs_keys_or_an_option(address: str, tmp_path: 
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:80", "127.9.9.9:80", "[::1]:80", "LocalHost:80"])
-def test_this_machine_may_come_without_keys(address: str, tmp_path: Path) -> None:
+def test_serve_on_this_machine_needs_no_keys(address: str, tmp_path: Path) -> None:
     assert listening_on(address, configured(tmp_path, "")).listen.port == 80
 
 

@@ -110,7 +110,7 @@ def test_probe_of_a_path_with_names_needs_their_values(
     assert len(server.requests) == 1
 
 
-def test_nothing_is_sent_without_the_option(tmp_path: Path) -> None:
+def test_check_without_probe_sends_no_request(tmp_path: Path) -> None:
     with backend(LEGACY) as server:
         assert probed(tmp_path, chat={"upstream": server.url, "speaks": "legacy"}) == 0
     assert server.requests == []

@@ -72,7 +72,7 @@ def test_converting_a_capture_gives_its_events(tmp_path: Path) -> None:
         httpx.post(url, json={})
 
 
-def test_reads_are_played_at_their_distance(tmp_path: Path) -> None:
+def test_replayed_reads_keep_their_distance_in_time(tmp_path: Path) -> None:
     lines: list[dict[str, Any]] = [
         {"kind": "capture", "version": 1, "id": "req_1", "began": "2026-11-22T08:00:00Z"},
         {
@@ -128,7 +128,7 @@ def test_record_with_a_wrong_command_line_fails(arguments: list[str], why: str) 
     assert why in done.stderr.decode()
 
 
-def test_record_of_a_websocket_says_that_it_cannot() -> None:
+def test_record_of_a_websocket_is_refused() -> None:
     done = run("record", "ws://127.0.0.1:9/chat")
     assert done.returncode == 2
     assert b"a WebSocket cannot be recorded" in done.stderr

@@ -50,7 +50,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], list[str
         yield process, lines
 
 
-def test_prints_every_endpoint_with_a_command_to_paste(config: str) -> None:
+def test_serve_prints_every_endpoint_with_a_command(config: str) -> None:
     with serving(config) as (_, lines):
         assert re.match(r"streamweir \S+ listens on http://127\.0\.0\.1:\d+ ", lines[0])
         url = lines[0].split()[4]
@@ -83,7 +83,7 @@ def test_demo_that_fails_gives_a_safe_error(config: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it(number: signal.Signals, config: str) -> None:
+def test_serve_after_a_signal_stops(number: signal.Signals, config: str) -> None:
     with serving(config) as (process, _):
         process.send_signal(number)
         assert process.wait(timeout=20) == 0

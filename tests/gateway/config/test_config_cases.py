@@ -124,7 +124,7 @@ def outcome(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_case_gives_what_is_expected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_of_a_configuration_gives_its_expectation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = CASES / f"{name}.expected"
     found = outcome(name, monkeypatch)
     if os.environ.get("STREAMWEIR_UPDATE_CASES"):
@@ -133,11 +133,13 @@ def test_case_gives_what_is_expected(name: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "bad-" in name])
-def test_bad_case_is_refused_without_telling_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_case_is_refused_without_a_secret_in_the_message(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = outcome(name, monkeypatch)
     assert all(line.startswith(f"{name}.yaml:") for line in found.splitlines())
     assert "s3cret" not in found
 
 
-def test_there_is_a_case_for_every_expectation() -> None:
+def test_expectations_without_a_case_do_not_exist() -> None:
     assert sorted(path.stem for path in CASES.glob("*.expected")) == sorted(NAMES)

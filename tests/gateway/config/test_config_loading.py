@@ -38,21 +38,21 @@ def load_text(text: str, *, check: bool = False, **environ: str) -> GatewayConfi
     )
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+def test_missing_file_gives_a_message_of_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_config(tmp_path / "gone.yaml", dialects=DIALECTS)
     assert str(caught.value) == f"{tmp_path}/gone.yaml: cannot be read: No such file or directory"
 
 
 @pytest.mark.parametrize(("name", "reason"), [("", "Is a directory"), ("\0", "not a path")])
-def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, name: str, reason: str) -> None:
+def test_unreadable_file_gives_a_message_of_one_line(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(ConfigErrors) as caught:
         load_config(tmp_path / name, dialects=DIALECTS)
     assert str(caught.value).endswith(f": cannot be read: {reason}")
     assert caught.value.problems[0].line is None
 
 
-def test_a_problem_has_its_parts() -> None:
+def test_problem_has_line_path_and_message() -> None:
     with pytest.raises(ConfigErrors) as caught:
         load_text("endpoints:\n  /a: {upstream: 'http://h', timeouts: {idel: 5s}}\n")
     (problem,) = caught.value.problems
@@ -62,7 +62,7 @@ def test_a_problem_has_its_parts() -> None:
     assert str(problem) == f"config.yaml:2:41 {problem.path}: {problem.message}"
 
 
-def test_check_mode_uses_what_the_environment_does_hold() -> None:
+def test_check_mode_uses_the_variables_that_are_set() -> None:
     text = "endpoints: {/a: {upstream: 'http://h', speaks: '${DIALECT}'}}"
     assert load_text(text, check=True).endpoints[0].upstreams[0].speaks == "${DIALECT}"
     assert load_text(text, check=True, DIALECT="legacy").endpoints[0].upstreams[0].speaks == "legacy"
@@ -70,12 +70,12 @@ def test_check_mode_uses_what_the_environment_does_hold() -> None:
         load_text(text, check=True, DIALECT="other")
 
 
-def test_a_default_stands_in_for_an_empty_variable() -> None:
+def test_empty_variable_gets_its_default() -> None:
     text = "endpoints: {/a: {upstream: 'http://${HOST:-h}'}}"
     assert load_text(text, HOST="").endpoints[0].upstreams[0].url == "http://h"
 
 
-def test_a_file_to_fill_in_is_found_beside_the_configuration(tmp_path: Path) -> None:
+def test_included_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("abc\n")
     (tmp_path / "c.yaml").write_text(
         "endpoints: {/a: {upstream: 'http://h', headers: {X-Key: '${file:key}', X-Two: '${file:"
@@ -86,7 +86,7 @@ def test_a_file_to_fill_in_is_found_beside_the_configuration(tmp_path: Path) -> 
     assert config.endpoints[0].upstreams[0].headers == (("X-Key", "abc"), ("X-Two", "abc"))
 
 
-def test_a_file_to_fill_in_must_be_short(tmp_path: Path) -> None:
+def test_included_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("x" * 100_000)
     (tmp_path / "c.yaml").write_text(
         "endpoints: {/a: {upstream: 'http://h', headers: {X-Key: '${file:key}'}}}"
@@ -95,7 +95,7 @@ def test_a_file_to_fill_in_must_be_short(tmp_path: Path) -> None:
         load_config(tmp_path / "c.yaml", dialects=DIALECTS, environ={}, check=True)
 
 
-def test_the_result_cannot_be_changed() -> None:
+def test_loaded_configuration_cannot_be_changed() -> None:
     config = load_text("endpoints: {/a: {upstream: 'http://h', protocol_options: {legacy: {}}}}")
     with pytest.raises(ValidationError):
         config.debug = True
@@ -110,7 +110,7 @@ def test_repr_keeps_the_keys_of_callers() -> None:
     assert "s3cret" not in repr(config)
 
 
-def test_certificates_stand_beside_the_file(tmp_path: Path) -> None:
+def test_certificates_are_found_beside_the_file(tmp_path: Path) -> None:
     certificate = (Path(__file__).parent / "cases" / "certificate.pem").read_text()
     (tmp_path / "ca.pem").write_text(certificate)
     (tmp_path / "c.yaml").write_text(
@@ -121,7 +121,7 @@ def test_certificates_stand_beside_the_file(tmp_path: Path) -> None:
     assert [upstream.tls.ca for upstream in endpoint.upstreams] == [f"{tmp_path}/ca.pem"] * 2
 
 
-def test_an_upstream_is_the_same_by_name_and_by_url() -> None:
+def test_upstream_is_the_same_by_name_and_by_url() -> None:
     config = load_text("upstreams: {u: {url: 'http://h'}}\nendpoints: {/a: {upstream: [u, 'http://h']}}")
     named, plain = config.endpoints[0].upstreams
     assert config.server == ServerConfig()

@@ -24,19 +24,19 @@ def read(name: str) -> Any:
     return read_tree((CASES / name).read_text(encoding="utf-8-sig"), Report(name))
 
 
-def test_the_committed_schema_is_that_of_the_models() -> None:
+def test_committed_schema_equals_that_of_the_models() -> None:
     message = "write it anew: python -m streamweir_gateway.config.schema"
     for path, text in schemas().items():
         assert path.read_text(encoding="utf-8") == text, message
 
 
 @pytest.mark.parametrize("path", schemas(), ids=lambda path: path.name)
-def test_the_schema_is_valid(path: Path) -> None:
+def test_configuration_schema_is_valid(path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("path", sorted(HOME_MADE.glob("*/dialect.yaml")), ids=lambda path: path.parent.name)
-def test_a_dialect_in_a_file_of_its_own_fits_its_schema(path: Path) -> None:
+def test_dialect_in_a_separate_file_fits_its_schema(path: Path) -> None:
     validator = jsonschema.Draft202012Validator(dialect_schema())
     tree = read_tree(path.read_text(encoding="utf-8"), Report(path.name))
     validator.validate(tree)

@@ -75,20 +75,20 @@ def test_twice_as_many_endpoints_are_twice_the_work(line: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_may_hold_more_than_a_hundred_thousand_values() -> None:
+def test_file_with_a_hundred_thousand_values_is_loaded() -> None:
     names = ", ".join(f"q{index}" for index in range(100_001))
     config = load_text(f"endpoints: {{/a: {{upstream: 'http://h', forward_query: [{names}]}}}}")
     assert len(config.endpoints[0].forward_query) == 100_001
 
 
-def test_few_lines_of_aliases_cannot_stand_for_billions_of_values() -> None:
+def test_aliases_for_billions_of_values_are_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     with pytest.raises(ConfigErrors, match="stands for too many values once its aliases are filled in"):
         load_text("\n".join([*lines, "endpoints: {}"]))
 
 
-def test_of_many_known_names_a_message_shows_some() -> None:
+def test_message_about_many_known_names_lists_some() -> None:
     upstreams = "".join(f"  u{index}: {{url: 'http://h'}}\n" for index in range(200))
     with pytest.raises(ConfigErrors) as caught:
         load_text(f"upstreams:\n{upstreams}endpoints: {{/a: {{upstream: other}}}}")

@@ -67,13 +67,15 @@ def by_path(file: Path) -> dict[str, EffectiveValue]:
         ("dialects.acme", "home-made", "dialects.acme", 17),
     ],
 )
-def test_a_value_and_its_origin(file: Path, path: str, value: Any, origin: str, line: int | None) -> None:
+def test_effective_value_has_its_origin(
+    file: Path, path: str, value: Any, origin: str, line: int | None
+) -> None:
     found = by_path(file)[path]
     assert (found.value, found.origin) == (value, origin)
     assert (found.position.line if found.position else None) == line
 
 
-def test_the_command_prints_them_without_secrets(file: Path) -> None:
+def test_effective_values_are_printed_without_secrets(file: Path) -> None:
     done = run("check", "--print-effective", "config.yaml", cwd=file.parent)
     assert done.returncode == 0
     text = done.stdout.decode()
@@ -84,7 +86,7 @@ def test_the_command_prints_them_without_secrets(file: Path) -> None:
     assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_as_json(file: Path) -> None:
+def test_effective_values_with_json_are_an_object(file: Path) -> None:
     done = run("check", "--print-effective", "--json", str(file))
     assert not [secret for secret in SECRETS if secret in done.stdout.decode()]
     effective = {value["path"]: value for value in json.loads(done.stdout)["effective"]}

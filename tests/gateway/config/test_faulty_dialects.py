@@ -33,7 +33,7 @@ def said_of(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize(("name", "text", "said"), [*cases()], ids=[name for name, _, _ in cases()])
-def test_what_is_wrong_is_said(
+def test_faulty_dialect_is_refused_with_its_problem(
     name: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = said_of(text, tmp_path, monkeypatch)
@@ -47,7 +47,7 @@ def test_what_is_wrong_is_said(
     assert found == said
 
 
-def test_in_a_file_of_its_own_places_are_those_of_that_file(
+def test_problem_in_a_separate_file_has_its_place_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "dialects").mkdir()
@@ -72,7 +72,7 @@ dialects:
     ]
 
 
-def test_dialects_are_named_where_they_can_do_what_is_asked(
+def test_unsuitable_dialect_is_refused_with_suitable_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = """\
@@ -93,5 +93,5 @@ endpoints:
     ]
 
 
-def test_there_are_eighty_of_them_and_more() -> None:
+def test_faulty_dialects_are_more_than_eighty() -> None:
     assert len([*cases()]) >= 80

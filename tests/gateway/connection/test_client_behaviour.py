@@ -279,7 +279,7 @@ async def test_client_that_reads_slowly_is_kept() -> None:
 @pytest.mark.parametrize(
     ("accept", "beat"), [("text/event-stream", b": ping\n"), ("application/x-ndjson", b"\n")]
 )
-async def test_heartbeats_before_the_first_event_and_in_silence(accept: str, beat: bytes) -> None:
+async def test_heartbeats_are_sent_before_the_first_event_and_in_silence(accept: str, beat: bytes) -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN), chunk(DONE), LAST_CHUNK, pause=0.35)
 

@@ -50,7 +50,7 @@ def test_encoded_response_is_read_back_by_a_client(
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_some_statuses_have_no_body(status: int) -> None:
+def test_status_without_a_body_has_an_empty_body(status: int) -> None:
     _, body = read("GET", encoded(ResponseEncoder("GET", "1.1"), [b"unseen"], status=status))
     assert body == b""
 
@@ -81,7 +81,7 @@ def test_body_of_another_length_than_announced_is_refused(pieces: list[bytes]) -
         encoded(ResponseEncoder("GET", "1.1"), pieces, (b"content-length", b"4"))
 
 
-def test_nothing_comes_twice() -> None:
+def test_encoder_raises_on_a_second_start_or_end() -> None:
     encoder = ResponseEncoder("GET", "1.1")
     with pytest.raises(RuntimeError):
         encoder.body(b"", more=True)

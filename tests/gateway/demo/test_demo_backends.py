@@ -51,7 +51,7 @@ def of_type(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_plays_a_whole_run(dialect: str, demos: Mapping[str, str]) -> None:
+async def test_demo_backend_plays_a_whole_run(dialect: str, demos: Mapping[str, str]) -> None:
     events = await translated(demos[dialect], dialect, {"message": "Hello"})
     assert text_of(events) == ANSWER
     assert events[-1]["data"]["status"] == "completed"
@@ -64,13 +64,13 @@ WITHOUT_SERVER_TOOLS = ("anthropic", "openai-chat")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_thinks(dialect: str, demos: Mapping[str, str]) -> None:
+async def test_demo_backend_sends_thinking(dialect: str, demos: Mapping[str, str]) -> None:
     events = await translated(demos[dialect], dialect, {"message": "Hello"})
     assert "".join(data["content"] for data in of_type(events, "thinking")) == THOUGHT
 
 
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name not in WITHOUT_SERVER_TOOLS])
-async def test_calls_two_tools(dialect: str, demos: Mapping[str, str]) -> None:
+async def test_demo_backend_calls_two_tools(dialect: str, demos: Mapping[str, str]) -> None:
     events = await translated(demos[dialect], dialect, {"message": "Hello"})
     names = [data["tool_name"] for data in of_type(events, "tool_call_start")]
     assert sorted(names) == ["exchange_rate", "query_orders"]
@@ -78,7 +78,7 @@ async def test_calls_two_tools(dialect: str, demos: Mapping[str, str]) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_says_its_framing(dialect: str, demos: Mapping[str, str]) -> None:
+async def test_demo_backend_declares_its_framing(dialect: str, demos: Mapping[str, str]) -> None:
     async with httpx.AsyncClient() as client:
         response = await client.post(f"{demos[dialect]}/any/path?at=all", json={})
     assert response.headers["content-type"] == MEDIA_TYPES[process_dialects().to_write(dialect).framings[0]]
@@ -86,7 +86,7 @@ async def test_says_its_framing(dialect: str, demos: Mapping[str, str]) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_fails_with_a_raw_text_that_does_not_get_out(dialect: str, demos: Mapping[str, str]) -> None:
+async def test_demo_failure_with_a_raw_text_is_made_safe(dialect: str, demos: Mapping[str, str]) -> None:
     async with httpx.AsyncClient() as client:
         response = await client.post(demos[dialect], json={"message": "please fail"})
     assert SECRET in response.text
@@ -100,7 +100,7 @@ async def test_fails_with_a_raw_text_that_does_not_get_out(dialect: str, demos: 
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_cuts_the_connection_within_an_event(dialect: str, demos: Mapping[str, str]) -> None:
+async def test_demo_cut_ends_the_connection_within_an_event(dialect: str, demos: Mapping[str, str]) -> None:
     async with httpx.AsyncClient() as client:
         with pytest.raises(httpx.RemoteProtocolError):
             await client.post(demos[dialect], json={"message": "cut"})
@@ -109,7 +109,7 @@ async def test_cuts_the_connection_within_an_event(dialect: str, demos: Mapping[
     assert ANSWER.startswith(text_of(events))
 
 
-async def test_stalls_in_the_middle(demos: Mapping[str, str]) -> None:
+async def test_demo_stall_stops_in_the_middle(demos: Mapping[str, str]) -> None:
     received = b""
     with anyio.move_on_after(0.5) as waiting:
         async with (
@@ -133,7 +133,7 @@ async def test_stalls_in_the_middle(demos: Mapping[str, str]) -> None:
         {"inputs": {"deep": ["fail"]}},
     ],
 )
-async def test_finds_the_message_in_any_body(body: Any, demos: Mapping[str, str]) -> None:
+async def test_demo_backend_finds_the_message_in_any_body(body: Any, demos: Mapping[str, str]) -> None:
     events = await translated(demos["legacy"], "legacy", body)
     assert events[-1]["data"]["status"] == "error"
 
@@ -153,14 +153,14 @@ async def test_answers_all_the_others(body: Any, demos: Mapping[str, str]) -> No
 
 
 @pytest.mark.slow
-async def test_plays_at_the_pace_of_a_model() -> None:
+async def test_demo_backend_plays_at_the_pace_of_a_model() -> None:
     async with serve_demos([process_dialects().find("legacy")]) as demos, httpx.AsyncClient() as client:
         started = anyio.current_time()
         await client.post(demos["legacy"], json={"message": "Hello"})
         assert 1.5 < anyio.current_time() - started < 6
 
 
-async def test_only_dialects_that_can_be_written() -> None:
+async def test_demo_of_a_dialect_without_an_encoder_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="cannot be written"):
         async with serve_demos([Dialect("acme", Decoder)]):
             pass

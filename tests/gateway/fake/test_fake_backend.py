@@ -72,7 +72,7 @@ def test_every_fault_can_be_played(name: str) -> None:
     assert first is not None
 
 
-def test_position_and_argument() -> None:
+def test_parse_fault_reads_position_and_argument() -> None:
     stall = parse_fault("stall@20:30s")
     assert (stall.position, stall.argument) == (20, 30.0)
     assert parse_fault("stall").position == AT
@@ -104,7 +104,7 @@ def test_position_and_argument() -> None:
         ("redirect:200", "the status is 300 to 399"),
     ],
 )
-def test_what_cannot_be_read_is_told(text: str, told: str) -> None:
+def test_parse_fault_of_an_unreadable_text_names_the_problem(text: str, told: str) -> None:
     with pytest.raises(FaultError) as error:
         parse_fault(text)
     assert told in str(error.value)
@@ -154,7 +154,7 @@ def test_contradictions_are_refused(texts: str) -> None:
         "informational long-header many-headers",
     ],
 )
-def test_what_goes_together(texts: str) -> None:
+def test_parse_faults_accepts_compatible_faults(texts: str) -> None:
     assert len(parse_faults(texts.split())) == len(texts.split())
 
 
@@ -172,7 +172,7 @@ def test_without_faults_the_run_is_whole(dialect: str, framing: Framing) -> None
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_run_can_be_stretched(dialect: str) -> None:
+def test_events_option_sets_the_number_of_events(dialect: str) -> None:
     assert 495 <= len(events_of(dialect, events=500)) <= 510
     assert len(events_of(dialect, events=0)) < len(events_of(dialect))
     assert events_of(dialect, events=500) == events_of(dialect, events=500)
@@ -180,7 +180,7 @@ def test_the_run_can_be_stretched(dialect: str) -> None:
 
 @pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_recorded_body_is_played_to_the_byte(dialect: str, framing: Framing) -> None:
+def test_recorded_body_is_played_to_the_byte(dialect: str, framing: Framing) -> None:
     events = events_of(dialect, framing)
     body = b"".join(event.data for event in events)
     played = events_of("legacy", framing, replay=body)
@@ -215,7 +215,7 @@ def test_faults_happen_in_order() -> None:
     assert frames_in(sent(before)) == 22
 
 
-def test_ends() -> None:
+def test_end_faults_leave_out_repeat_or_follow_the_end() -> None:
     events = events_of()
     whole = b"".join(event.data for event in events)
     end = b"".join(event.data for event in events if event.is_end)
@@ -245,7 +245,7 @@ def test_damage_stays_within_one_event(name: str, dialect: str, framing: Framing
             assert frames_in(damaged) == frames_in(event.data)
 
 
-def test_what_each_damage_writes() -> None:
+def test_each_damage_writes_its_bytes() -> None:
     event = b'data: {"type": "token", "content": "Hi", "n": 1}\n\n'
     assert b"\xff\xfe" in DAMAGES["bad-utf8"](event, 0)
     assert b'"Hi\\u0000"' in DAMAGES["nul"](event, 0)
@@ -268,7 +268,7 @@ def test_wrong_types_reach_every_field() -> None:
     assert b"null\n" in copies
 
 
-def test_what_is_no_json_is_left_alone() -> None:
+def test_damage_of_a_frame_without_json_changes_nothing() -> None:
     for damage in DAMAGES.values():
         assert damage(b"data: [DONE]\n\n", 10) == b"data: [DONE]\n\n"
     assert list(wrong_types(b": comment\n\n")) == []
@@ -338,7 +338,7 @@ async def test_each_request_may_ask_for_faults_of_its_own() -> None:
         ("option=form=agent", "no option"),
     ],
 )
-async def test_wishes_that_cannot_be_fulfilled_are_told(query: str, told: str) -> None:
+async def test_query_with_an_impossible_fault_is_refused_with_the_reason(query: str, told: str) -> None:
     async with serve_fake(fast()) as backend:
         response, body = await asked(backend, f"/?{query}")
     assert response.status_code == 400
@@ -361,21 +361,21 @@ async def test_codings_hold_the_same_run() -> None:
     ["cut@3", "reset@3", "bad-chunk@3", "length-long", "length-junk", "no-last-chunk", "not-http",
      "accept-close", "reset-before-headers", "cut-headers"],
 )  # fmt: skip
-async def test_a_strict_client_sees_the_break(fault: str) -> None:
+async def test_strict_client_gets_an_error_from_a_break(fault: str) -> None:
     async with serve_fake(fast(fault)) as backend:
         with pytest.raises((h11.RemoteProtocolError, ConnectionError)):
             await asked(backend)
 
 
 @pytest.mark.anyio
-async def test_refused() -> None:
+async def test_refused_fault_closes_the_port() -> None:
     async with serve_fake(fast("refused")) as backend:
         with pytest.raises(ConnectionRefusedError):
             await asked(backend)
 
 
 @pytest.mark.anyio
-async def test_a_connection_serves_request_after_request() -> None:
+async def test_connection_serves_request_after_request() -> None:
     async with serve_fake(fast("status:404")) as backend:
         reader, writer = await asyncio.open_connection(*backend.address)
         bodies = (b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
@@ -390,7 +390,7 @@ async def test_a_connection_serves_request_after_request() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_client_that_leaves_ends_the_play() -> None:
+async def test_client_that_leaves_ends_the_play() -> None:
     async with serve_fake(fast("stall@3")) as backend:
         reader, writer = await asyncio.open_connection(*backend.address)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -417,7 +417,7 @@ def test_random_cuts_are_the_same_again() -> None:
     assert list(cuts(1)) != list(cuts(2))
 
 
-def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_without_its_package_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "brotli", None)
     with pytest.raises(ConfigurationError, match="pip install brotli"):
         Settings().settled({"fault": ["br-cut@3"]})

@@ -19,17 +19,17 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_the_table_is_the_programs() -> None:
+def test_table_of_the_page_equals_that_of_the_command() -> None:
     assert PAGE.endswith("\n".join(fault_tables()).rstrip() + "\n")
 
 
-def test_every_option_is_told() -> None:
+def test_page_names_every_option() -> None:
     options = set(re.findall(r"^  (--[a-z]+)", run("fake", "--help").stdout.decode(), re.MULTILINE))
     assert [option for option in sorted(options) if f"`{option}" not in PAGE] == []
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_its_commands_run() -> None:
+def test_commands_of_the_page_run() -> None:
     (lines,) = blocks("sh")
     with started("fake", "--listen", "127.0.0.1:0") as process:
         assert process.stdout is not None
@@ -48,7 +48,7 @@ def test_its_commands_run() -> None:
     assert done[2].count(b"chat.completion.chunk") > 100
 
 
-def test_its_configuration_is_good(tmp_path: Path) -> None:
+def test_configuration_of_the_page_is_good(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(blocks("yaml")[0])
     done = run("check", str(file))

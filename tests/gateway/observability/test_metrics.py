@@ -31,7 +31,7 @@ async def until(running: Gateway, name: str, value: float, **labels: str) -> Non
             await asyncio.sleep(0.02)
 
 
-async def test_a_stream_is_counted() -> None:
+async def test_stream_is_counted() -> None:
     async def slowly(call: Call) -> None:
         await call.send(SSE, *map(chunk, HELLO), LAST_CHUNK, pause=0.03)
 
@@ -53,7 +53,7 @@ async def test_a_stream_is_counted() -> None:
     assert shown.get("stream_duration_seconds_sum") > shown.get("event_gap_seconds_sum")
 
 
-async def test_what_is_refused_before_it_is_a_request_is_counted_too() -> None:
+async def test_refusal_before_a_request_is_complete_is_counted() -> None:
     async with gateway(one_endpoint(REFUSED)) as running:
         reader, writer = await asyncio.open_connection(*running.address)
         writer.write(b"junk\r\n\r\n")
@@ -73,7 +73,7 @@ async def test_series_are_there_before_the_first_request() -> None:
     assert shown.get("build_info") == 1
 
 
-async def test_an_open_stream_shows() -> None:
+async def test_open_stream_is_counted_as_open() -> None:
     async def begins(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
         await call.until_closed()
@@ -106,7 +106,7 @@ async def test_failures_and_retries_are_counted() -> None:
     assert line["attempts"] == 3
 
 
-async def test_the_breaker_shows() -> None:
+async def test_state_of_the_breaker_is_exposed() -> None:
     config = settled(
         upstreams={"dead": {"url": REFUSED, "breaker": {"failures": 1, "open_for": "60s"}}},
         endpoints={"/chat": {"upstream": "dead", "speaks": "legacy"}},
@@ -129,7 +129,7 @@ async def test_malformed_events_are_counted() -> None:
     assert line["malformed"] == 3
 
 
-async def test_a_refusal_is_no_stream() -> None:
+async def test_refusal_is_not_counted_as_a_stream() -> None:
     async with gateway(one_endpoint(REFUSED, limits={"request_bytes": 10})) as running:
         got = await ask(running, body=b"x" * 11)
         shown = await samples(running)
@@ -138,7 +138,7 @@ async def test_a_refusal_is_no_stream() -> None:
     assert shown.get("streams_total") == 0
 
 
-async def test_what_clients_and_upstreams_make_up_is_no_label() -> None:
+async def test_values_of_clients_and_upstreams_are_no_labels() -> None:
     made_up = b'data: {"type": "error", "code": "MADE_UP_%d", "message": "x"}\n\n'
     count = 0
 
@@ -178,7 +178,7 @@ async def test_each_application_counts_for_itself() -> None:
         assert (await samples(second)).get("requests_total") == 0
 
 
-async def test_the_page_may_be_off_and_needs_no_key() -> None:
+async def test_page_may_be_off_and_needs_no_key() -> None:
     keyed = settled(
         auth={"keys": {"web": "a-key-that-nobody-guesses"}},
         endpoints={"/chat": {"upstream": REFUSED, "speaks": "legacy"}},
@@ -210,7 +210,7 @@ async def test_the_page_may_be_off_and_needs_no_key() -> None:
         ),
     ],
 )
-async def test_both_formats(accept: str, media_type: str, parse: Any) -> None:
+async def test_metrics_page_has_both_formats(accept: str, media_type: str, parse: Any) -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
         await ask(running)
         got = await scrape(running, accept=accept)
@@ -221,7 +221,7 @@ async def test_both_formats(accept: str, media_type: str, parse: Any) -> None:
     assert text.rstrip().endswith("# EOF") == (parse is parse_openmetrics)
 
 
-async def test_the_exposition_follows_the_conventions() -> None:
+async def test_exposition_follows_the_conventions() -> None:
     async with gateway(one_endpoint(REFUSED)) as running:
         await ask(running)
         text = (await scrape(running)).body.decode()
@@ -312,7 +312,7 @@ class TestObserver:
         assert value(f"{name}_bucket", {**labels, "le": str(GAP_BOUNDS[-1])}) == 3
         assert record.first_event_ms == pytest.approx(500)
 
-    def test_a_fault_of_its_own_reaches_nobody(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_fault_of_the_metrics_does_not_reach_the_client(self, caplog: pytest.LogCaptureFixture) -> None:
         class Broken:
             def info(self, event: str, /, **fields: Any) -> None:
                 raise OSError("no space left on device")

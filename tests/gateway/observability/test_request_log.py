@@ -63,7 +63,7 @@ class TestTheLine:
 
     pytestmark = pytest.mark.anyio
 
-    async def test_of_a_stream(self) -> None:
+    async def test_log_line_of_a_stream_has_its_facts(self) -> None:
         async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
             got = await ask(running, headers=[("X-Request-Id", "mine")])
             line = await running.log.next_line()
@@ -90,7 +90,7 @@ class TestTheLine:
         assert line["duration_ms"] >= line["first_event_ms"] > 0
         assert not {"code", "cause", "path", "key", "malformed", "repairs", "lost"} & line.keys()
 
-    async def test_of_a_failure_with_its_cause(self) -> None:
+    async def test_log_line_of_a_failure_has_its_cause(self) -> None:
         async with gateway(one_endpoint(REFUSED)) as running:
             await ask(running)
             line = await running.log.next_line()
@@ -99,7 +99,7 @@ class TestTheLine:
         assert any("refused" in text.lower() or "connect" in text.lower() for text in line["cause"])
         assert all(": " in text or text.isidentifier() for text in line["cause"])
 
-    async def test_of_a_key_by_its_name(self) -> None:
+    async def test_log_line_of_a_caller_has_the_name_of_the_key(self) -> None:
         async with upstream(WHOLE) as server:
             config = settled(
                 auth={"keys": {"web": SECRET}},
@@ -115,7 +115,7 @@ class TestTheLine:
         assert SECRET not in str(line)
         assert "wrong-one-123" not in str(refused)
 
-    async def test_of_a_path_that_nobody_serves(self) -> None:
+    async def test_log_line_of_an_unknown_path_is_written(self) -> None:
         async with gateway(one_endpoint(REFUSED)) as running:
             await ask(running, "GET", "/no%0A%22where/" + "x" * 5000, body=b"")
             line = await running.log.next_line()
@@ -125,7 +125,7 @@ class TestTheLine:
         assert "endpoint" not in line
         assert line["trace_id"]
 
-    async def test_of_a_client_that_leaves(self) -> None:
+    async def test_log_line_of_a_client_that_left_has_its_reason(self) -> None:
         async def silent(call: Call) -> None:
             await call.send(SSE)
             await call.until_closed()
@@ -142,7 +142,7 @@ class TestTheLine:
         assert line["reason"] == "client_gone"
         assert "first_event_ms" not in line
 
-    async def test_there_is_one_per_request(self) -> None:
+    async def test_request_has_one_log_line(self) -> None:
         async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
             for _ in range(5):
                 await ask(running)
@@ -168,7 +168,7 @@ class TestTheText:
             "/\x00",
         ],
     )
-    def test_one_line_of_json(self, path: str) -> None:
+    def test_log_line_is_one_line_of_json(self, path: str) -> None:
         text = line_of(record(endpoint=None, path=path))
         assert len(text.splitlines()) == 1
         assert text.endswith("\n")
@@ -181,13 +181,13 @@ class TestTheText:
         assert fields["events"] == 0
         assert "malformed" not in fields
 
-    def test_a_line_has_a_level_and_a_time(self) -> None:
+    def test_log_line_has_a_level_and_a_time(self) -> None:
         fields = json.loads(line_of(record(code="UPSTREAM_TIMEOUT")))
         assert fields["level"] == "warning"
         assert fields["timestamp"].endswith("Z")
         assert fields["duration_ms"] >= 0
 
-    def test_the_configuration_s_secrets_are_hidden(self) -> None:
+    def test_secrets_of_the_configuration_are_hidden(self) -> None:
         config = settled(
             auth={"keys": {"web": "plain-words-as-a-key", "hashed": f"sha256:{64 * 'a'}"}},
             endpoints={
@@ -214,7 +214,7 @@ class TestTheText:
 class TestCauses:
     """The chain of exceptions behind a failure."""
 
-    def test_the_outermost_comes_first(self) -> None:
+    def test_causes_of_an_exception_begin_with_the_outermost(self) -> None:
         outer, middle = RuntimeError("outer"), KeyError("x")
         outer.__context__, middle.__cause__ = middle, OSError(111, "refused")
         assert causes_of(outer) == [
@@ -223,7 +223,7 @@ class TestCauses:
             "ConnectionRefusedError: [Errno 111] refused",
         ]
 
-    def test_what_is_suppressed_stays_so(self) -> None:
+    def test_causes_of_an_exception_leave_out_the_suppressed(self) -> None:
         outer = RuntimeError("outer")
         outer.__context__, outer.__suppress_context__ = OSError("hidden"), True
         assert causes_of(outer) == ["RuntimeError: outer"]
@@ -238,7 +238,7 @@ class TestCauses:
             "ValueError: second",
         ]
 
-    def test_it_is_bounded_and_never_fails(self) -> None:
+    def test_causes_of_any_exception_are_bounded_and_raise_nothing(self) -> None:
         class MuteError(Exception):
             def __str__(self) -> str:
                 raise RuntimeError
@@ -251,7 +251,9 @@ class TestCauses:
         causes = causes_of(deep)
         assert len(causes) == 8
         assert max(map(len, causes)) <= 300
-        assert causes_of(MuteError()) == ["TestCauses.test_it_is_bounded_and_never_fails.<locals>.MuteError"]
+        assert causes_of(MuteError()) == [
+            "TestCauses.test_causes_of_any_exception_are_bounded_and_raise_nothing.<locals>.MuteError"
+        ]
 
     @pytest.mark.parametrize(
         ("text", "shown"),
@@ -323,7 +325,7 @@ class TestOtherLoggers:
         assert fields["exception"].startswith("Traceback")
         assert fields["exception"].endswith("ValueError: the cause itself")
 
-    def test_a_record_that_cannot_be_written(self, logged: io.StringIO) -> None:
+    def test_record_that_cannot_be_written_raises_nothing(self, logged: io.StringIO) -> None:
         class Odd:
             def __str__(self) -> str:
                 raise RuntimeError
@@ -349,7 +351,7 @@ class TestOtherLoggers:
 class TestWriting:
     """The reader of the log is slow, or gone."""
 
-    def test_a_pipe_that_nobody_reads_never_blocks(self) -> None:
+    def test_pipe_without_a_reader_never_blocks(self) -> None:
         reading, writing = os.pipe()
         lines = LineQueue(writing)
         line = "x" * 1000
@@ -375,7 +377,7 @@ class TestWriting:
         lines.write("closed")
         lines.flush()
 
-    def test_what_waits_is_bounded(self) -> None:
+    def test_queue_of_log_lines_is_bounded(self) -> None:
         reading, writing = os.pipe()
         lines = LineQueue(writing)
         for _ in range(3 * MAX_WAITING):
@@ -413,7 +415,7 @@ class TestWriting:
         assert sorted(got) == sorted([b"%d" % number for number in range(200)] * 4 + [b"finalised"] * 800)
 
     @pytest.mark.anyio
-    async def test_what_waited_is_written_when_there_is_room(self) -> None:
+    async def test_queued_lines_are_written_once_the_pipe_is_read(self) -> None:
         reading, writing = os.pipe()
         lines = LineQueue(writing)
         for number in range(200):
@@ -431,7 +433,7 @@ class TestWriting:
         os.close(writing)
 
     @pytest.mark.parametrize("reads", [True, False], ids=["read", "not read"])
-    def test_the_last_lines_are_written_at_exit(self, reads: bool) -> None:
+    def test_last_lines_are_written_at_exit(self, reads: bool) -> None:
         """By a process that ends at once; a reader that does not read holds it up for a moment only."""
         script = (
             "from streamweir_gateway.observability.logs import request_log\n"
@@ -448,7 +450,7 @@ class TestWriting:
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("broken", ["reader gone", "pipe full", "closed"])
-    async def test_streams_go_on(self, broken: str, tmp_path: Path) -> None:
+    async def test_streams_are_served_while_the_log_is_blocked(self, broken: str, tmp_path: Path) -> None:
         """A gateway of its own, whose standard error nobody reads."""
         reading, writing = os.pipe()
         if broken == "pipe full":
@@ -493,7 +495,7 @@ def fill(pipe: int) -> None:
     os.set_blocking(pipe, True)
 
 
-def test_a_gateway_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_without_standard_error_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     build_app(one_endpoint(REFUSED))
     request_log().info("request")

@@ -51,7 +51,7 @@ def test_json_is_for_programs(form: str, stream: io.StringIO) -> None:
     assert (first["level"], second["hint"]) == ("info", "say\x1b[31m eof")
 
 
-def test_a_level_leaves_out_what_is_below() -> None:
+def test_log_level_leaves_out_lines_below_it() -> None:
     (line,) = lines_of("json", io.StringIO(), "warning")
     assert json.loads(line)["code"] == "UPSTREAM_TRUNCATED"
     assert lines_of("json", io.StringIO(), "error") == []
@@ -69,7 +69,7 @@ def test_other_loggers_write_the_same_form() -> None:
     assert stream.getvalue().rstrip().endswith(" warn  a stream was not understood [req_1]")
 
 
-def test_a_pseudo_terminal_is_one() -> None:
+def test_pseudo_terminal_gets_text_lines() -> None:
     parent, child = pty.openpty()
     try:
         with os.fdopen(child, "w") as stream:

@@ -36,7 +36,7 @@ def is_new(context: TraceContext) -> bool:
         (f"cc-{TRACE}-{PARENT}-01-", "01"),
     ],
 )
-def test_a_valid_trace_is_continued(traceparent: str, flags: str) -> None:
+def test_valid_trace_is_continued(traceparent: str, flags: str) -> None:
     context = context_of(("TraceParent", traceparent))
     assert context.trace_id == TRACE
     assert context.span_id != PARENT
@@ -72,13 +72,13 @@ def test_a_valid_trace_is_continued(traceparent: str, flags: str) -> None:
         f"{VALID}, {VALID}",
     ],
 )
-def test_an_invalid_trace_is_begun_anew(traceparent: str) -> None:
+def test_invalid_trace_is_begun_anew(traceparent: str) -> None:
     context = context_of(("traceparent", traceparent), ("tracestate", "a=1"))
     assert is_new(context)
     assert context.headers() == [("traceparent", f"00-{context.trace_id}-{context.span_id}-01")]
 
 
-def test_two_traceparents_are_none() -> None:
+def test_two_traceparents_are_ignored() -> None:
     assert is_new(context_of(("traceparent", VALID), ("traceparent", VALID)))
 
 
@@ -99,7 +99,7 @@ def test_each_request_without_one_begins_its_own() -> None:
         ([",".join(f"k{number}=v" for number in range(33))], ""),
     ],
 )
-def test_the_state_goes_on_whole_or_not_at_all(states: list[str], sent: str) -> None:
+def test_tracestate_is_forwarded_whole_or_dropped(states: list[str], sent: str) -> None:
     context = context_of(("traceparent", VALID), *(("tracestate", state) for state in states))
     assert context.tracestate == sent
     assert context.trace_id == TRACE
@@ -112,7 +112,7 @@ async def traced(running: Gateway, *headers: tuple[str, str]) -> dict[str, objec
 
 
 @pytest.mark.anyio
-async def test_the_upstream_and_the_log_get_the_trace() -> None:
+async def test_upstream_and_the_log_get_the_trace() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
         line = await traced(running, ("traceparent", VALID), ("tracestate", "congo=t61"))
     assert line["trace_id"] == TRACE
@@ -121,7 +121,7 @@ async def test_the_upstream_and_the_log_get_the_trace() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_request_without_a_trace_gets_one() -> None:
+async def test_request_without_a_trace_gets_one() -> None:
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url)) as running:
         line = await traced(running, ("traceparent", VALID.upper()), ("tracestate", "congo=t61"))
     sent = [value for name, value in server.call.headers if name == "traceparent"]
@@ -130,7 +130,7 @@ async def test_a_request_without_a_trace_gets_one() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_named_header_does_not_undo_it() -> None:
+async def test_forwarded_trace_headers_do_not_replace_the_own_ones() -> None:
     options = {"forward_headers": ["Traceparent", "Tracestate"]}
     async with upstream(WHOLE) as server, gateway(one_endpoint(server.url, **options)) as running:
         line = await traced(running, ("traceparent", VALID), ("tracestate", "not a state"))

@@ -31,7 +31,7 @@ async def got(address: tuple[str, int], target: str, method: str = "GET") -> Ans
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_the_gateways_own_paths_are_there_and_nowhere_else(workers: int, tmp_path: Path) -> None:
+async def test_own_paths_are_served_at_the_admin_address_only(workers: int, tmp_path: Path) -> None:
     admin = free_address()
     async with upstream(WHOLE) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}

@@ -50,7 +50,7 @@ def ends() -> Iterator[tuple[CommandSender, CommandReceiver, socket.socket]]:
     sender.close()
 
 
-def test_receiver_gets_the_configuration_first_and_what_came_with_it_afterwards(
+def test_receiver_gets_the_configuration_and_then_its_commands(
     ends: tuple[CommandSender, CommandReceiver, socket.socket],
 ) -> None:
     sender, receiver, _ = ends
@@ -97,7 +97,7 @@ def test_sender_whose_worker_takes_nothing_keeps_the_last_configuration_alone() 
     sender.close()
 
 
-def test_sender_whose_worker_is_gone_drops_what_waits(
+def test_sender_whose_worker_is_gone_drops_its_queue(
     ends: tuple[CommandSender, CommandReceiver, socket.socket],
 ) -> None:
     sender, _, theirs = ends

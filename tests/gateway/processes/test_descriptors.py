@@ -50,7 +50,7 @@ async def test_idle_connections_give_way_the_oldest_first(tmp_path: Path) -> Non
     assert not [line for line in running.told if line["level"] == "error"]
 
 
-async def test_a_stream_never_gives_way(tmp_path: Path) -> None:
+async def test_running_stream_is_kept_while_connections_are_refused(tmp_path: Path) -> None:
     async with few_descriptors(tmp_path) as running, AsyncExitStack() as stack:
         streaming = [await stack.enter_async_context(client(running.at)) for _ in range(CONNECTIONS)]
         for connected in streaming:

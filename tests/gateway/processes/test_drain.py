@@ -42,7 +42,7 @@ async def draining(
 
 
 @pytest.mark.parametrize(("sent", "workers"), [(signal.SIGTERM, 1), (signal.SIGTERM, 2), (signal.SIGINT, 1)])
-async def test_a_stop_ends_streams_properly(sent: signal.Signals, workers: int, tmp_path: Path) -> None:
+async def test_stop_ends_streams_properly(sent: signal.Signals, workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, endless, drain="300ms", workers=workers) as running,
         client(running.at) as connected,
@@ -60,7 +60,7 @@ async def test_a_stop_ends_streams_properly(sent: signal.Signals, workers: int, 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_stop_lets_streams_finish_and_tells_everybody_else(workers: int, tmp_path: Path) -> None:
+async def test_stop_lets_streams_finish_and_refuses_other_requests(workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, a_second, drain="20s", workers=workers) as running,
         client(running.at) as connected,
@@ -101,7 +101,7 @@ async def test_with_nothing_under_way_a_stop_is_prompt(workers: int, tmp_path: P
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_second_signal_ends_streams_at_once(workers: int, tmp_path: Path) -> None:
+async def test_second_signal_ends_streams_at_once(workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, endless, drain="60s", workers=workers) as running,
         client(running.at) as connected,
@@ -124,7 +124,7 @@ async def flood(call: Call) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_client_that_reads_late_gets_the_end(workers: int, tmp_path: Path) -> None:
+async def test_client_that_reads_late_gets_the_end(workers: int, tmp_path: Path) -> None:
     async with (
         draining(tmp_path, flood, write="20s", drain="200ms", workers=workers) as running,
         client(running.at) as connected,
@@ -143,9 +143,7 @@ async def test_a_client_that_reads_late_gets_the_end(workers: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("signals", [1, 2])
-async def test_a_client_that_does_not_read_delays_no_stop_beyond_its_time(
-    signals: int, tmp_path: Path
-) -> None:
+async def test_client_that_does_not_read_delays_no_stop_beyond_its_time(signals: int, tmp_path: Path) -> None:
     write = "1s" if signals == 1 else "60s"
     async with (
         draining(tmp_path, flood, write=write, drain="200ms") as running,

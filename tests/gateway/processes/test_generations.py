@@ -56,7 +56,7 @@ def configured(url: str, version: str, **options: Any) -> GatewayConfig:
 
 
 @pytest.mark.parametrize("speaks", ["acme", "auto"])
-async def test_a_stream_keeps_the_dialects_that_it_began_with(speaks: str) -> None:
+async def test_stream_keeps_the_dialects_that_it_began_with(speaks: str) -> None:
     """A file that has changed takes over while it is under way; what comes later is read in its words."""
     go_on = asyncio.Event()
 
@@ -95,5 +95,5 @@ async def test_names_of_dialects_in_refusals_and_answers_refer_to_their_configur
             assert f"data: {version} session_start".encode() in (await ask(running)).body
 
 
-async def test_a_name_is_known_where_the_configuration_knows_it() -> None:
+async def test_name_of_a_dialect_is_known_in_its_configuration_only() -> None:
     assert "acme" not in settled(endpoints={"/chat": {"upstream": "http://127.0.0.1:9"}}).known_dialects

@@ -42,7 +42,7 @@ async def replaced(running: Running) -> str:
     return found[1].decode()
 
 
-async def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
+async def test_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
     async with upstream(endless) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
         server = {"workers": 2, "hang_time": "2s"}
@@ -70,7 +70,7 @@ async def test_a_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
             assert not [line for line in running.told if "ended" in line["event"]]
 
 
-async def test_who_works_or_may_hang_is_left_alone(tmp_path: Path) -> None:
+async def test_worker_with_hang_time_off_is_not_replaced(tmp_path: Path) -> None:
     async with upstream(endless) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
         server = {"workers": 2, "hang_time": "off"}

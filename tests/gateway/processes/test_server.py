@@ -72,7 +72,7 @@ async def test_every_request_of_a_connection_has_its_own_limit() -> None:
             await connected.reader.readuntil(b"0\r\n\r\n")
 
 
-async def test_what_is_no_http_is_refused() -> None:
+async def test_bytes_that_are_no_http_are_refused() -> None:
     async with gateway(one_endpoint("http://127.0.0.1:9")) as running:
         head, body = await raw(running, b"\x16\x03\x01 hello\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ")
@@ -134,7 +134,7 @@ async def no_answer(call: Call) -> None:
 
 
 @pytest.mark.parametrize("script", [one_by_one, broken_off, no_answer])
-async def test_nothing_of_a_request_waits_for_the_garbage_collector(script: Script) -> None:
+async def test_request_leaves_nothing_for_the_garbage_collector(script: Script) -> None:
     async with upstream(script) as server, gateway(one_endpoint(server.url)) as running:
         await ask(running)  # what is made once
         await running.log.next_line()

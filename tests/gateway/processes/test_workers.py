@@ -42,7 +42,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def test_all_take_requests_and_are_told_once(tmp_path: Path) -> None:
+async def test_all_workers_serve_and_a_reload_reaches_each_once(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as server,
         running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
@@ -86,7 +86,7 @@ async def test_every_worker_serves(tmp_path: Path) -> None:
     assert min(counts) > 12, counts  # of 40 connections and as many to the upstream, and a few of their own
 
 
-async def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
+async def test_worker_that_dies_is_started_again(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as server,
         running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
@@ -156,7 +156,7 @@ async def test_ctrl_c_in_a_terminal_is_one_stop(tmp_path: Path) -> None:
     assert not [event for event in told if event != "request" and not event.startswith("drain")]
 
 
-async def test_an_address_in_use_is_told_once(tmp_path: Path) -> None:
+async def test_address_in_use_is_reported_once(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         async with running_gateway(
@@ -216,7 +216,7 @@ async def served_file(running: Running) -> str:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> None:
+async def test_changed_file_is_taken_over(workers: int, tmp_path: Path) -> None:
     async def waiting(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
         await asyncio.wait_for(goes_on.wait(), 20)
@@ -249,7 +249,7 @@ async def test_a_changed_file_is_taken_over(workers: int, tmp_path: Path) -> Non
     assert [line for line in running.told if "server.workers needs a restart" in line["event"]]
 
 
-async def test_a_file_that_is_watched_needs_no_signal(tmp_path: Path) -> None:
+async def test_watched_file_needs_no_signal(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as server,
         running_gateway(tmp_path, "--reload", endpoints=endpoints(server.url)) as running,

@@ -11,7 +11,7 @@ CLIENTS = [("192.0.2.7", 4711), ("2001:db8::7", 4711), None]
 
 
 @for_each("host", HOSTS)
-def test_the_lines_are_the_headers(host: bytes) -> None:
+def test_forwarding_lines_equal_the_headers(host: bytes) -> None:
     given = [(b"host", host), (b"x-forwarded-for", b"203.0.113.7"), (b"forwarded", b"for=203.0.113.7")]
     for trusted in ([], [ip_network("192.0.2.0/24")]):
         forwarding = Forwarding(trusted, Via())
@@ -62,7 +62,7 @@ GIVEN: list[list[tuple[bytes, bytes]]] = [
 
 
 @for_each("given", GIVEN)
-def test_both_forms_say_the_same(given: list[tuple[bytes, bytes]]) -> None:
+def test_forms_of_forwarding_headers_are_equal(given: list[tuple[bytes, bytes]]) -> None:
     headers, elements = told(given)
     addresses = headers[b"X-Forwarded-For"].decode().split(", ")
     protocol, host = headers[b"X-Forwarded-Proto"].decode(), headers[b"X-Forwarded-Host"].decode()

@@ -17,7 +17,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def test_an_answer_that_is_none_is_no_reason_to_ask_no_longer() -> None:
+async def test_broken_answers_do_not_open_the_breaker_of_a_relayed_service() -> None:
     async def script(call: Call) -> None:
         await call.send(answer(b"well") if call.target == "/well" else b"HTTP/1.1 200 OK\r\nX Bad: 1\r\n\r\n")
 
@@ -29,7 +29,7 @@ async def test_an_answer_that_is_none_is_no_reason_to_ask_no_longer() -> None:
     assert [each.status for each in got] == [502, 502, 502, 200]
 
 
-async def test_headers_of_64_kib_go_on() -> None:
+async def test_headers_of_64_kib_are_forwarded() -> None:
     async with upstream(answer(b"ok", "X-Long: " + "x" * (64 << 10))) as server:
         config = settled(endpoints={"/*": {"upstream": server.url, "relay": "all"}})
         async with gateway(config) as running:
@@ -41,7 +41,7 @@ async def test_headers_of_64_kib_go_on() -> None:
     assert b"x-long: %b\r\n" % (b"x" * (64 << 10)) in got
 
 
-async def test_a_path_is_no_other_one_for_what_stands_in_it() -> None:
+async def test_path_with_unusual_bytes_is_sent_unchanged() -> None:
     target = rb"/a%5Cb\c%20%C1lava"
     async with upstream(answer(b"ok")) as server:
         config = settled(endpoints={"/*": {"upstream": server.url, "relay": "all"}})
@@ -66,7 +66,7 @@ async def test_one_authorization_goes_to_the_service(configured: dict[str, objec
 
 
 @pytest.mark.parametrize("transport", ["auto", "httpcore"])
-async def test_a_method_keeps_its_case(transport: str) -> None:
+async def test_method_of_a_relayed_request_keeps_its_case(transport: str) -> None:
     async with upstream(answer(b"ok")) as server:
         upstreams = {"old": {"url": server.url, "transport": transport}}
         config = settled(upstreams=upstreams, endpoints={"/*": {"upstream": "old", "relay": "all"}})
@@ -78,7 +78,9 @@ async def test_a_method_keeps_its_case(transport: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "status"), [({}, 200), ({"auth": {"keys": {"web": "a-key-of-the-pages"}}}, 400)]
 )
-async def test_the_service_answers_pages_that_only_it_lets_in(keys: dict[str, object], status: int) -> None:
+async def test_page_that_cors_does_not_name_is_answered_by_the_service(
+    keys: dict[str, object], status: int
+) -> None:
     async with upstream(answer(b"ok")) as server:
         config = settled(
             endpoints={"/*": {"upstream": server.url, "relay": "all"}},
@@ -91,7 +93,7 @@ async def test_the_service_answers_pages_that_only_it_lets_in(keys: dict[str, ob
     assert (got.status, own.status) == (status, 204)
 
 
-async def test_an_agent_that_says_nothing_but_its_end_is_one() -> None:
+async def test_agent_stream_with_only_its_end_is_recognized() -> None:
     said = (
         b'data:{"event": "message_end", "message_id": "m1", "task_id": "t1", "data": {}}\n\ndata:[DONE]\n\n'
     )

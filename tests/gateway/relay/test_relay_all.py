@@ -81,7 +81,7 @@ async def test_login_with_cookies(tmp_path: Path) -> None:
         ("HEAD", "/chat", {}),
     ],
 )
-async def test_an_answer_is_the_services_own(
+async def test_relayed_answer_is_the_services_own(
     method: str, path: str, headers: dict[str, str], tmp_path: Path
 ) -> None:
     async with site(tmp_path) as old:
@@ -96,7 +96,7 @@ async def test_an_answer_is_the_services_own(
 
 @pytest.mark.parametrize("path", ["/echo", "/echo/a%2Fb%20c;v=1/~x,%C3%A9", "/echo/%5Bx%5D//y/"])
 @pytest.mark.parametrize("query", ["", "?", "?a=1&a=%20+b&%zz", "?next=/../x"])
-async def test_path_and_query_go_on_byte_for_byte(path: str, query: str, tmp_path: Path) -> None:
+async def test_path_and_query_are_forwarded_byte_for_byte(path: str, query: str, tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         reader, writer = await asyncio.open_connection(*old.gateway.address[:2])
         writer.write(f"GET /old{path}{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
@@ -123,7 +123,7 @@ async def test_path_and_query_go_on_byte_for_byte(path: str, query: str, tmp_pat
         ),
     ],
 )
-async def test_no_path_leaves_the_upstreams(rest: str, tmp_path: Path) -> None:
+async def test_path_with_dot_segments_stays_below_the_upstream(rest: str, tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         reader, writer = await asyncio.open_connection(*old.gateway.address[:2])
         writer.write(f"GET /old/echo/{rest} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
@@ -134,7 +134,7 @@ async def test_no_path_leaves_the_upstreams(rest: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "%2e%2E", "."])
-async def test_a_dot_segment_is_no_name_of_a_path(name: str, tmp_path: Path) -> None:
+async def test_dot_segment_is_not_a_value_of_a_path_name(name: str, tmp_path: Path) -> None:
     web = WebApp(tmp_path)
     async with serving(web.app) as url:
         config = settled(endpoints={"/of/{who}/*": {"upstream": url, "relay": "all", "speaks": "legacy"}})
@@ -168,7 +168,7 @@ async def test_request_lines_of_old_clients_are_understood(
 @pytest.mark.parametrize("body", [b"", b"{}"])
 @pytest.mark.parametrize("line", [b"FROB /old/x?a", b"get /old/x?a", b"GET /old/x?", b"POST /old/x?"])
 @pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"], ids=["at once", "in a task"])
-async def test_methods_of_a_services_own_and_an_empty_query_go_on(
+async def test_unusual_methods_and_an_empty_query_are_forwarded(
     line: bytes, body: bytes, expect: bytes
 ) -> None:
     async with upstream(answer(b"[]", "Content-Type: application/json")) as server:
@@ -186,7 +186,7 @@ async def test_methods_of_a_services_own_and_an_empty_query_go_on(
 
 
 @pytest.mark.parametrize("method", [b"TRACE", b"trace", b"Connect"])
-async def test_methods_about_the_connection_do_not_go_on(method: bytes, tmp_path: Path) -> None:
+async def test_methods_about_the_connection_are_not_forwarded(method: bytes, tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         reader, writer = await asyncio.open_connection(*old.gateway.address[:2])
         writer.write(method + b" /old/echo/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -196,7 +196,7 @@ async def test_methods_about_the_connection_do_not_go_on(method: bytes, tmp_path
     assert not old.web.requests
 
 
-async def test_headers_of_the_connection_stay_here_and_all_others_go_on(tmp_path: Path) -> None:
+async def test_headers_are_forwarded_except_those_of_the_connection(tmp_path: Path) -> None:
     sent = [
         *(("Host", "shop.example:8443"), ("Connection", "X-Hop, close"), ("X-Hop", "1"), ("TE", "trailers")),
         *(("Upgrade", "h2c"), ("Proxy-Authorization", "Basic x"), ("Keep-Alive", "timeout=9")),
@@ -233,7 +233,7 @@ async def test_headers_of_the_connection_stay_here_and_all_others_go_on(tmp_path
     assert "user-agent" not in seen
 
 
-async def test_a_trusted_proxys_word_goes_on(tmp_path: Path) -> None:
+async def test_forwarded_headers_of_a_trusted_proxy_are_extended(tmp_path: Path) -> None:
     web = WebApp(tmp_path)
     async with serving(web.app) as url:
         config = settled(
@@ -255,7 +255,7 @@ async def test_a_trusted_proxys_word_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_chunks", [True, False])
-async def test_an_upload_is_streamed_and_not_held(in_chunks: bool, tmp_path: Path) -> None:
+async def test_upload_is_streamed_and_not_buffered(in_chunks: bool, tmp_path: Path) -> None:
     piece, pieces = bytes(range(256)) * 256, 800
     whole = hashlib.sha256(piece * pieces).hexdigest()
 
@@ -274,7 +274,7 @@ async def test_an_upload_is_streamed_and_not_held(in_chunks: bool, tmp_path: Pat
     assert peak < 8 << 20  # of client, gateway and service together
 
 
-async def test_a_body_over_its_limit_is_refused_and_never_completed(tmp_path: Path) -> None:
+async def test_relayed_body_over_its_limit_is_refused_and_never_completed(tmp_path: Path) -> None:
     async def body() -> AsyncIterator[bytes]:
         for _ in range(64):
             yield bytes(64 << 10)
@@ -318,7 +318,7 @@ async def test_headers_do_not_wait_for_the_body() -> None:
     ("body", "is_stream"),
     [(b'f:{"messageId":"m"}\n0:"Hi"\nd:{"finishReason":"stop"}\n', True), (b"0 orders\n1 order\n", False)],
 )
-async def test_a_data_stream_is_plain_text_and_other_plain_text_is_none(body: bytes, is_stream: bool) -> None:
+async def test_plain_text_is_an_agent_stream_only_in_a_data_stream(body: bytes, is_stream: bool) -> None:
     plain = answer(body, "Content-Type: text/plain; charset=utf-8", "X-Vercel-AI-Data-Stream: v1")
     async with upstream(plain) as server:
         chat = {"upstream": server.url, "speaks": "vercel-data", "relay": "all", "answers": ["vercel-ui"]}
@@ -332,7 +332,7 @@ async def test_a_data_stream_is_plain_text_and_other_plain_text_is_none(body: by
         assert response.content == body
 
 
-async def test_an_agent_stream_is_read_as_at_any_endpoint(tmp_path: Path) -> None:
+async def test_agent_stream_is_read_as_at_any_endpoint(tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         response = await old.client.post("/chat", json={"message": "Hi"})
         line = await old.gateway.log.next_line()
@@ -343,7 +343,7 @@ async def test_an_agent_stream_is_read_as_at_any_endpoint(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["/cut", "/cut?length"])
-async def test_what_breaks_off_is_not_taken_for_whole(path: str, tmp_path: Path) -> None:
+async def test_broken_response_is_not_completed(path: str, tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         with pytest.raises(httpx.RemoteProtocolError):
             await old.client.get(path)
@@ -351,7 +351,7 @@ async def test_what_breaks_off_is_not_taken_for_whole(path: str, tmp_path: Path)
     assert (line["code"], line["status"]) == ("UPSTREAM_TRUNCATED", 200)
 
 
-async def test_what_breaks_off_is_reset_where_the_body_ends_with_the_connection(tmp_path: Path) -> None:
+async def test_broken_response_that_ends_with_the_connection_is_reset(tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         reader, writer = await asyncio.open_connection(*old.gateway.address[:2])
         writer.write(b"GET /old/cut HTTP/1.0\r\nHost: x\r\n\r\n")
@@ -360,7 +360,7 @@ async def test_what_breaks_off_is_reset_where_the_body_ends_with_the_connection(
         writer.close()
 
 
-async def test_a_client_that_leaves_ends_the_request_at_the_service(tmp_path: Path) -> None:
+async def test_client_that_leaves_ends_the_request_at_the_service(tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         async with old.client.stream("GET", "/forever") as response:
             async for _ in response.aiter_raw():
@@ -371,7 +371,7 @@ async def test_a_client_that_leaves_ends_the_request_at_the_service(tmp_path: Pa
     assert line["reason"] == "client_gone"
 
 
-async def test_a_client_that_leaves_within_its_upload_ends_the_request(tmp_path: Path) -> None:
+async def test_client_that_leaves_within_its_upload_ends_the_request(tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         _, writer = await asyncio.open_connection(*old.gateway.address[:2])
         writer.write(b"PUT /old/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + bytes(1000))
@@ -382,7 +382,7 @@ async def test_a_client_that_leaves_within_its_upload_ends_the_request(tmp_path:
     assert old.web.uploads == []
 
 
-async def test_a_client_that_is_gone_while_nobody_reads_its_upload_ends_the_request() -> None:
+async def test_client_that_leaves_during_an_unread_upload_ends_the_request() -> None:
     is_over = asyncio.Event()
 
     async def script(_call: Any) -> None:
@@ -415,7 +415,7 @@ async def fill(sender: socket.socket, head: bytes) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
-async def test_what_the_service_says_before_it_answers_goes_on(version: str) -> None:
+async def test_interim_responses_of_the_service_are_forwarded(version: str) -> None:
     interim = (
         b"HTTP/1.1 100 Continue\r\n\r\n"
         b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n"
@@ -443,7 +443,7 @@ async def test_what_the_service_says_before_it_answers_goes_on(version: str) -> 
     assert rest.endswith(b"\r\n\r\ndone")
 
 
-async def test_a_refusal_within_the_upload_arrives_whatever_its_connection_does() -> None:
+async def test_refusal_within_the_upload_arrives_if_the_connection_breaks() -> None:
     refusal = answer(b"no", "Connection: close", status="413 Content Too Large")
 
     async def script(call: Any) -> None:
@@ -461,7 +461,7 @@ async def test_a_refusal_within_the_upload_arrives_whatever_its_connection_does(
                 assert (response.status_code, response.content) == (413, b"no")
 
 
-async def test_the_last_proxy_that_may_be_asked_answers_itself(tmp_path: Path) -> None:
+async def test_max_forwards_of_zero_is_answered_by_the_gateway(tmp_path: Path) -> None:
     async with site(tmp_path) as old:
         there = await old.client.options("/echo", headers={"Max-Forwards": "1"})
         here = await old.client.options("/echo", headers={"Max-Forwards": "0"})
@@ -469,7 +469,7 @@ async def test_the_last_proxy_that_may_be_asked_answers_itself(tmp_path: Path) -
     assert (here.status_code, len(old.web.requests)) == (204, 1)
 
 
-async def test_a_service_that_is_not_there() -> None:
+async def test_unreachable_service_gives_502() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     config = settled(endpoints={"/*": {"upstream": f"http://127.0.0.1:{port}", "relay": "all"}})
@@ -479,7 +479,7 @@ async def test_a_service_that_is_not_there() -> None:
     assert response.json()["error"]["code"] == "UPSTREAM_UNREACHABLE"
 
 
-async def test_a_service_that_is_silent() -> None:
+async def test_silent_service_gives_504() -> None:
     async def script(call: Any) -> None:
         await asyncio.sleep(5)
 
@@ -492,7 +492,7 @@ async def test_a_service_that_is_silent() -> None:
     assert response.json()["error"]["code"] == "UPSTREAM_TIMEOUT"
 
 
-async def test_an_answer_within_the_upload() -> None:
+async def test_answer_within_the_upload_is_relayed() -> None:
     refusal = answer(b"no", "Connection: close", status="403 Forbidden")
 
     async def script(call: Any) -> None:
@@ -511,7 +511,7 @@ async def test_an_answer_within_the_upload() -> None:
     assert (response.status_code, response.content) == (403, b"no")
 
 
-async def test_our_own_key_stays_here_and_theirs_goes_on(tmp_path: Path) -> None:
+async def test_gateway_key_is_removed_and_the_services_key_forwarded(tmp_path: Path) -> None:
     web = WebApp(tmp_path)
     async with serving(web.app) as url:
         config = settled(
@@ -528,7 +528,7 @@ async def test_our_own_key_stays_here_and_theirs_goes_on(tmp_path: Path) -> None
     assert refused.status_code == 401
 
 
-async def test_a_more_exact_path_wins_and_other_methods_go_to_the_rest(tmp_path: Path) -> None:
+async def test_more_exact_path_wins_and_other_methods_go_to_the_rest(tmp_path: Path) -> None:
     web = WebApp(tmp_path)
     async with serving(web.app) as url:
         config = settled(
@@ -551,7 +551,7 @@ async def test_a_more_exact_path_wins_and_other_methods_go_to_the_rest(tmp_path:
     assert "server" not in outside.headers
 
 
-async def test_a_client_that_does_not_read_makes_the_service_wait_and_is_cut_off() -> None:
+async def test_client_that_does_not_read_makes_the_service_wait_and_is_cut_off() -> None:
     sent = 0
 
     async def script(call: Any) -> None:
@@ -573,7 +573,7 @@ async def test_a_client_that_does_not_read_makes_the_service_wait_and_is_cut_off
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3])
-async def test_a_body_that_stops_coming_is_not_taken_for_whole(pieces: int) -> None:
+async def test_upload_that_stops_is_not_completed(pieces: int) -> None:
     async def script(call: Any) -> None:
         await call.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(pieces):
@@ -595,7 +595,7 @@ async def test_a_body_that_stops_coming_is_not_taken_for_whole(pieces: int) -> N
     assert (line["reason"], line["code"]) == ("idle_timeout", "UPSTREAM_TIMEOUT")
 
 
-async def test_a_client_that_reads_slowly_gets_all() -> None:
+async def test_client_that_reads_slowly_gets_all() -> None:
     size = 8 << 20
     body = answer(bytes(size))
     async with upstream(body) as server:

@@ -344,7 +344,7 @@ async def test_handshake_at_an_endpoint_that_translates_is_501() -> None:
         assert refused.value.response.status_code == 404
 
 
-async def test_other_upgrades_are_served_as_if_there_were_none() -> None:
+async def test_other_upgrades_are_served_as_plain_requests() -> None:
     async with upstream(answer(b"plain")) as server, gateway(relaying(server.url + "/chat")) as gate:
         for headers in ([("Connection", "Upgrade"), ("Upgrade", "h2c")], [("Upgrade", "websocket")]):
             got = await ask(gate, "GET", "/app/x", headers=headers, body=b"")
@@ -368,7 +368,7 @@ class TestPages:
             assert request.headers.get("Origin") == origin
 
     @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example"])
-    async def test_foreign_page_is_403_and_the_message_says_what_to_write(self, origin: str) -> None:
+    async def test_foreign_page_is_403_and_the_message_names_the_setting(self, origin: str) -> None:
         async with through(echo) as (gate, running):
             with pytest.raises(InvalidStatus) as refused:
                 await connect(place(gate), origin=Origin(origin))
@@ -533,7 +533,7 @@ async def talk(page: ClientConnection, *, pause: float) -> None:
         await asyncio.sleep(pause)
 
 
-async def test_ordinary_requests_of_the_same_endpoint_go_on() -> None:
+async def test_ordinary_requests_of_a_websocket_endpoint_are_relayed() -> None:
     async with (
         upstream(answer(b"page", "Content-Type: text/html")) as server,
         gateway(relaying(server.url + "/chat")) as gate,

@@ -80,7 +80,7 @@ async def test_usage_chunk_of_other_servers_is_counted_and_not_sent(verbatim: bo
     assert b'"output_tokens":4' in counted.body
 
 
-async def test_chunks_that_say_more_than_their_usage_are_sent() -> None:
+async def test_chunks_with_more_than_their_usage_are_sent() -> None:
     first = chunk(choices=[{"index": 0, "delta": {"role": "assistant", "content": ""}}], usage=USAGE)
     last = chunk(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}], usage=USAGE)
     text = chunk(choices=[{"index": 0, "delta": {"content": "Hi"}}])

@@ -147,7 +147,7 @@ async def test_first_client_of_another_protocol_keeps_no_frames(store: str) -> N
     assert b"id: " + handle_of(first).encode() in old.body
 
 
-async def test_behind_a_position_the_dialect_is_written_anew(store: str) -> None:
+async def test_run_read_behind_a_position_is_written_anew(store: str) -> None:
     async with upstream(playing(BODY)) as server, gateway(kept(server.url, store)) as running:
         whole = await ask(running, headers=OLD)
         handle = handle_of(whole)

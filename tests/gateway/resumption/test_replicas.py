@@ -128,7 +128,7 @@ async def test_slow_replica_whose_run_was_seized_is_fenced(tmp_path: Path) -> No
         assert len(server.calls) == 1
 
 
-async def test_slow_replica_whose_run_was_not_seized_goes_on(tmp_path: Path) -> None:
+async def test_slow_replica_whose_run_was_not_seized_continues(tmp_path: Path) -> None:
     async with replicas(tmp_path, 2) as ((first, second), _), client(first.at) as reader:
         reader.send()
         await reader.until(b"word 3 ")

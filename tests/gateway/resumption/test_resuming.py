@@ -153,7 +153,7 @@ async def test_readers_of_a_run_get_the_names_of_its_first_request(store: str) -
     assert again.body == first.body
 
 
-async def test_run_goes_on_after_its_client_has_left(store: str) -> None:
+async def test_run_continues_after_its_client_has_left(store: str) -> None:
     async with started(store) as (running, server, gate):
         gate.open(10)
         async with client(running) as first:
@@ -178,7 +178,7 @@ async def test_run_goes_on_after_its_client_has_left(store: str) -> None:
         assert line["event"] == "request"
 
 
-async def test_client_that_does_not_read_is_cut_off_and_its_run_goes_on(store: str) -> None:
+async def test_client_that_does_not_read_is_cut_off_and_its_run_continues(store: str) -> None:
     async def flood(call: Call) -> None:
         await call.send(SSE)
         for _ in range(60):
@@ -493,7 +493,7 @@ def _end(server: RedisServer) -> None:
     server.process.wait()
 
 
-async def test_a_client_that_lags_gets_all_of_a_run_that_is_too_long() -> None:
+async def test_client_that_lags_gets_all_of_a_run_that_is_too_long() -> None:
     """The part that it has not read when storing ends comes from memory, and no event is written twice."""
     count, text = 300, "x" * 30_000
 
@@ -520,7 +520,7 @@ async def test_a_client_that_lags_gets_all_of_a_run_that_is_too_long() -> None:
 
 @pytest.mark.parametrize("path", ["/-/runs/x", "/-/runs/{id}", "/-/runs/*", "/-/runs/a/b"])
 @pytest.mark.parametrize("resume", ["on", "off"])
-def test_an_endpoint_below_the_path_of_runs_is_refused(path: str, resume: str) -> None:
+def test_endpoint_below_the_path_of_runs_is_refused(path: str, resume: str) -> None:
     chat = {"upstream": "http://127.0.0.1:9", "speaks": "legacy"}
     with pytest.raises(ConfigurationError, match=r"server\.runs"):
         settled(endpoints={"/chat": {**chat, "resume": "on"}, path: {**chat, "resume": resume}})
@@ -530,7 +530,7 @@ def test_an_endpoint_below_the_path_of_runs_is_refused(path: str, resume: str) -
 @pytest.mark.parametrize(
     "url", ["redis://", "redis:///3", "redis://:word@/0", "redis://:6390", "valkey://", "rediss://"]
 )
-def test_a_store_without_a_host_is_on_this_machine(url: str) -> None:
+def test_store_url_without_a_host_means_this_machine(url: str) -> None:
     config = kept("http://127.0.0.1:9", url)
     assert config.store.url == url
     connection: Any = RedisStore(url)._commands._connect()
@@ -538,7 +538,7 @@ def test_a_store_without_a_host_is_on_this_machine(url: str) -> None:
     assert connection.port == (6390 if "6390" in url else 6379)
 
 
-async def test_what_is_refused_below_the_path_of_runs_is_counted() -> None:
+async def test_refusal_below_the_path_of_runs_is_counted() -> None:
     async with started("memory") as (running, _, gate):
         gate.open()
         handle = handle_of(await ask(running))
@@ -559,7 +559,7 @@ async def test_what_is_refused_below_the_path_of_runs_is_counted() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "no position", "7", "run_x.3"])
-async def test_a_post_with_a_foreign_last_event_id_is_an_ordinary_request(value: str) -> None:
+async def test_post_with_a_foreign_last_event_id_is_an_ordinary_request(value: str) -> None:
     async with started("memory") as (running, server, gate):
         gate.open()
         for _ in range(2):

@@ -275,7 +275,7 @@ async def test_detected_dialect_is_as_good_as_a_configured_one() -> None:
 
 
 @pytest.mark.parametrize("dialect", STREAMS)
-async def test_told_failures_are_errors_in_a_body_that_ends_properly(dialect: str) -> None:
+async def test_failures_as_events_are_errors_in_a_body_that_ends_properly(dialect: str) -> None:
     reports_by_status = dialect in ("openai-chat", "openai-responses", "anthropic")
     async with in_front(dialect, failures="told") as running:
         for row in ("refuses~500", "closes", "nothing", "page", *BREAKS):
@@ -290,7 +290,7 @@ async def test_told_failures_are_errors_in_a_body_that_ends_properly(dialect: st
 
 
 @pytest.mark.parametrize("dialect", STREAMS)
-async def test_other_clients_of_the_endpoint_are_told(dialect: str) -> None:
+async def test_other_clients_of_the_endpoint_get_an_error_event(dialect: str) -> None:
     async with in_front(dialect) as running:
         for row in ("refuses~500", "closes", "nothing", "page", "breaks", "ends-early", "fails"):
             with case(row):
@@ -361,7 +361,7 @@ async def test_client_that_leaves_while_the_connection_is_broken_off_is_no_failu
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_drain_in_mid_stream_breaks_off_for_old_clients_and_is_told_to_others() -> None:
+async def test_drain_in_mid_stream_breaks_off_for_old_clients_and_is_an_error_for_others() -> None:
     async with in_front("legacy", timeouts={}) as running, client(running) as old, client(running) as new:
         wish = [("Content-Type", "application/json")]
         old.send(target="/plain/stalls", headers=wish, body=BODY)

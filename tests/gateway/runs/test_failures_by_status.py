@@ -43,7 +43,7 @@ async def test_failure_before_the_first_event_is_a_status(protocol: str, accept:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_status_that_cannot_succeed_tells_the_client_not_to_retry(protocol: str) -> None:
+async def test_status_that_cannot_succeed_has_retry_never(protocol: str) -> None:
     got = await asked(protocol, REFUSED)
     assert (got.status, got.header("x-should-retry")) == (502, "false")
 

@@ -40,7 +40,7 @@ async def begun(waiter: Waiter) -> Waiter:
     return waiter
 
 
-async def test_interrupted_task_goes_on_after_the_block() -> None:
+async def test_interrupted_task_continues_after_the_block() -> None:
     waiter = await begun(Waiter(for_long))
     waiter.waiting.interrupt()
     await waiter.task

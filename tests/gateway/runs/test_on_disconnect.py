@@ -43,7 +43,7 @@ async def line_after_leaving(running: Gateway, server: Upstream, seen: bytes, ru
 
 @GOES_ON
 @pytest.mark.parametrize("seen", [b"Hel", b""], ids=["in the middle", "early"])
-async def test_run_goes_on_without_its_client(on_disconnect: Any, seen: bytes) -> None:
+async def test_run_continues_without_its_client(on_disconnect: Any, seen: bytes) -> None:
     run = Run()
     async with (
         upstream(run) as server,
@@ -56,7 +56,7 @@ async def test_run_goes_on_without_its_client(on_disconnect: Any, seen: bytes) -
         assert len(running.streams) == 0
 
 
-async def test_retries_go_on_without_the_client() -> None:
+async def test_retries_continue_without_the_client() -> None:
     run = Run()
     busy = [answer(b"", status="503 Busy")]
 

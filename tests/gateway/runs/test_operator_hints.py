@@ -178,7 +178,7 @@ async def test_hint_names_the_failed_attempts_before_a_fallback() -> None:
     assert hints[-1].endswith(", after 5 failures in a row")
 
 
-async def test_hint_of_an_unknown_host_says_so() -> None:
+async def test_hint_of_an_unknown_host_names_the_cause() -> None:
     config = settled(endpoints={"/chat": {"upstream": "http://nobody.invalid/", "speaks": "legacy"}})
     async with gateway(config) as running, httpx.AsyncClient() as client:
         await client.post("http://{}:{}/chat".format(*running.address[:2]), json={})
@@ -206,7 +206,7 @@ FOREIGN = [("Origin", "https://app.example"), ("Sec-Fetch-Site", "cross-site")]
         (200, [COOKIE, *PAGE], "", {}, []),
     ],
 )
-async def test_hint_about_cookies_of_a_refused_request_says_what_lets_them_through(
+async def test_hint_about_cookies_of_a_refused_request_names_the_setting(
     status: int, sent: list[tuple[str, str]], answered: str, options: dict[str, Any], expected: list[str]
 ) -> None:
     refusal = answer(b"no", *filter(None, [answered]), status=f"{status} Whatever")

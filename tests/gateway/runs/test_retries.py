@@ -147,7 +147,7 @@ async def test_request_that_may_have_been_processed_is_not_retried() -> None:
     assert server.connections == 1
 
 
-async def test_heartbeats_go_on_over_attempts() -> None:
+async def test_heartbeats_continue_over_attempts() -> None:
     got, _, _ = await asked([BUSY, WHOLE], backoff="300ms", endpoint={"heartbeat": "50ms"})
     assert got.assert_valid().text == "Hello"
     assert got.pieces[:3] == [b": ping\n"] * 3

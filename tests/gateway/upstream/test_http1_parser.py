@@ -38,7 +38,7 @@ def outcome(pieces: list[bytes]) -> tuple[object, ...]:
 
 
 @given(response=st.sampled_from(RESPONSES), cuts=st.lists(st.integers(0, 400), max_size=20))
-def test_cuts_change_nothing(response: bytes, cuts: list[int]) -> None:
+def test_http1_parser_given_any_cuts_returns_the_same(response: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(response)) for cut in cuts), len(response)]
     pieces = [response[start:end] for start, end in pairwise(edges)]
     assert outcome([piece for piece in pieces if piece]) == outcome([response])
@@ -105,7 +105,7 @@ def test_parser_never_raises(junk: bytes, beginning: bytes) -> None:
         ([(b"coding", b"gzip"), (b"Coding", b"br")], ["gzip", "br"]),
     ],
 )
-def test_coding_lists(headers: list[tuple[bytes, bytes]], codings: list[str]) -> None:
+def test_coding_list_joins_all_header_lines(headers: list[tuple[bytes, bytes]], codings: list[str]) -> None:
     assert coding_list(headers, b"coding") == codings
 
 

@@ -178,7 +178,7 @@ async def test_http2_upstream_streams() -> None:
             await connection.call.closed.wait()
 
 
-async def test_through_the_gateway(tmp_path: object) -> None:
+async def test_gateway_reaches_an_http2_upstream(tmp_path: object) -> None:
     ca = f"{tmp_path}/ca.pem"
     AUTHORITY.cert_pem.write_to_path(ca)
     async with http2_server(hello) as server:
@@ -212,7 +212,7 @@ async def test_leaving_ends_the_connection() -> None:
             await server.connections[0].call.closed.wait()
 
 
-async def test_http2_that_breaks() -> None:
+async def test_http2_connection_that_breaks_is_a_failure() -> None:
     async def resets(stream: Stream) -> None:
         await stream.head()
         await stream.data(b"one")
@@ -324,7 +324,7 @@ async def test_proxy_for_http_gets_the_whole_url(monkeypatch: pytest.MonkeyPatch
         assert proxy.heads[0].startswith(b"POST http://far.example/chat?a=%20 HTTP/1.1\r\n")
 
 
-async def test_hosts_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_host_in_no_proxy_is_reached_directly(monkeypatch: pytest.MonkeyPatch) -> None:
     async with upstream(answer(b"direct")) as server, forward_proxy() as proxy:
         monkeypatch.setenv("ALL_PROXY", proxy.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -125,7 +125,7 @@ async def test_request_on_an_aging_connection_is_sent_exactly_once() -> None:
         (b"", 4.0),
     ],
 )
-async def test_how_long_a_connection_is_promised_to_stay_open(header: bytes, seconds: float) -> None:
+async def test_promised_keep_alive_time_is_read_from_the_header(header: bytes, seconds: float) -> None:
     assert keep_alive_seconds([(b"Keep-Alive", header)], 4.0) == seconds
 
 
@@ -155,7 +155,7 @@ async def test_connection_is_dropped_before_its_announced_timeout(monkeypatch: p
     assert await connections_after(0.05, answer(b"a", "Keep-Alive: timeout=0")) == 2
 
 
-async def test_how_soon_an_upstream_closes_is_remembered() -> None:
+async def test_idle_time_after_which_an_upstream_closed_is_remembered() -> None:
     async def closing(call: Call) -> None:
         await call.send(answer(b"a"))
         with suppress(TimeoutError):

@@ -208,7 +208,7 @@ def test_upstreams_that_are_reached_alike_share_a_client(authority: Authority) -
 
 @pytest.mark.parametrize("key", ["ca", "cert", "key"])
 @pytest.mark.parametrize("content", [None, "not a certificate"])
-def test_files_that_cannot_be_used(
+def test_tls_with_unusable_files_is_refused(
     authority: Authority, tmp_path: Path, key: str, content: str | None
 ) -> None:
     cert, good_key = authority.client_files()

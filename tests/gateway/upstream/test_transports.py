@@ -165,7 +165,7 @@ async def test_transport_decodes_a_transfer_coding(coding: str) -> None:
         ("GET", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     ],
 )
-async def test_responses_without_a_body(method: str, response: bytes, transport: str) -> None:
+async def test_response_without_a_body_is_complete(method: str, response: bytes, transport: str) -> None:
     async def kept_open(call: Call) -> None:
         await call.send(response)
         await call.until_closed()
@@ -243,13 +243,13 @@ async def test_headers_that_frame_are_ours_alone() -> None:
         b"\x00" * 100_000,
     ],
 )
-async def test_not_http(junk: bytes, transport: str) -> None:
+async def test_transport_given_bytes_that_are_no_http_fails(junk: bytes, transport: str) -> None:
     if transport == "httpcore" and junk[:1] in b"\r<":
         pytest.skip("h11 looks at whole lines: without one, the connection only ended early")
     assert (await got_of(junk, transport)).failure is InvalidResponse
 
 
-async def test_two_lengths_of_a_body_that_contradict_each_other() -> None:
+async def test_transport_given_contradicting_lengths_fails() -> None:
     both_said = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + LAST_CHUNK
     assert (await got_of(both_said)).failure is InvalidResponse
 
@@ -278,7 +278,7 @@ def endless(beginning: bytes, piece: bytes) -> Script:
         (SSE + b"0\r\nX-Trailer: ", b"x" * 1000),
     ],
 )
-async def test_headers_and_framing_without_an_end(beginning: bytes, piece: bytes) -> None:
+async def test_transport_given_endless_headers_or_framing_fails(beginning: bytes, piece: bytes) -> None:
     tracemalloc.start()
     try:
         got = await got_of(endless(beginning, piece))
@@ -290,7 +290,7 @@ async def test_headers_and_framing_without_an_end(beginning: bytes, piece: bytes
 
 
 @pytest.mark.parametrize("spare", [0, 1])
-async def test_how_large_headers_may_be(spare: int) -> None:
+async def test_transport_with_headers_over_the_limit_fails(spare: int) -> None:
     around = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Long: %b\r\n\r\n"
     length = HEADER_BYTES - len(around) + 2 + 1 - spare
     got = await got_of(around % (b"x" * length) + b"ok")
@@ -298,7 +298,7 @@ async def test_how_large_headers_may_be(spare: int) -> None:
 
 
 @both
-async def test_refused_and_unknown_hosts(transport: str) -> None:
+async def test_transport_to_a_refused_or_unknown_host_fails(transport: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     for url in (

@@ -87,7 +87,7 @@ class App:
 @ENDS
 @VERSIONS
 @pytest.mark.parametrize("options", [{}, {"speaks": "auto"}, {"answers": "legacy"}])
-async def test_app_behind_its_end_is_told_nothing_and_runs_to_its_end(
+async def test_app_behind_its_end_gets_no_disconnect_and_runs_to_its_end(
     ending: bytes, version: str, options: Any
 ) -> None:
     app = App(TOKENS[0], ending, work=0.7, sends=3, pause=0.01)
@@ -120,7 +120,7 @@ async def test_receive_behind_the_end_waits_until_the_app_has_returned(version: 
 
 
 @VERSIONS
-async def test_app_that_sends_for_ever_behind_its_end_is_told(
+async def test_app_that_sends_for_ever_behind_its_end_gets_a_disconnect(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)
@@ -149,7 +149,7 @@ async def test_app_that_sends_for_ever_behind_its_end_is_told(
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @VERSIONS
-async def test_app_of_a_kept_run_behind_its_end_runs_on_and_is_told(
+async def test_app_of_a_kept_run_behind_its_end_runs_on_and_gets_a_disconnect(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)
@@ -187,7 +187,7 @@ async def test_send_long_behind_the_end_raises_with_servers_that_raise(
 
 
 @VERSIONS
-async def test_app_that_does_not_return_behind_its_end_is_told(
+async def test_app_that_does_not_return_behind_its_end_gets_a_disconnect(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_behind_end, "_ENDED_BODY_SECONDS", 0.1)
@@ -200,7 +200,7 @@ async def test_app_that_does_not_return_behind_its_end_is_told(
 
 @VERSIONS
 @pytest.mark.parametrize("ends_with", [HELLO, (*HELLO, b"")])
-async def test_app_that_has_ended_its_body_is_told_after_a_second(
+async def test_app_that_has_ended_its_body_gets_a_disconnect_after_a_second(
     version: str, ends_with: tuple[bytes, ...]
 ) -> None:
     heard: list[Any] = []
@@ -229,7 +229,7 @@ async def test_app_that_has_ended_its_body_is_told_after_a_second(
         {"limits": {"malformed_events": 1}},
     ],
 )
-async def test_app_whose_stream_is_cut_off_is_told_at_once(options: Any) -> None:
+async def test_app_whose_stream_is_cut_off_gets_a_disconnect_at_once(options: Any) -> None:
     app = App(*TOKENS * 4, b"data: {\n\n" * 3, work=60)
     with anyio.fail_after(2):
         await Server(mounted(app, **options)).run()

@@ -128,7 +128,7 @@ async def test_stream_error_in_a_group_of_one_is_answered() -> None:
 @pytest.mark.parametrize(
     "headers", [[("X-Streamweir-Protocol", "standard")], [("Accept", "application/json")]]
 )
-async def test_other_clients_are_told(headers: Any) -> None:
+async def test_other_clients_get_an_error_event(headers: Any) -> None:
     options: dict[str, Any] = {"answers": ("legacy", "standard"), "paths": "/chat"}
     if headers[0][0] == "Accept":
         headers = [*headers, ("X-Streamweir-Protocol", "legacy")]  # asks for a folded answer
@@ -138,7 +138,7 @@ async def test_other_clients_are_told(headers: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [{"failures": "told"}, {"verbatim": False}, {"full_text": "append"}])
-async def test_client_that_does_not_get_the_application_s_frames_is_told(options: Any) -> None:
+async def test_client_that_does_not_get_copied_frames_gets_an_error_event(options: Any) -> None:
     for messages in ([], [start(), SOME_TEXT]):
         done = await outcome(sending(*messages, boom()), paths="/chat", **options)
         assert done.raised is None
@@ -148,7 +148,7 @@ async def test_client_that_does_not_get_the_application_s_frames_is_told(options
     assert done.has_ended
 
 
-async def test_standard_is_always_told() -> None:
+async def test_standard_client_always_gets_an_error_event() -> None:
     done = await outcome(sending(boom()), speaks="standard", answers="standard", paths="/chat")
     assert done.raised is None
     assert done.answer.assert_valid().error
@@ -160,7 +160,7 @@ async def test_standard_is_always_told() -> None:
 @BOTH
 @SPEAKS
 @pytest.mark.parametrize("options", [{}, {"reraise": True}, {"paths": "/chat"}])
-async def test_exception_within_a_stream_is_the_dialect_s_error_and_goes_on_to_the_server(
+async def test_exception_within_a_stream_is_the_dialect_s_error_and_is_raised(
     middleware: Any, speaks: str, options: Any, log: pytest.LogCaptureFixture
 ) -> None:
     failure = boom()
@@ -177,7 +177,7 @@ async def test_exception_within_a_stream_is_the_dialect_s_error_and_goes_on_to_t
     assert record.request_id == "abc"  # type: ignore[attr-defined]
 
 
-async def test_stream_error_within_a_stream_brings_its_message_and_goes_on() -> None:
+async def test_stream_error_within_a_stream_has_its_message_and_is_raised() -> None:
     failure = StreamError("NO_MORE_TEA", "There is no more tea.")
     done = await outcome(sending(start(), SOME_TEXT, failure))
     assert done.raised is failure
@@ -229,7 +229,7 @@ async def test_stream_that_ends_well_is_copied_whole(rest: Any) -> None:
     assert done.data.startswith(b"".join(HELLO))
 
 
-async def test_exception_behind_a_good_end_goes_on_to_the_server() -> None:
+async def test_exception_behind_a_good_end_is_raised_to_the_server() -> None:
     failure = boom()
     done = await outcome(sending(start(), *(body(piece, more=True) for piece in HELLO), failure))
     assert done.raised is failure
@@ -324,7 +324,7 @@ async def test_heartbeat_that_the_owner_asks_for_takes_the_status() -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_failure_within_a_kept_run_is_told() -> None:
+async def test_failure_within_a_kept_run_is_an_error_event() -> None:
     done = await outcome(sending(start(), SOME_TEXT, boom()), resume=Resume(), paths="/chat")
     assert done.raised is None
     assert done.has_ended
@@ -338,7 +338,7 @@ async def test_failure_within_a_kept_run_is_told() -> None:
 
 
 @pytest.mark.parametrize("before", [[], [start()], [start(), SOME_TEXT]])
-async def test_outer_middleware_lets_pass_what_is_meant_to_pass(before: Any) -> None:
+async def test_outer_middleware_lets_failures_of_an_inner_one_pass(before: Any) -> None:
     failure = boom()
     app = SafeErrorMiddleware(
         NormalizeMiddleware(sending(*before, failure), speaks="legacy", answers="legacy"), speaks="legacy"
@@ -351,7 +351,7 @@ async def test_outer_middleware_lets_pass_what_is_meant_to_pass(before: Any) -> 
 
 
 @pytest.mark.parametrize("before", [[], [start()], [start(), SOME_TEXT]])
-async def test_outer_middleware_of_other_paths_lets_pass_what_an_inner_one_raises(before: Any) -> None:
+async def test_outer_middleware_of_other_paths_lets_exceptions_of_an_inner_one_pass(before: Any) -> None:
     failure = boom()
     inner = StreamweirMiddleware(sending(*before, failure), speaks="legacy", answers="legacy")
     done = await outcome(inner, speaks="standard", answers="standard", paths="*")

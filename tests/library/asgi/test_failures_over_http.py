@@ -285,7 +285,7 @@ async def test_failure_before_the_first_byte_is_a_status(speaks: str) -> None:
 
 
 @pytest.mark.parametrize("told", [{"failures": "told"}, {"protocol": "standard"}])
-async def test_other_clients_are_told_with_a_proper_end(told: dict[str, str]) -> None:
+async def test_other_clients_get_an_error_event_and_a_proper_end(told: dict[str, str]) -> None:
     sample = sample_of("legacy")
     options = {} if "protocol" in told else told
     headers = {"X-Streamweir-Protocol": told["protocol"]} if "protocol" in told else {}
@@ -322,7 +322,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("fault", WORDS)
-async def test_programs_and_pages_say_the_same_with_and_without_the_middleware(fault: str) -> None:
+async def test_programs_and_pages_report_alike_with_and_without_the_middleware(fault: str) -> None:
     clients = [by_httpx]
     clients += [by_curl] if shutil.which("curl") else []
     clients += [by_fetch] if shutil.which("node") else []

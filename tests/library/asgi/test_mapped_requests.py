@@ -210,7 +210,9 @@ async def test_path_that_is_not_covered_passes_unread() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_application_gets_what_the_gateway_sends_its_upstream(protocol: str, target: str) -> None:
+async def test_application_gets_the_body_that_the_gateway_sends_its_upstream(
+    protocol: str, target: str
+) -> None:
     from streamweir.translation.requests import planned_request
 
     if protocol == target:

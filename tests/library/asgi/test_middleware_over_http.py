@@ -155,7 +155,7 @@ async def test_generator_is_closed_when_the_client_leaves_before_its_first_event
 
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "plain"])
 @pytest.mark.parametrize("silent", [True, False])
-async def test_generator_that_goes_on_after_the_end_is_stopped(
+async def test_generator_that_yields_after_the_end_is_stopped(
     host: str, silent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)

@@ -111,7 +111,7 @@ async def test_receive_request_takes_answers_and_a_query() -> None:
         (b'{"stream": true, "message": "hi", "stream": false}', {}, 400, "BAD_REQUEST", "stream"),
     ],
 )
-async def test_preflight_error_keeps_what_a_request_error_says(
+async def test_preflight_error_keeps_the_fields_of_a_request_error(
     body: Any, headers: dict[str, str], status: int, code: str, named: str
 ) -> None:
     got, received = await posted(body, headers=headers)
@@ -122,7 +122,7 @@ async def test_preflight_error_keeps_what_a_request_error_says(
 
 
 @pytest.mark.parametrize("code", ["BAD_REQUEST", "UNSUPPORTED_MEDIA_TYPE", "REQUEST_TOO_LARGE"])
-def test_preflight_envelope_keeps_what_a_request_error_says(code: str) -> None:
+def test_preflight_envelope_keeps_the_fields_of_a_request_error(code: str) -> None:
     error = RequestError("must be a text", field="messages[2].role", code=code)
     status, body = streamweir.preflight_envelope(error, request_id="req_1")
     said = {"code": code, "message": "messages[2].role must be a text.", "retry": False}

@@ -216,7 +216,7 @@ async def test_response_run_names_content_location_only_where_a_middleware_serve
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_response_content_goes_on_after_its_client_has_left(place: str) -> None:
+async def test_response_content_continues_after_its_client_has_left(place: str) -> None:
     content = Content(until=8)
     async with host_of(content, place) as host:
         handle, _ = await left_behind(host)

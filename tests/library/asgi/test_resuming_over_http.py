@@ -208,7 +208,7 @@ async def test_client_of_the_own_dialect_gets_the_frames_of_a_run_unchanged() ->
     assert agent.calls == 1
 
 
-async def test_run_goes_on_without_its_client_which_reads_on_later() -> None:
+async def test_run_continues_without_its_client_which_resumes_later() -> None:
     agent = Agent(until=8)
     async with mounted(agent) as host:
         async with asking(host, headers=[("Accept", "text/event-stream")]) as connected:

@@ -114,7 +114,7 @@ async def test_responses_that_are_no_streams_have_no_tap() -> None:
     assert listeners.all == []
 
 
-async def test_maker_that_returns_none_raises_or_returns_something_else_is_left_out(
+async def test_maker_that_raises_or_returns_no_tap_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def raises(_scope: Any) -> Any:
@@ -234,7 +234,7 @@ async def test_tap_is_finished_when_the_application_raises_and_when_the_client_l
 
 
 @pytest.mark.parametrize("answers", ["legacy", "standard", "openai-chat"])
-async def test_tap_gets_every_frame_with_what_was_read_from_it(answers: str) -> None:
+async def test_tap_gets_every_frame_with_its_items(answers: str) -> None:
     class FrameListener(Listener):
         def __init__(self, scope: Any) -> None:
             super().__init__(scope)

@@ -25,7 +25,7 @@ def cut(data: bytes, ends: list[int]) -> list[bytes]:
 
 
 @given(ends=piece_ends)
-def test_a_secret_is_found_wherever_it_is_cut(ends: list[int]) -> None:
+def test_secret_is_found_wherever_it_is_cut(ends: list[int]) -> None:
     whole = body(f"a {KNOWN} b", *(f"with {form} in it" for form in FORMS), HARMLESS)
     mask = CutBodyMask(SecretMask([KNOWN]))
     pieces = cut(whole, ends)
@@ -42,7 +42,7 @@ def test_a_secret_is_found_wherever_it_is_cut(ends: list[int]) -> None:
     assert texts[1] == "with " + "*" * len(FORMS[0]) + " in it"
 
 
-def test_what_stands_under_the_name_of_a_secret_is_one_if_it_could_be() -> None:
+def test_value_under_the_name_of_a_secret_is_masked_if_it_is_long() -> None:
     mask = SecretMask()
     assert mask.apply('{"api_key": "hunter2222", "token": "Hel"}') == (
         '{"api_key": "**********", "token": "Hel"}',

@@ -55,11 +55,11 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert found.end == {"kind": "end", "t": 6, "reason": "done", "status": "completed"}
 
 
-def test_several_in_a_file_and_compressed() -> None:
+def test_capture_file_with_several_or_compressed_ones_is_read() -> None:
     assert [found.id for found in load(gzip.compress(WHOLE + WHOLE, mtime=0))] == ["req_1", "req_1"]
 
 
-def test_a_file_that_broke_off_is_read_up_to_there() -> None:
+def test_file_that_is_cut_is_read_up_to_the_cut() -> None:
     for length in range(len(lines(META)), len(WHOLE)):
         (found,) = load(WHOLE[:length])
         is_half = not (WHOLE[:length].endswith(b"\n") or WHOLE[length : length + 1] == b"\n")
@@ -79,12 +79,12 @@ def test_a_file_that_broke_off_is_read_up_to_there() -> None:
         (gzip.compress(WHOLE, mtime=0)[:60], "the compressed file is broken"),
     ],
 )
-def test_what_is_none_is_refused(data: bytes, why: str) -> None:
+def test_file_that_is_no_capture_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(CaptureError, match=why):
         load(data)
 
 
-def test_a_capture_is_no_larger_than_a_stream() -> None:
+def test_capture_is_no_larger_than_a_stream() -> None:
     with pytest.raises(CaptureError, match="line 3: the capture is larger"):
         load(lines(META, *[{"kind": "read", "t": 1, "data": "x" * 60}] * 2), stream_bytes=100)
     event = {"kind": "event", "t": 1, "event": {"type": "content", "data": {"content": "x" * 1000}}}

@@ -52,7 +52,7 @@ from streamweir.errors import (
         *((status, "UPSTREAM_INVALID_RESPONSE") for status in (0, 101, 200, 204, 301, 399, 600, -1)),
     ],
 )
-def test_a_status_has_its_row(status: int, code: str) -> None:
+def test_each_status_has_its_row(status: int, code: str) -> None:
     assert info_for_status(status) == error_info(code)
 
 
@@ -130,7 +130,7 @@ CODES_OF_OTHERS: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("code", "ours"), CODES_OF_OTHERS)
-def test_a_code_is_looked_up(code: object, ours: str) -> None:
+def test_machine_code_is_found_in_the_table(code: object, ours: str) -> None:
     found, row = classify_failure(code=code), CODES[ours]
     assert (found.code, found.error_type) == (ours, row.error_type)
     assert (found.recoverable, found.reason) == (row.recoverable, row.reason)
@@ -152,7 +152,7 @@ def test_a_code_is_looked_up(code: object, ours: str) -> None:
         ("DEADLINE_EXCEEDED", "timeout", True),
     ],
 )
-def test_a_machine_code_keeps_its_name(code: str, error_type: str, recoverable: bool) -> None:
+def test_machine_code_keeps_its_name(code: str, error_type: str, recoverable: bool) -> None:
     found = classify_failure("Rate limit exceeded", code=code)
     assert (found.code, found.error_type, found.recoverable) == (code, error_type, recoverable)
     assert found.reason == "upstream_error"
@@ -162,7 +162,7 @@ def test_a_machine_code_keeps_its_name(code: str, error_type: str, recoverable: 
     "code",
     ["AKIAIOSFODNN7EXAMPLE", "DEADBEEF" * 4 + "0", "AB", "A" * 65, "A-B", "ABC\n", "Abc", "1AB", "ÄBC"],
 )
-def test_what_is_no_machine_code_or_looks_like_a_key_is_not_passed_on(code: str) -> None:
+def test_code_that_is_no_word_or_looks_like_a_key_is_dropped(code: str) -> None:
     assert classify_failure(code=code).code == "UPSTREAM_ERROR"
 
 
@@ -196,7 +196,9 @@ def test_what_is_no_machine_code_or_looks_like_a_key_is_not_passed_on(code: str)
         (None, 102, "429 Too Many Requests", "RATE_LIMITED"),
     ],
 )
-def test_status_then_code_then_words(status: Any, code: object, message: object, ours: str) -> None:
+def test_classification_prefers_status_to_code_to_words(
+    status: Any, code: object, message: object, ours: str
+) -> None:
     assert classify_failure(message, code=code, status=status).code == ours
 
 
@@ -512,7 +514,7 @@ def test_words_count_only_where_they_leave_no_doubt(code: str, message: str) -> 
         ),
     ],
 )
-def test_a_message_may_be_anything(message: object, code: str) -> None:
+def test_message_of_any_type_is_accepted(message: object, code: str) -> None:
     assert classify_failure(message).code == code
 
 
@@ -523,7 +525,7 @@ anything = st.recursive(
 
 
 @given(anything, anything, anything)
-def test_nothing_breaks_the_classification(message: object, code: object, status: Any) -> None:
+def test_classification_of_anything_raises_nothing(message: object, code: object, status: Any) -> None:
     found = classify_failure(message, code=code, status=status)
     assert found.code in CODES or found.code == code
 
@@ -545,7 +547,7 @@ def test_nothing_breaks_the_classification(message: object, code: object, status
         "配额",
     ],
 )
-def test_a_megabyte_of_words_takes_no_time(piece: str) -> None:
+def test_words_of_a_megabyte_are_classified_in_bounded_time(piece: str) -> None:
     classify_failure(piece * (2**20 // len(piece)), code=piece * 2**18)
 
 
@@ -662,7 +664,7 @@ EXCEPTIONS: list[tuple[BaseException, str]] = [
 @pytest.mark.parametrize(
     ("exc", "code"), EXCEPTIONS, ids=lambda value: value if isinstance(value, str) else repr(value)
 )
-def test_an_exception_has_its_class(exc: BaseException, code: str) -> None:
+def test_each_exception_has_its_class(exc: BaseException, code: str) -> None:
     assert classify_exception(exc) == error_info(code)
 
 
@@ -671,7 +673,7 @@ def test_retry_after_of_an_sdk_is_kept() -> None:
     assert classify_exception(http_status_error(500, retry_after="3")).retry_after_ms is None
 
 
-def test_the_text_of_an_exception_shows_in_debug_only_and_redacted() -> None:
+def test_text_of_an_exception_shows_in_debug_only_and_redacted() -> None:
     exc = RuntimeError("no host 10.0.0.5")
     assert "host" not in repr(classify_exception(exc))
     assert classify_exception(exc, debug=True).details == {
@@ -681,7 +683,7 @@ def test_the_text_of_an_exception_shows_in_debug_only_and_redacted() -> None:
     assert classify_exception(StatedError(), debug=True).details == {"plan": "free"}
 
 
-def test_a_ring_of_causes_ends() -> None:
+def test_ring_of_causes_ends() -> None:
     first, second = RuntimeError(), RuntimeError()
     first.__cause__, second.__cause__ = second, first
     assert classify_exception(first).code == "INTERNAL"
@@ -707,17 +709,17 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("members", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_exception_breaks_nothing(members: dict[str, Any]) -> None:
+def test_hostile_exception_breaks_nothing(members: dict[str, Any]) -> None:
     for debug in (False, True):
         info = classify_exception(type("Hostile", (Exception,), members)("boom"), debug=debug)
         assert info.code == "INTERNAL"
         assert msgspec.json.encode(info)
 
 
-def test_a_hostile_text_does_not_hide_the_type() -> None:
+def test_hostile_text_does_not_hide_the_type() -> None:
     assert classify_exception(type("Slow", (TimeoutError,), {"__str__": _boom})()).code == "UPSTREAM_TIMEOUT"
 
 
 @pytest.mark.parametrize(("code", "fails"), [("-5", True), ("--5", False), ("²", False), ("-", False)])
-def test_a_code_that_is_nearly_a_number(code: str, fails: bool) -> None:
+def test_code_that_is_nearly_a_number_is_a_failure_or_not(code: str, fails: bool) -> None:
     assert (failure_in_body({"code": code, "message": "x"}) is not None) == fails

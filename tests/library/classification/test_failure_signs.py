@@ -146,18 +146,18 @@ TRACES = {
 
 
 @for_each("value", FAILURES)
-def test_what_says_that_it_failed(value: Any) -> None:
+def test_report_of_a_failure_is_recognized(value: Any) -> None:
     assert reports_failure(value)
     assert reports_failure([value])
 
 
 @for_each("value", NO_FAILURES)
-def test_what_says_nothing_of_a_failure(value: Any) -> None:
+def test_report_without_a_failure_is_not_recognized(value: Any) -> None:
     assert not reports_failure(value)
 
 
 @pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES)
-def test_a_text_that_is_a_stack_trace(trace: str) -> None:
+def test_text_with_a_stack_trace_is_recognized(trace: str) -> None:
     assert is_stack_trace(trace)
     assert reports_failure({"a": [{"b": {"c": f"It said:\n{trace}"}}]})
 
@@ -176,14 +176,14 @@ def test_a_text_that_is_a_stack_trace(trace: str) -> None:
         "Warning",
     ],
 )
-def test_a_name_that_speaks_of_a_failure(name: str) -> None:
+def test_name_of_a_failure_is_recognized(name: str) -> None:
     assert is_failing_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["merry", "interrupt", "default", "note", "cherry_pick", "berry", "superrun"]
 )
-def test_a_name_that_does_not(name: str) -> None:
+def test_name_without_a_failure_is_not_recognized(name: str) -> None:
     assert not is_failing_name(name)
 
 
@@ -201,7 +201,7 @@ def test_a_name_that_does_not(name: str) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_a_megabyte_is_looked_through_at_once(value: Any) -> None:
+def test_text_of_a_megabyte_is_searched_in_bounded_time(value: Any) -> None:
     start = time.thread_time()
     reports_failure(value)
     assert time.thread_time() - start < 2

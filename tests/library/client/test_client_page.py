@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["events", "script", "message"])
-def test_an_example_runs(example: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_the_client_page_runs(example: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "http://127.0.0.1:8080/legacy" in example
     exec(compile(example.replace("http://127.0.0.1:8080/legacy", url), "client.md", "exec"), {})
     assert "Tea." in capsys.readouterr().out

@@ -226,7 +226,7 @@ async def test_callers_client_is_used_and_left_open() -> None:
         assert [call.header("x-tenant") for call in server.calls] == ["t", "t"]
 
 
-async def test_nothing_is_sent_before_it_is_asked_for() -> None:
+async def test_request_is_sent_at_the_first_iteration() -> None:
     async with upstream(answering(sse(START, END))) as server:
         async with stream_request(f"{server.url}/chat"):
             pass

@@ -153,7 +153,7 @@ def without_a_loop(url: str, options: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("raise_errors", [True, False], ids=["raising", "events"])
 @pytest.mark.parametrize("case", CASES)
-async def test_both_clients_give_the_same(case: str, raise_errors: bool) -> None:
+async def test_sync_client_gives_the_events_of_the_async_client(case: str, raise_errors: bool) -> None:
     script, options = CASES[case]
     options = {**options, "raise_errors": raise_errors}
     async with upstream(script) as server:

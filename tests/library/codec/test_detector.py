@@ -26,7 +26,7 @@ def decided(pieces: list[bytes], limit: int = 1 << 20) -> tuple[str | None, bool
 
 @pytest.mark.parametrize("lines", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1])
 @pytest.mark.parametrize("limit", [500, 2000, 1 << 20])
-def test_the_answer_does_not_depend_on_the_cut(lines: int, limit: int) -> None:
+def test_detected_dialect_does_not_depend_on_the_cut(lines: int, limit: int) -> None:
     body = UNKNOWN * lines + SAMPLE
     whole = decided([body], limit)[0]
     assert decided([body[i : i + 1] for i in range(len(body))], limit)[0] == whole
@@ -35,14 +35,14 @@ def test_the_answer_does_not_depend_on_the_cut(lines: int, limit: int) -> None:
 
 
 @pytest.mark.parametrize("odd", [{"a": 1}, ["x"], 1, None, True])
-def test_a_type_that_is_no_text_is_nobodys_fault(odd: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_type_that_is_no_text_logs_no_fault(odd: object, caplog: pytest.LogCaptureFixture) -> None:
     message = {"type": odd, "run_id": "r", "node_name": "n", "thread_id": "t", "data": 1}
     detect_dialect(json.dumps(message).encode() + b"\n")
     assert not caplog.records
 
 
 @pytest.mark.parametrize("nothing", [b"", b"\n\r\n", b": ping\n\n" * 500, b"\xef\xbb\xbf \n"])
-def test_blanks_and_comments_say_nothing(nothing: bytes) -> None:
+def test_blanks_and_comments_decide_no_dialect(nothing: bytes) -> None:
     detector = Detector()
     assert detector.feed(nothing) is None
     assert detector.blank
@@ -59,12 +59,12 @@ def test_blanks_and_comments_say_nothing(nothing: bytes) -> None:
         {"messages": "content='Hi' id='1'"},
     ],
 )
-def test_a_flat_object_may_say_whose_it_is(message: dict[str, str]) -> None:
+def test_flat_object_with_a_hint_is_detected(message: dict[str, str]) -> None:
     """Most flat objects are passed over at a glance: what they would be known by is looked at first."""
     assert detect_dialect(b"data: %b\n\n" % json.dumps(message).encode()) == "langgraph-events"
 
 
-def test_it_gives_up_after_so_many_lines_or_bytes() -> None:
+def test_detector_gives_up_after_its_limit_of_lines_or_bytes() -> None:
     detector = Detector(100)
     assert detector.feed(b"x" * 101) is None
     assert detector.exhausted
@@ -73,14 +73,14 @@ def test_it_gives_up_after_so_many_lines_or_bytes() -> None:
     assert detector.exhausted
 
 
-def test_a_pretty_printed_document_is_waited_for() -> None:
+def test_pretty_printed_document_is_waited_for() -> None:
     answer = {"type": "token", "content": "Hi", "extra": list(range(2 * MAX_LINES))}
     body = json.dumps(answer, indent=2).encode()
     assert detect_dialect(body) == "legacy"
     assert decided(cuts(body))[0] == decided([body])[0] == "legacy"
 
 
-def test_a_long_first_line_in_small_pieces_takes_linear_time() -> None:
+def test_long_first_line_in_small_pieces_takes_linear_time() -> None:
     detector = Detector()
     began = time.perf_counter()
     for _ in range(200_000):
@@ -88,7 +88,7 @@ def test_a_long_first_line_in_small_pieces_takes_linear_time() -> None:
     assert time.perf_counter() - began < 3
 
 
-def test_a_dialect_whose_detection_fails_claims_nothing(
+def test_dialect_whose_detection_fails_claims_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(Decoder):

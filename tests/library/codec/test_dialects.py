@@ -24,13 +24,13 @@ print(*(name for name in sys.modules if name.startswith("streamweir.dialects."))
 """
 
 
-def test_the_built_in_dialects_are_the_folders() -> None:
+def test_built_in_dialects_equal_the_folders() -> None:
     folders = {path.parent.name for path in (ROOT / "middleware/streamweir/dialects").glob("*/__init__.py")}
     assert {name.replace("-", "_") for name in Dialects.built_in()} == folders
 
 
 @pytest.mark.parametrize("dialect", Dialects.built_in().values(), ids=lambda dialect: dialect.name)
-def test_what_a_dialect_names_is_there(dialect: Dialect) -> None:
+def test_dialect_has_its_classes_summary_and_package(dialect: Dialect) -> None:
     for side, kind in ((dialect.decoder, Decoder), (dialect.encoder, Encoder)):
         assert side is None or issubclass(side, kind)
     assert dialect.summary
@@ -38,7 +38,7 @@ def test_what_a_dialect_names_is_there(dialect: Dialect) -> None:
     assert dialect.package.startswith(f"{streamweir.dialects.__name__}.")
 
 
-def test_listing_dialects_loads_none_of_their_classes() -> None:
+def test_listing_dialects_loads_no_class() -> None:
     path = {"PYTHONPATH": str(ROOT / "middleware")}
     listed = subprocess.run(
         [sys.executable, "-c", LISTED], capture_output=True, text=True, check=True, env=path, timeout=60
@@ -75,7 +75,7 @@ def test_they_are_found_in_a_package_that_is_a_zip_file(tmp_path: Path) -> None:
     assert listed == list(Dialects.built_in())
 
 
-def test_a_set_with_more_in_it_is_another_set() -> None:
+def test_set_with_more_in_it_is_another_set() -> None:
     built_in = Dialects.built_in()
     with_acme = built_in.with_(ACME)
     assert "acme" not in built_in
@@ -86,7 +86,7 @@ def test_a_set_with_more_in_it_is_another_set() -> None:
     assert "acme" not in with_acme.writable
 
 
-def test_a_name_is_taken_once() -> None:
+def test_second_dialect_of_a_name_is_refused() -> None:
     dialects = Dialects.built_in().with_(ACME)
     for name in ("acme", "legacy"):
         other = Dialect(name, Decoder)
@@ -95,7 +95,7 @@ def test_a_name_is_taken_once() -> None:
         assert dialects.with_(other, replace=True)[name] is other
 
 
-def test_a_dialect_is_found_by_its_name_or_given() -> None:
+def test_dialect_is_given_by_name_or_as_an_object() -> None:
     dialects = Dialects.built_in()
     assert dialects.find("legacy").name == "legacy"
     assert dialects.find(ACME) is dialects.to_read(ACME) is ACME
@@ -105,5 +105,5 @@ def test_a_dialect_is_found_by_its_name_or_given() -> None:
         dialects.to_write(ACME)
 
 
-def test_the_summary_is_the_first_paragraph() -> None:
+def test_summary_of_a_dialect_is_the_first_paragraph() -> None:
     assert ACME.summary == "Acme's stream: events and ends."

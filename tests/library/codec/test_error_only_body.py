@@ -90,7 +90,7 @@ def ending(output: bytes) -> tuple[str | None, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("speaks", SPEAKS)
 @for_each("failure", FAILURES)
-def test_a_failure_in_place_of_a_stream(failure: tuple[Any, str], speaks: str) -> None:
+def test_failure_in_place_of_a_stream_is_an_error(failure: tuple[Any, str], speaks: str) -> None:
     body, code = failure
     text = json.dumps(body).encode()
     output = translate([text], speaks=speaks)
@@ -125,7 +125,7 @@ def test_a_failure_in_place_of_a_stream(failure: tuple[Any, str], speaks: str) -
         {},
     ],
 )
-def test_what_does_not_say_that_it_failed_is_no_failure(body: dict[str, Any]) -> None:
+def test_object_without_a_sign_of_failure_is_no_failure(body: dict[str, Any]) -> None:
     assert failure_in_body(body) is None
     for speaks in SPEAKS:
         code, _ = ending(translate([json.dumps(body).encode()], speaks=speaks))
@@ -133,14 +133,14 @@ def test_what_does_not_say_that_it_failed_is_no_failure(body: dict[str, Any]) ->
         assert code in ("UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE", *signs), speaks
 
 
-def test_an_envelope_of_success_is_no_failure_where_codes_are_known() -> None:
+def test_envelope_of_success_is_no_failure_where_codes_are_known() -> None:
     body = b'{"code": 200, "statusText": "", "message": "", "data": {"id": 1}}'
     for speaks in ("fastgpt", "google-adk", "standard"):
         assert ending(translate([body], speaks=speaks))[0] != "UPSTREAM_ERROR"
 
 
 @pytest.mark.parametrize("framing", ["{}\n", "data: {}\n\n"])
-def test_it_is_an_event_that_no_rule_knows_where_others_follow(framing: str) -> None:
+def test_failure_object_before_other_events_is_an_unknown_event(framing: str) -> None:
     messages = (
         {"detail": "Not Found"},
         {"type": "content", "data": {"content": "Hi"}},
@@ -154,7 +154,7 @@ def test_it_is_an_event_that_no_rule_knows_where_others_follow(framing: str) -> 
         assert events_of(output)[1]["data"]["data"] == {"name": "message", "value": messages[0]}
 
 
-def test_an_upstream_that_breaks_off_after_it_has_said_why() -> None:
+def test_upstream_that_breaks_off_behind_its_error_keeps_the_error() -> None:
     for reason in ("UPSTREAM_UNREACHABLE", "UPSTREAM_TRUNCATED", "UPSTREAM_TIMEOUT"):
         translator = Translator(speaks="easyflow", framing="ndjson")
         output = translator.feed(b'{"error": "Rate limit exceeded"}\n') + translator.fail(reason)
@@ -165,7 +165,7 @@ def test_an_upstream_that_breaks_off_after_it_has_said_why() -> None:
 
 
 @pytest.mark.parametrize("speaks", SPEAKS)
-def test_its_words_are_withheld(speaks: str) -> None:
+def test_failure_object_has_its_texts_withheld(speaks: str) -> None:
     secret = "column salary_2024 of hr.payroll"
     for body in ({"detail": secret}, {"error": {"message": secret, "code": "x"}}, {"code": 7, "msg": secret}):
         text = json.dumps(body).encode()
@@ -175,7 +175,7 @@ def test_its_words_are_withheld(speaks: str) -> None:
 
 
 @pytest.mark.parametrize("speaks", SPEAKS)
-def test_what_it_says_of_trying_again(speaks: str) -> None:
+def test_failure_object_keeps_its_retry_after(speaks: str) -> None:
     for body in (
         refusal("RATE_LIMITED", retry_after_ms=1500),
         {"error": "Rate limit exceeded", "retry_after": 1.5},
@@ -188,7 +188,7 @@ def test_what_it_says_of_trying_again(speaks: str) -> None:
     assert refused[-2]["data"]["recoverable"] is False
 
 
-def test_the_body_of_an_error_status() -> None:
+def test_error_in_body_finds_message_and_code() -> None:
     assert error_in_body({"error": {"message": "m", "type": "odd"}}) == ("m", "odd")
     assert error_in_body({"detail": "Not Found"}) == ("Not Found", None)
     assert error_in_body({"message": "m", "code": 7}) == ("m", 7)

@@ -25,7 +25,7 @@ def message(value: Any = None, event: str | None = None, data: bytes = b"") -> H
 
 
 @pytest.mark.parametrize("dialect", BUILT_IN.values(), ids=lambda dialect: dialect.name)
-def test_a_dialect_is_shown_every_message_that_it_would_claim(dialect: Dialect) -> None:
+def test_dialect_is_shown_every_message_that_it_would_claim(dialect: Dialect) -> None:
     decoder, index = dialect.decoder, HintIndex([dialect])
     assert decoder is not None
     claimed = [
@@ -40,7 +40,7 @@ def test_a_dialect_is_shown_every_message_that_it_would_claim(dialect: Dialect) 
 
 @pytest.mark.parametrize("name", [["list"], {"object": 1}, 1, None], ids=str)
 @pytest.mark.parametrize("dialect", BUILT_IN.values(), ids=lambda dialect: dialect.name)
-def test_a_dialect_can_be_asked_about_anything(dialect: Dialect, name: object) -> None:
+def test_detection_of_any_message_raises_nothing(dialect: Dialect, name: object) -> None:
     """An SSE event of the dialect may carry anything."""
     assert dialect.decoder is not None
     for event in (None, *sorted(dialect.hints.names if dialect.hints else ())):
@@ -61,7 +61,7 @@ def test_each_sign_is_enough() -> None:
         assert not index.candidates(other)
 
 
-def test_what_gives_no_hints_is_always_asked_and_what_cannot_be_read_never() -> None:
+def test_dialect_without_hints_is_always_asked_except_about_unreadable_frames() -> None:
     class Plain(Decoder):
         """Gives no hints."""
 
@@ -81,7 +81,7 @@ class Counting(Decoder):
         return 0.0
 
 
-def test_thirty_dialects_cost_what_six_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thirty_dialects_cost_as_much_as_six(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one more question, and not one more reading of JSON."""
     parsed: list[bytes] = []
 
@@ -126,7 +126,7 @@ def test_each_message_is_read_once_and_a_head_shown_seldom() -> None:
     assert heads == [len(UNKNOWN) * 2**power for power in range(7)]
 
 
-def test_only_what_may_be_found_is_found() -> None:
+def test_dialect_that_is_not_detectable_is_not_found() -> None:
     body = b'{"type": "token", "content": "Hi"}\n'
     legacy = BUILT_IN["legacy"]
     hidden = Dialect("legacy", legacy.decoder, hints=legacy.hints, detectable=False)

@@ -8,7 +8,7 @@ def form(number: int, size: int) -> Interaction:
     return Interaction(f"i{number}", "form", title="Which?", schema={"description": "x" * size})
 
 
-def test_the_oldest_are_forgotten_where_the_room_does_not_suffice() -> None:
+def test_oldest_interactions_are_dropped_if_the_limit_is_reached() -> None:
     asked = OpenInteractions(room=10_000)
     for number in range(100):
         asked.add(form(number, 1000))
@@ -19,7 +19,7 @@ def test_the_oldest_are_forgotten_where_the_room_does_not_suffice() -> None:
     assert len(asked) == len(kept)
 
 
-def test_what_is_answered_leaves_its_room() -> None:
+def test_answered_interaction_frees_its_bytes() -> None:
     asked = OpenInteractions(room=10_000)
     for number in range(100):
         asked.add(form(number, 3000))
@@ -31,7 +31,7 @@ def test_what_is_answered_leaves_its_room() -> None:
     assert len(asked) == 2
 
 
-def test_what_is_too_large_is_not_kept_and_takes_nothing_from_the_others() -> None:
+def test_interaction_that_is_too_large_is_not_kept() -> None:
     asked = OpenInteractions(room=10_000)
     asked.add(form(1, 100))
     asked.add(form(2, 20_000))

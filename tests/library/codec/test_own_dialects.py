@@ -79,13 +79,13 @@ def own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", {})
 
 
-def test_it_works_as_a_function_and_as_a_decorator() -> None:
+def test_register_dialect_is_a_function_and_a_decorator() -> None:
     assert register_dialect("acme", AcmeDecoder) is AcmeDecoder
     assert register_dialect("acme-2")(AcmeDecoder) is AcmeDecoder
     assert {"acme", "acme-2"} <= set(list_dialects())
 
 
-def test_a_registered_name_works_everywhere() -> None:
+def test_registered_name_works_everywhere() -> None:
     register_dialect("acme", AcmeDecoder)
     assert check_stream(convert(BODY, speaks="acme")) == []
     assert convert(BODY, speaks="acme", answers="acme").split() == BODY.split()
@@ -94,7 +94,7 @@ def test_a_registered_name_works_everywhere() -> None:
     assert StreamingEngine(protocol="acme").media_type == "application/x-ndjson"
 
 
-def test_a_name_that_is_taken_is_refused_unless_it_is_replaced() -> None:
+def test_name_that_is_taken_is_refused_unless_it_is_replaced() -> None:
     register_dialect("acme", AcmeDecoder)
     for name in ("acme", "legacy"):
         with pytest.raises(ValueError, match="replace=True"):
@@ -104,7 +104,7 @@ def test_a_name_that_is_taken_is_refused_unless_it_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "auto", "two words", "-x", "a/b", None, "x" * 65])
-def test_a_name_that_cannot_be_one_is_refused(name: Any) -> None:
+def test_name_that_cannot_be_one_is_refused(name: Any) -> None:
     with pytest.raises(ValueError, match="name"):
         register_dialect(name, AcmeDecoder)
 
@@ -122,7 +122,7 @@ def test_arguments_win_over_attributes() -> None:
     assert b"out of paper" in output
 
 
-def test_a_dialect_may_be_only_read_or_only_written() -> None:
+def test_dialect_may_be_only_read_or_only_written() -> None:
     class Reader(AcmeDecoder):
         encoder = None  # type: ignore[assignment]
 
@@ -137,7 +137,7 @@ def test_a_dialect_may_be_only_read_or_only_written() -> None:
 
 
 @pytest.mark.parametrize("cls", [int, "AcmeDecoder", AcmeDecoder()])
-def test_what_is_no_dialect_is_refused(cls: Any) -> None:
+def test_class_that_is_no_dialect_is_refused(cls: Any) -> None:
     with pytest.raises(TypeError, match="neither"):
         register_dialect("acme", cls)
     with pytest.raises(TypeError, match="encoder"):
@@ -147,7 +147,7 @@ def test_what_is_no_dialect_is_refused(cls: Any) -> None:
     assert "acme" not in list_dialects()
 
 
-def test_an_installed_package_brings_its_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_package_brings_its_dialect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "acme_dialect.py").write_text(
         "from streamweir import Decoder, Encoder, Frame\n"
         "from streamweir.events import Content, SessionEnd\n"
@@ -215,7 +215,7 @@ class Careless(Decoder):
 
 
 @for_each("name", list(GIVEN))
-def test_what_is_no_event_counts_as_malformed(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_decoder_result_that_is_no_event_is_malformed(name: str, caplog: pytest.LogCaptureFixture) -> None:
     register_dialect("careless", Careless, replace=True)
     given = json.dumps({"gives": name}).encode()
     for body in (
@@ -234,7 +234,7 @@ def test_what_is_no_event_counts_as_malformed(name: str, caplog: pytest.LogCaptu
         assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-def test_metadata_of_other_types_is_read_as_what_it_means() -> None:
+def test_metadata_of_other_types_is_converted() -> None:
     class Loose(Careless):
         def decode(self, frame: Frame) -> Any:
             meta: Any = {"message_id": 7, "run_id": None, "node_id": "", "agent": "a", "sequence": 9}
@@ -246,7 +246,7 @@ def test_metadata_of_other_types_is_read_as_what_it_means() -> None:
     assert not {"run_id", "node_id", "agent"} & content["metadata"].keys()
 
 
-def test_what_is_no_event_at_the_end_is_an_error_of_ours() -> None:
+def test_result_at_the_end_that_is_no_event_is_internal() -> None:
     class Last(Careless):
         def close(self) -> Any:
             return [Content(5), SessionEnd()]  # type: ignore[arg-type]
@@ -260,7 +260,7 @@ def test_what_is_no_event_at_the_end_is_an_error_of_ours() -> None:
 
 
 @pytest.mark.parametrize("claim", [None, "much", [1], float("nan")])
-def test_a_dialect_that_claims_no_number_claims_nothing(claim: Any) -> None:
+def test_dialect_that_claims_no_number_claims_nothing(claim: Any) -> None:
     class Vague(AcmeDecoder):
         @classmethod
         def detect(cls, head: bytes) -> float:
@@ -274,7 +274,7 @@ def test_a_dialect_that_claims_no_number_claims_nothing(claim: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [Content, SessionStart, Error])
-def test_what_an_encoder_fails_at_is_left_out_of_the_end(kind: type[Event]) -> None:
+def test_event_at_which_an_encoder_fails_is_left_out_of_the_end(kind: type[Event]) -> None:
     class Failing(AcmeEncoder):
         def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
             assert not isinstance(event, kind), "a fault of this encoder"
@@ -288,7 +288,7 @@ def test_what_an_encoder_fails_at_is_left_out_of_the_end(kind: type[Event]) -> N
         assert b'{"acme": "error"}' in written
 
 
-def test_an_encoder_that_writes_text_is_described() -> None:
+def test_encoder_that_writes_text_is_described() -> None:
     class TextEncoder(Encoder):
         def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
             return [Frame(json.dumps({"is": event.type}))]  # type: ignore[arg-type]
@@ -298,7 +298,9 @@ def test_an_encoder_that_writes_text_is_described() -> None:
 
 
 @for_each("given", [["Hi"], [b"Hi"], [{"say": "Hi"}], [Frame({"say": "Hi"})], None, Frame(b"Hi")])  # type: ignore[arg-type]
-def test_what_is_no_frame_is_refused_with_a_sentence(given: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_result_that_is_no_frame_is_refused_with_a_sentence(
+    given: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     class Careless(Encoder):
         def encode(self, event: Event, stamp: Stamp) -> Any:
             return given

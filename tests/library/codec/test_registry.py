@@ -40,7 +40,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_broken_dialect_is_left_out_of_the_lists_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_dialect_is_left_out_of_the_lists_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "streamweir"):
         for names in (
             list_dialects(),
@@ -58,7 +58,7 @@ def test_a_broken_dialect_is_left_out_of_the_lists_and_told_once(caplog: pytest.
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_broken_dialect_does_not_end_streams_whose_dialect_is_found_out() -> None:
+def test_broken_dialect_does_not_end_streams_whose_dialect_is_found_out() -> None:
     assert detect_dialect(TOKEN) == "legacy"
     assert b'"status":"completed"' in convert(TOKEN, speaks="auto")
 
@@ -67,13 +67,13 @@ def test_a_broken_dialect_does_not_end_streams_whose_dialect_is_found_out() -> N
 @pytest.mark.parametrize(
     "ask", [lambda name: process_dialects().find(name), describe, lambda name: convert(b"", speaks=name)]
 )
-def test_a_broken_dialect_that_is_named_says_what_is_wrong(ask: object) -> None:
+def test_broken_dialect_given_by_name_raises_its_problem(ask: object) -> None:
     assert callable(ask)
     with pytest.raises(ConfigurationError, match=r"'broken' .* cannot be loaded: ModuleNotFoundError"):
         ask("broken")
 
 
-def test_an_option_takes_what_either_side_takes_and_each_side_what_it_knows(
+def test_option_accepts_the_values_of_both_sides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(registry._registered, "two-sided", Dialect("two-sided", TwoSided, TwoSidedEncoder))

@@ -145,7 +145,7 @@ TEXT_READS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for num
         b'data: {"type":"token","content":"x"}\r\n\r',
     ],
 )
-def test_a_read_that_looks_like_a_text_is_one_only_between_blocks(before: bytes, answers: str) -> None:
+def test_read_that_looks_like_a_text_is_used_at_block_boundaries_only(before: bytes, answers: str) -> None:
     reads = [*TEXT_READS[:5], before, *TEXT_READS[5:]]
     expected = plainly([b"".join(reads)], "legacy", answers)
     assert translated(reads, "legacy", answers) == expected
@@ -156,7 +156,7 @@ def test_texts_whose_blocks_have_ids_are_each_read() -> None:
     assert translated(reads, "legacy") == plainly(reads, "legacy")
 
 
-def test_a_text_that_is_larger_than_allowed_is_refused_as_such() -> None:
+def test_text_that_is_larger_than_allowed_is_refused_as_such() -> None:
     large = b'data: {"type":"token","content":"%b"}\n\n' % (b"x" * 2000)
     reads = [*TEXT_READS, large, TEXT_READS[0]]
     limits = {"event_bytes": 1000}
@@ -486,7 +486,7 @@ def test_texts_are_written_at_once_as_one_by_one(
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=30), TEXTS)
-def test_a_written_form_fills_in_what_an_encoder_would_write(texts: list[str], first: str) -> None:
+def test_frame_template_equals_the_encoder(texts: list[str], first: str) -> None:
     def frame(text: str, number: int) -> bytes:
         value = {"a%d": "%", "content": text, "b": {"index": number - 3}, "sequence": number, "at": 7}
         return b"id: %d\ndata: %b\n\n" % (number, write_json(value))
@@ -509,7 +509,7 @@ BY_FORM = [
 
 
 @pytest.mark.parametrize("name", BY_FORM)
-def test_what_is_written_is_read_by_its_form(name: str) -> None:
+def test_frame_of_a_template_is_read_by_a_template(name: str) -> None:
     """After a few texts, in whatever shape its dialect has."""
     frames = said(name, [Content(f"word{number} ") for number in range(9)])
     reader = StreamReader(name)
@@ -542,7 +542,7 @@ FIELDS = TextFields(texts=(("a",), ("b", "a")), ignored=(("t",), ("b", "t")))
         ),
     ],
 )
-def test_a_form_reads_what_json_reads(data: bytes, others: list[bytes]) -> None:
+def test_message_template_reads_the_text_that_json_reads(data: bytes, others: list[bytes]) -> None:
     form = MessageTemplate.learn(Frame(data), Content("x"), FIELDS)
     assert form is not None
     assert form.text_of(Frame(data)) == "x"
@@ -566,11 +566,11 @@ def test_a_form_reads_what_json_reads(data: bytes, others: list[bytes]) -> None:
         b'{"d":"{\\"a\\":\\"x\\"}"}',
     ],
 )
-def test_no_form_is_learned_where_the_text_could_be_elsewhere(data: bytes) -> None:
+def test_template_of_an_ambiguous_text_is_not_learned(data: bytes) -> None:
     assert MessageTemplate.learn(Frame(data), Content("x"), FIELDS) is None
 
 
-def test_a_decoder_of_its_own_reads_each_message() -> None:
+def test_decoder_without_templates_reads_each_message() -> None:
     """A subclass may do anything with a text: what its base vouches for does not hold for it."""
 
     class Shouting(LegacyDecoder):
@@ -587,7 +587,7 @@ def test_a_decoder_of_its_own_reads_each_message() -> None:
     assert Decoder.text_fields is None
 
 
-def test_an_encoder_of_its_own_writes_each_event() -> None:
+def test_encoder_without_templates_writes_each_event() -> None:
     class Shouting(LegacyEncoder):
         def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
             return [Frame(frame.data.upper()) for frame in super().encode(event, stamp)]

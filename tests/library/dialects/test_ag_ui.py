@@ -16,11 +16,11 @@ def events_of_history(*messages: tuple[str, str]) -> Sequence[Event]:
     return [*AgUiDecoder().decode(Frame(json.dumps(snapshot).encode()))]
 
 
-def test_the_same_words_before_the_question_are_history() -> None:
+def test_equal_words_before_the_question_are_history() -> None:
     assert len(events_of_history(("assistant", "31"), ("user", "Sure?"), ("assistant", "31"))) == 1
 
 
-def test_a_long_history_takes_time_in_proportion() -> None:
+def test_long_history_takes_time_in_proportion() -> None:
     messages = [("user", "How many?"), *(("assistant", f"{number}") for number in range(20_000))]
     start = time.thread_time()
     assert len(events_of_history(*messages)) == 20_000

@@ -16,7 +16,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(), VALUES), st.integers(0, 9))
-def test_an_object_is_whole_with_its_last_character(value: dict[str, object], seed: int) -> None:
+def test_json_object_is_whole_with_its_last_character(value: dict[str, object], seed: int) -> None:
     text = json.dumps(value)
     extent = ObjectExtent()
     for piece in random_cuts(text[:-1].encode(), seed):
@@ -46,7 +46,7 @@ def test_text_amid_a_call_waits_for_its_end() -> None:
     assert written.count('"type":"tool_use"') == 1
 
 
-def test_what_a_server_counts_is_bounded() -> None:
+def test_counts_of_a_server_are_bounded() -> None:
     many = {"count": [[{"a": 1}]] * 1000} | {f"count_{number}": number for number in range(1000)}
     usage = {**many, "input_tokens": 3, "output_tokens": 4}
     messages = (

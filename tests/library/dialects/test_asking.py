@@ -38,7 +38,7 @@ def asking(kind: str) -> bytes:
 
 @pytest.mark.parametrize("answers", process_dialects().writable)
 @pytest.mark.parametrize("kind", ASKED)
-def test_the_question_is_on_the_wire(kind: str, answers: str) -> None:
+def test_question_of_each_kind_is_written(kind: str, answers: str) -> None:
     output = convert(asking(kind), speaks="standard", answers=answers)
     assert WORDS[kind] in output.decode()
     assert str(ASKED[kind].get("title", "")) in output.decode()

@@ -36,7 +36,7 @@ def chunks_of(stream: Recorded) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_call_for_the_page_is_a_part_of_its_own_tool_and_handed_over_once(stream: Recorded) -> None:
+def test_call_for_the_page_is_one_part_and_handed_over_once(stream: Recorded) -> None:
     chunks = [chunk for chunk in chunks_of(stream) if chunk.get("toolCallId") in for_client(stream)]
     assert not [chunk for chunk in chunks if "dynamic" in chunk or "providerExecuted" in chunk]
     whole = [chunk["toolCallId"] for chunk in chunks if chunk["type"] == "tool-input-available"]
@@ -44,7 +44,7 @@ def test_a_call_for_the_page_is_a_part_of_its_own_tool_and_handed_over_once(stre
 
 
 @pytest.mark.parametrize("target", ["anthropic", "openai-chat", "openai-responses", "vercel-ui"])
-def test_a_call_that_an_agent_has_run_is_never_handed_over(target: str) -> None:
+def test_call_that_an_agent_has_run_is_never_handed_over(target: str) -> None:
     """It looks like a client's until the answer goes on behind it."""
     named = ("openai-chat", "agent-runs-tools")
     (stream,) = [found for found in recorded_streams() if (found.dialect, found.path.stem) == named]
@@ -62,7 +62,7 @@ def test_a_call_that_an_agent_has_run_is_never_handed_over(target: str) -> None:
     assert all(b'"providerExecuted":true' in chunk for chunk in whole)
 
 
-def test_a_call_whose_runner_shows_late_is_shown_first_and_handed_over_then() -> None:
+def test_call_whose_runner_shows_late_is_shown_first_and_handed_over_then() -> None:
     (stream,) = [
         found
         for found in recorded_streams()

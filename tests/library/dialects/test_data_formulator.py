@@ -46,7 +46,7 @@ def text(piece: str, **fields: Any) -> dict[str, Any]:
         ("/api/agent/sort-data", None),
     ],
 )
-def test_the_path_tells_the_endpoint(path: str, endpoint: str | None) -> None:
+def test_path_decides_the_form_of_the_endpoint(path: str, endpoint: str | None) -> None:
     assert DataFormulatorDecoder.options_for(path).get("endpoint") == endpoint
 
 
@@ -67,13 +67,13 @@ def test_text_alone_ends_a_stream_where_the_endpoint_ends_so(
     assert [event["data"]["message_code"] for event in events if event["type"] == "warning"] == warnings
 
 
-def test_an_error_line_of_the_first_releases_is_terminal_and_not_for_users() -> None:
+def test_error_line_of_the_first_releases_is_terminal_and_not_for_users() -> None:
     events = read(b'error: {"content": "unable at /srv/app: password=abc"}\n')
     assert [event["type"] for event in events] == ["session_start", "error", "session_end"]
     assert events[1]["data"]["message"] == "The service reported an error. Please try again."
 
 
-def test_a_whole_answer_in_place_of_a_stream_is_kept_and_complete() -> None:
+def test_whole_answer_in_place_of_a_stream_is_kept_and_complete() -> None:
     events = read(b'{"status": "success", "data": {"questions": ["Why?"]}}')
     assert events[1]["data"]["data"] == {"name": "response", "value": {"questions": ["Why?"]}}
     assert events[-1]["data"]["status"] == "completed"
@@ -81,7 +81,7 @@ def test_a_whole_answer_in_place_of_a_stream_is_kept_and_complete() -> None:
 
 @pytest.mark.parametrize("kind", ["error", "warning", "result", "interact", "completion", "tool_result"])
 @pytest.mark.parametrize("value", [None, 1, "x", [], [1], {}, {"a": [1]}, True])
-def test_no_field_of_a_wrong_type_breaks_a_stream(kind: str, value: Any) -> None:
+def test_field_of_a_wrong_type_does_not_break_a_stream(kind: str, value: Any) -> None:
     fields = (
         "content",
         "error",
@@ -114,7 +114,7 @@ def test_other_dialects_are_not_claimed(body: bytes) -> None:
     assert detect_dialect(body) != NAME
 
 
-def test_the_chat_gets_all_text_once_more_at_the_end() -> None:
+def test_chat_gets_all_text_once_more_at_the_end() -> None:
     body = standard(
         ("content", {"content": "West "}),
         ("content", {"content": "leads.", "is_complete": True}),
@@ -123,7 +123,7 @@ def test_the_chat_gets_all_text_once_more_at_the_end() -> None:
     assert written(body) == [text("West "), text("leads."), {"type": "done", "full_text": "West leads."}]
 
 
-def test_a_replacement_is_said_by_the_end() -> None:
+def test_replacement_is_reported_at_the_end() -> None:
     body = standard(
         ("content", {"content": "East leads."}),
         ("tool_call_start", {"tool_id": "t", "tool_name": "sum", "arguments": {}}),
@@ -137,7 +137,7 @@ def test_a_replacement_is_said_by_the_end() -> None:
     assert again[-1] == {"content": "West leads.", "is_complete": True, "op": "replace"}
 
 
-def test_the_chat_is_not_made_to_drop_a_report() -> None:
+def test_chat_is_not_made_to_drop_a_report() -> None:
     body = standard(
         ("content", {"content": "# Sales", "channel": "report"}),
         ("content", {"content": "Done."}),
@@ -150,7 +150,7 @@ def test_the_chat_is_not_made_to_drop_a_report() -> None:
     ]
 
 
-def test_an_agent_run_ends_with_its_answer() -> None:
+def test_agent_run_ends_with_its_answer() -> None:
     body = standard(("content", {"content": "West leads."}), ("session_end", {"status": "completed"}))
     assert written(body, profile="analyst")[-1] == {
         "type": "completion",
@@ -168,13 +168,13 @@ def test_an_agent_run_ends_with_its_answer() -> None:
         ("MY_APP_CODE", "MY_APP_CODE"),
     ],
 )
-def test_a_terminal_error_is_the_structured_one_and_the_last_line(code: str, own: str) -> None:
+def test_terminal_error_is_the_structured_one_and_the_last_line(code: str, own: str) -> None:
     error = {"error_type": "system", "code": code, "message": "No.", "recoverable": True, "terminal": True}
     messages = written(standard(("content", {"content": "Half"}), ("error", error)))
     assert messages[-1] == {"type": "error", "error": {"code": own, "message": "No.", "retry": True}}
 
 
-def test_an_error_that_does_not_end_the_run_is_a_warning_to_the_pages() -> None:
+def test_error_that_does_not_end_the_run_is_a_warning_to_the_pages() -> None:
     error = {"error_type": "execution", "code": "SOURCE_FAILED", "message": "One source failed."}
     body = standard(
         ("error", {**error, "recoverable": True, "terminal": False}), ("session_end", {"status": "completed"})
@@ -183,14 +183,14 @@ def test_an_error_that_does_not_end_the_run_is_a_warning_to_the_pages() -> None:
     assert written(body)[0] == {"type": "warning", "warning": warning}
 
 
-def test_cancelling_goes_there_and_back() -> None:
+def test_cancelled_status_is_read_back_from_the_written_one() -> None:
     messages = written(standard(("content", {"content": "Half"}), ("session_end", {"status": "cancelled"})))
     assert messages[-1]["error"]["code"] == "CANCELLED"
     assert read(lines(*messages))[-1]["data"]["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("kind", ["form", "approval", "tool"])
-def test_whatever_is_asked_becomes_a_question_that_the_pages_accept(kind: str) -> None:
+def test_question_of_any_kind_is_one_that_the_pages_accept(kind: str) -> None:
     asked = {"interaction_id": "i", "kind": kind, "state": "requested", "title": "Go on?"}
     body = standard(("interaction", asked), ("session_end", {"status": "suspended"}))
     last = written(body)[-1]
@@ -202,7 +202,7 @@ def test_whatever_is_asked_becomes_a_question_that_the_pages_accept(kind: str) -
     assert (last["trajectory"], last["completed_step_count"]) == ([], 0)
 
 
-def test_a_suspension_without_a_question_is_still_one() -> None:
+def test_suspension_without_a_question_is_written_with_one() -> None:
     messages = written(standard(("content", {"content": "?"}), ("session_end", {"status": "suspended"})))
     assert messages[-1]["questions"]
     assert read(lines(*messages))[-1]["data"]["status"] == "suspended"
@@ -230,7 +230,7 @@ def test_calls_come_back_with_ids_arguments_and_results(profile: str, result: An
     assert back[2].get("result") == result
 
 
-def test_a_table_is_a_preview_in_the_chat_and_a_result_in_an_agent_run() -> None:
+def test_table_is_a_preview_in_the_chat_and_a_result_in_an_agent_run() -> None:
     table = {"name": "sales", "columns": ["a", "b"], "rows": [[1, None], [2, 3]]}
     body = standard(
         ("data", {"data_type": "dataframe", "data": table}), ("session_end", {"status": "completed"})
@@ -241,7 +241,7 @@ def test_a_table_is_a_preview_in_the_chat_and_a_result_in_an_agent_run() -> None
     assert back[1]["data"]["data"] == table
 
 
-def test_an_agent_run_comes_back_as_it_was() -> None:
+def test_agent_run_is_read_back_unchanged() -> None:
     result = {
         "status": "ok",
         "chart_id": "chart-1",
@@ -268,7 +268,7 @@ def test_fields_of_another_dialect_are_not_written() -> None:
     assert written(lines(content, end)) == [text("Hi."), {"type": "done", "full_text": "Hi."}]
 
 
-def test_an_answer_too_long_to_be_kept_is_not_repeated() -> None:
+def test_answer_too_long_to_be_kept_is_not_repeated() -> None:
     piece = {"content": "x" * (1 << 20)}
     body = standard(*[("content", piece)] * 9, ("session_end", {"status": "completed"}))
     assert written(body)[-1] == {"type": "done", "full_text": ""}
@@ -299,13 +299,13 @@ PAUSED = {"iteration": 1, "trajectory": [{"role": "user"}], "completed_step_coun
         },
     ],
 )
-def test_what_the_pages_ask_comes_back_as_it_was(asked: dict[str, Any]) -> None:
+def test_question_of_the_pages_is_read_back_unchanged(asked: dict[str, Any]) -> None:
     asking = {"type": "interact", **asked, **PAUSED}
     assert written(lines(asking), speaks=NAME) == [asking]
 
 
 @pytest.mark.parametrize("profile", ["loading", "analyst"])
-def test_a_loaded_data_operation_comes_back_as_it_was(profile: str) -> None:
+def test_loaded_data_operation_is_read_back_unchanged(profile: str) -> None:
     result = {"type": "data_operation_result", "operation": {"id": "op_1", "status": "loaded"}}
     assert written(lines(result), speaks=NAME, profile=profile) == [result]
 
@@ -322,14 +322,14 @@ def test_a_loaded_data_operation_comes_back_as_it_was(profile: str) -> None:
         (["?"], "DATA_OPERATION_FAILED", None),
     ],
 )
-def test_a_failed_data_operation_is_an_error(error: Any, code: str, message: str | None) -> None:
+def test_failed_data_operation_is_an_error(error: Any, code: str, message: str | None) -> None:
     operation = {"id": "op_1", "status": "failed", "error": error}
     found = read(lines({"type": "data_operation_result", "operation": operation}))[1]["data"]
     assert (found["code"], found["terminal"]) == (code, True)
     assert message in (None, found["message"])
 
 
-def test_a_call_that_is_taken_for_an_action_comes_back_as_one_call() -> None:
+def test_call_that_is_taken_for_an_action_comes_back_as_one_call() -> None:
     table = {"rows": [{"a": 1}], "virtual": {"table_name": "d", "row_count": 1}}
     run = lines(
         {"type": "tool_start", "tool": "visualize", "purpose": None},
@@ -366,7 +366,7 @@ def test_a_call_that_is_taken_for_an_action_comes_back_as_one_call() -> None:
         ("Model request failed", "UPSTREAM_ERROR"),
     ],
 )
-def test_the_servers_own_sentences_settle_the_code(text_of_error: str, code: str) -> None:
+def test_sentence_of_the_server_decides_the_code(text_of_error: str, code: str) -> None:
     error = {"type": "error", "iteration": 1, "message": text_of_error, "message_code": "agent.llmApiError"}
     assert read(lines(error))[1]["data"]["code"] == code
 
@@ -388,7 +388,7 @@ def test_the_servers_own_sentences_settle_the_code(text_of_error: str, code: str
         ),
     ],
 )
-def test_a_failure_sent_as_text_is_one_piece(messages: list[dict[str, Any]], status: str) -> None:
+def test_failure_sent_as_text_is_one_piece(messages: list[dict[str, Any]], status: str) -> None:
     assert read(lines(*messages))[-1]["data"]["status"] == status
 
 
@@ -400,7 +400,7 @@ def test_text_that_quotes_a_failure_is_not_written_as_one() -> None:
     assert events[-1]["data"]["status"] == "completed"
 
 
-def test_calls_summaries_and_tokens_of_the_document() -> None:
+def test_calls_summaries_and_tokens_of_the_document_are_read() -> None:
     lines = (
         {"type": "text_delta", "content": "Made a chart.", "token": "t1"},
         {"type": "tool_call", "tool": "f", "args": {"a": 1}},

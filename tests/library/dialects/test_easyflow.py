@@ -42,7 +42,7 @@ def test_every_frame_has_the_mandatory_fields() -> None:
         assert {"domain", "type", "payload"} <= message.keys()
 
 
-def test_the_index_counts_per_message() -> None:
+def test_frame_index_counts_per_message() -> None:
     messages = written(START, text("a", "m"), text("b", "n"), text("c", "m"), END)
     indexes = [(message["message_id"], message["index"]) for _, message in messages if "index" in message]
     assert indexes == [("m", 0), ("n", 0), ("m", 1)]
@@ -54,7 +54,7 @@ def test_done_carries_the_usage() -> None:
     assert message["meta"] == {"prompt_tokens": 3, "latency_ms": 9}
 
 
-def test_nothing_follows_an_error() -> None:
+def test_error_event_is_the_last_frame() -> None:
     messages = written(START, text("a", "m"), ERROR)
     assert [name for name, _ in messages] == ["message", "message", "error"]
     assert messages[-1][1]["payload"] == {
@@ -64,19 +64,19 @@ def test_nothing_follows_an_error() -> None:
     }
 
 
-def test_an_error_that_does_not_end_the_run_is_a_message() -> None:
+def test_error_that_does_not_end_the_run_is_a_message() -> None:
     error = event("error", {"code": "RATE_LIMITED", "message": "m", "recoverable": True, "terminal": False})
     assert [name for name, _ in written(START, text("a", "m"), error, END)] == [*["message"] * 3, "done"]
 
 
-def test_a_suspended_run_ends_without_done() -> None:
+def test_suspended_run_ends_without_done() -> None:
     form = event("interaction", {"interaction_id": "f", "kind": "form", "schema": {"type": "object"}})
     messages = written(START, form, event("session_end", {"status": "suspended"}))
     assert [name for name, _ in messages] == ["message"] * 3
     assert messages[-1][1]["payload"] == {"state": "suspended"}
 
 
-def test_a_cancelled_run_is_done_and_says_so() -> None:
+def test_cancelled_run_is_done_with_status_cancelled() -> None:
     name, message = written(START, event("session_end", {"status": "cancelled"}))[-1]
     assert (name, message["meta"]["status"]) == ("done", "cancelled")
 
@@ -101,7 +101,7 @@ def test_aiflowy_pages_are_given_the_error_code_that_they_show() -> None:
 
 
 @pytest.mark.parametrize(("variant", "told"), [("easyflow", 1), ("aiflowy", 0)])
-def test_progress_is_told_where_a_page_does_not_take_it_for_a_result(variant: str, told: int) -> None:
+def test_progress_is_written_unless_a_page_reads_it_as_a_result(variant: str, told: int) -> None:
     call = event("tool_call_start", {"tool_id": "t", "tool_name": "n", "arguments": {}})
     progress = event("tool_call_progress", {"tool_id": "t", "progress": 0.5})
     messages = written(START, call, progress, END, variant=variant)

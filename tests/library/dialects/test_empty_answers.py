@@ -53,7 +53,7 @@ def codes_in(events: list[dict[str, object]]) -> list[object]:
     return [event["data"]["message_code"] for event in events if event["type"] == "warning"]  # type: ignore[index]
 
 
-def test_every_dialect_is_here() -> None:
+def test_list_of_empty_answers_has_every_dialect() -> None:
     assert sorted(ENDS) == sorted(process_dialects().readable)
 
 
@@ -89,7 +89,7 @@ def test_protocol_without_warnings_gets_the_empty_answer_of_known_events(target:
 
 
 @pytest.mark.parametrize("dialect", sorted({*process_dialects().writable} & {*ENDS} - {"standard"}))
-def test_frames_that_go_out_as_they_came_get_nothing_added(dialect: str) -> None:
+def test_copied_frames_get_nothing_added(dialect: str) -> None:
     body = alien_to(dialect) + ENDS[dialect]
     framing = "ndjson" if dialect == "data-formulator" else "sse"
     if framing == "ndjson":
@@ -103,7 +103,7 @@ MAY_SAY_NOTHING |= {"chat-empty-answer"}
 
 
 @for_each("stream", recorded_streams(), group=dialect_of)
-def test_recorded_stream_that_says_something_is_not_doubted(stream: Recorded) -> None:
+def test_recorded_stream_with_content_has_no_warning(stream: Recorded) -> None:
     own = {stream.dialect: stream.options}
     events = events_of(translate([stream.body], speaks=stream.dialect, protocol_options=own))
     doubts = [
@@ -127,7 +127,7 @@ def test_recorded_stream_that_says_something_is_not_doubted(stream: Recorded) ->
         {"type": "content", "data": {"content": "a", "channel": "report"}},
     ],
 )
-def test_anything_of_an_answer_says_something(said: dict[str, object]) -> None:
+def test_part_of_an_answer_is_content(said: dict[str, object]) -> None:
     body = f"data: {json.dumps({**said, 'metadata': {}})}\n\n".encode() + ENDS["standard"]
     assert "END_UNCONFIRMED" not in codes_in(events_of(translate([body], speaks="standard")))
 
@@ -142,6 +142,6 @@ def test_anything_of_an_answer_says_something(said: dict[str, object]) -> None:
         {"type": "zz_unheard_of", "data": {}},
     ],
 )
-def test_blanks_states_and_custom_data_say_nothing(silent: dict[str, object]) -> None:
+def test_blanks_states_and_custom_data_are_no_content(silent: dict[str, object]) -> None:
     body = f"data: {json.dumps({**silent, 'metadata': {}})}\n\n".encode() + ENDS["standard"]
     assert "END_UNCONFIRMED" in codes_in(events_of(translate([body], speaks="standard")))

@@ -15,14 +15,14 @@ RUNS = [stream for stream in recorded_streams() if stream.path.stem == "07-actio
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("speaks", ["data-formulator", "auto"])
 @for_each("stream", RUNS, group=dialect_of)
-def test_a_prompt_leaves_only_in_the_dialect_it_came_in(stream: Recorded, speaks: str, target: str) -> None:
+def test_prompt_is_written_only_in_its_own_dialect(stream: Recorded, speaks: str, target: str) -> None:
     written = translate([stream.body], speaks=speaks, answers=target)
     assert (PROMPT in written) == (target == stream.dialect)
     assert (b"output_variable" in written) == (target == stream.dialect)
 
 
 @for_each("stream", RUNS, group=dialect_of)
-def test_the_standard_has_the_other_fields_and_the_prompt_only_where_raw_is_asked_for(
+def test_standard_has_other_fields_and_with_raw_the_prompt(
     stream: Recorded,
 ) -> None:
     written = translate([stream.body], speaks=stream.dialect)
@@ -64,7 +64,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("speaks", FILES)
-def test_what_stands_beside_a_file_is_no_field_of_it(speaks: str) -> None:
+def test_field_beside_a_file_is_no_field_of_it(speaks: str) -> None:
     output = translate([f"data: {FILES[speaks]}\n\n".encode()], speaks=speaks)
     assert check_stream(output, framing="ndjson") == []
     (file,) = [event for event in events_of(output) if event["type"] == "data"]

@@ -62,7 +62,7 @@ WAYS = [*product(["{}\n", "data: {}\n\n"], [False, True])]
 
 
 @pytest.mark.parametrize("speaks", process_dialects().readable)
-def test_the_texts_of_a_failed_step_stay_inside(speaks: str) -> None:
+def test_texts_of_a_failed_step_stay_inside(speaks: str) -> None:
     """Every report in every envelope; each of either comes in every way."""
     for at, report in enumerate(REPORTS):
         for way, envelope in enumerate(ENVELOPES, at):
@@ -92,7 +92,7 @@ def planted(line: str) -> str:
 
 
 @pytest.mark.parametrize("speaks", process_dialects().readable)
-def test_the_report_of_a_failure_beside_an_event_stays_inside(speaks: str) -> None:
+def test_report_of_a_failure_beside_an_event_stays_inside(speaks: str) -> None:
     folder = Path(streamweir.dialects.__file__).parent / speaks.replace("-", "_")
     for example in (folder / "examples.txt").read_text("utf-8").split("\n\n"):
         lines = [planted(line) for line in example.splitlines() if not line.startswith("#")]
@@ -101,7 +101,7 @@ def test_the_report_of_a_failure_beside_an_event_stays_inside(speaks: str) -> No
             assert "hunter2" not in json.dumps(event.get("metadata"))
 
 
-def test_a_web_servers_word_for_a_failure_is_one() -> None:
+def test_failure_object_of_a_web_server_is_an_error() -> None:
     start = {"event": "on_chain_start", "name": "graph", "run_id": "r", "parent_ids": [], "data": {}}
     lines = [f"data: {json.dumps(event)}\n\n".encode() for event in (start, {"detail": SECRET})]
     output = translate(lines, speaks="langgraph-events")
@@ -109,7 +109,7 @@ def test_a_web_servers_word_for_a_failure_is_one() -> None:
     assert "error" in [event["type"] for event in events_of(output)]
 
 
-def test_the_report_of_a_failure_beside_pieces_that_are_alike_stays_inside() -> None:
+def test_report_of_a_failure_beside_pieces_that_are_alike_stays_inside() -> None:
     for speaks, fields in PIECES.items():
         lines = [json.dumps({**fields, "stackTrace": SECRET}).replace("TEXT", f"w{at} ") for at in range(20)]
         output = translate([f"data: {line}\n\n".encode() for line in lines], speaks=speaks)

@@ -74,7 +74,7 @@ def also_as_messages(event: Fields) -> str:
     "write", [lambda event: in_sse(event, "events"), also_as_messages], ids=["alone", "both"]
 )
 @pytest.mark.parametrize("name", ["events_v2_tool.sse", "events-v2-asks.sse"])
-def test_the_langgraph_server_has_a_mode_for_events(name: str, write: Callable[[Fields], str]) -> None:
+def test_langgraph_server_has_a_mode_for_events(name: str, write: Callable[[Fields], str]) -> None:
     first = in_sse({"run_id": "r1", "attempt": 1}, "metadata")
     body = "".join([first, *map(write, messages_of(name))]).encode()
     assert detect_dialect(body) == "langgraph-server"
@@ -92,7 +92,7 @@ ASKED: list[str] = [
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_a_server_may_ask_in_its_own_form(asked: str) -> None:
+def test_question_in_the_form_of_a_server_is_read(asked: str) -> None:
     run = in_sse(
         {"event": "on_chain_end", "name": "g", "run_id": "r", "parent_ids": [], "data": {"output": {}}}
     )
@@ -114,7 +114,7 @@ FAILURES: list[str] = [
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_ends_the_stream_and_keeps_its_text(failure: str) -> None:
+def test_failure_ends_the_stream_and_keeps_its_text(failure: str) -> None:
     begun = "".join(map(in_sse, messages_of("events_v2_tool.sse")[:12]))
     output = translate([f"{begun}{failure}data: [DONE]\n\n".encode()], speaks="langgraph-events", debug=True)
     assert [event["data"]["code"] for event in events_of(output) if event["type"] == "error"] == [
@@ -141,7 +141,7 @@ FAILED_STEPS: list[str] = [
 
 @pytest.mark.parametrize("raw", [False, True])
 @pytest.mark.parametrize("step", FAILED_STEPS)
-def test_what_a_step_failed_of_stays_inside(step: str, raw: bool) -> None:
+def test_cause_of_a_failed_step_stays_inside(step: str, raw: bool) -> None:
     output = translate([step.encode()], speaks="langgraph-events", raw=raw)
     assert len(events_of(output)) > 2
     assert not [secret for secret in PLANTED if secret.encode() in output]
@@ -154,7 +154,7 @@ def cut_short(name: str) -> Iterator[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("end", ["", "data: [DONE]\n\n", 'data: {"type": "done"}\n\n'])
-def test_only_the_end_of_the_outermost_run_is_the_end(end: str) -> None:
+def test_end_of_an_inner_run_is_not_the_end(end: str) -> None:
     for size, body in cut_short("events_v2_tool.sse"):
         assert meaning_of(body + end.encode())["status"] == "error", size
 
@@ -196,7 +196,7 @@ def test_calls_without_ids_are_paired_and_come_once() -> None:
     }
 
 
-def test_models_side_by_side_say_messages_of_their_own() -> None:
+def test_models_side_by_side_have_separate_messages() -> None:
     pieces = [
         {name: {"type": "AIMessageChunk", "content": text, "id": name}}
         for name, text in [("joke", "Why "), ("poem", "Roses "), ("joke", "not?"), ("poem", "are red.")]
@@ -210,7 +210,7 @@ def test_models_side_by_side_say_messages_of_their_own() -> None:
     assert texts == {"joke": "Why not?", "poem": "Roses are red."}
 
 
-def test_an_agent_of_langserve_calls_its_tools_once() -> None:
+def test_agent_of_langserve_calls_its_tools_once() -> None:
     action = {"tool": "sales", "tool_input": {"month": "March"}, "log": "", "tool_call_id": "c1"}
     message = {
         "type": "AIMessageChunk",

@@ -34,7 +34,7 @@ def written(*events: dict[str, Any]) -> list[dict[str, Any]]:
         ([], None),  # no text
     ],
 )
-def test_final_answer_is_the_answer_as_it_stands(events: list[dict[str, Any]], answer: str | None) -> None:
+def test_final_answer_with_pieces_equals_the_answer(events: list[dict[str, Any]], answer: str | None) -> None:
     messages = written(*events, END)
 
     assert [message["content"] for message in messages if message["type"] == "final_answer"] == (
@@ -56,7 +56,7 @@ def test_answer_that_broke_off_is_not_repeated() -> None:
         [text("a"), text("", op="replace")],  # an empty answer is none
     ],
 )
-def test_replacement_that_no_final_answer_says_is_reported(events: list[dict[str, Any]]) -> None:
+def test_replacement_without_a_final_answer_is_reported(events: list[dict[str, Any]]) -> None:
     messages = written(*events, END)
 
     assert [message["type"] for message in messages] == ["token", "warning", "done"]

@@ -159,14 +159,14 @@ def speaks_of_failure(output: bytes) -> bool:
 
 
 @pytest.mark.parametrize("dialect", process_dialects().readable)
-def test_a_field_that_no_rule_knows_comes_out_somewhere(dialect: str) -> None:
+def test_unknown_field_is_preserved(dialect: str) -> None:
     left_out = bookkeeping(dialect)
     probed = [place for place in places(dialect) if not place.words & left_out]
     assert [place for place in probed if is_dropped(output_with_probe(place))] == []
 
 
 @pytest.mark.parametrize("dialect", process_dialects().readable)
-def test_a_field_beside_a_text_that_is_none_comes_out_somewhere(dialect: str) -> None:
+def test_unknown_field_next_to_an_empty_text_is_preserved(dialect: str) -> None:
     dropped = [
         (place, key, name)
         for place, key in strings(dialect)
@@ -176,7 +176,7 @@ def test_a_field_beside_a_text_that_is_none_comes_out_somewhere(dialect: str) ->
     assert dropped == []
 
 
-def test_a_piece_of_text_without_text_keeps_what_stands_beside_it() -> None:
+def test_empty_piece_of_text_keeps_the_fields_next_to_it() -> None:
     translator = Translator(speaks="data-formulator", **FIXED)
     output = translator.feed(b'{"type": "text_delta", "sources": ["a.csv"]}\n') + translator.close()
     assert [event["data"]["data"] for event in events_of(output) if event["type"] == "data"] == [
@@ -185,7 +185,7 @@ def test_a_piece_of_text_without_text_keeps_what_stands_beside_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["ToolCallStarted", "ToolCallCompleted"])
-def test_an_event_of_a_call_that_names_no_call_is_kept(name: str) -> None:
+def test_event_of_a_call_without_an_id_is_kept(name: str) -> None:
     message = {"event": name, "agent_id": "a", "run_id": "r", "tool": None, "zz_unheard_of": PROBE}
     translator = Translator(speaks="agno", **FIXED)
     output = translator.feed(json.dumps(message).encode() + b"\n") + translator.close()
@@ -230,7 +230,7 @@ BESIDE_WHAT_IS_READ: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("dialect", BESIDE_WHAT_IS_READ)
-def test_what_is_not_read_comes_out_beside_what_is(dialect: str) -> None:
+def test_unread_fields_are_preserved_next_to_read_ones(dialect: str) -> None:
     for message in BESIDE_WHAT_IS_READ[dialect]:
         translator = Translator(speaks=dialect, **FIXED)
         output = translator.feed(b"data: %b\n\n" % json.dumps(message).encode()) + translator.close()

@@ -62,7 +62,7 @@ def text_of(events: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("body", [b"data:[DONE]\n\n", b'data:{"code": 0, "message": "", "data": true}\n\n'])
-def test_an_end_without_anything_before_it_is_truncated(body: bytes) -> None:
+def test_end_without_any_event_before_it_is_truncated(body: bytes) -> None:
     events = read_back(body)
     assert [found["data"].get("code") for found in events if found["type"] == "error"] == [
         "UPSTREAM_TRUNCATED"
@@ -78,7 +78,7 @@ def test_an_end_without_anything_before_it_is_truncated(body: bytes) -> None:
         ("/api/v1/chats/1f/completions", {}),
     ],
 )
-def test_the_path_tells_which_routes_send_no_done(path: str, options: dict[str, str]) -> None:
+def test_path_decides_which_routes_send_no_done(path: str, options: dict[str, str]) -> None:
     assert dict(RagflowDecoder.options_for(path)) == options
 
 
@@ -93,7 +93,7 @@ def test_every_form_can_be_read_again(options: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("options", FORMS, ids=str)
-def test_every_form_says_that_a_run_failed(options: dict[str, str]) -> None:
+def test_every_form_reports_a_failed_run(options: dict[str, str]) -> None:
     failed = event("error", error_type="execution", code="UPSTREAM_ERROR", message="x", recoverable=True)
     failed["data"]["terminal"] = True
     body = standard(event("content", content="好"), failed, event("session_end", status="error"))
@@ -111,7 +111,7 @@ OPENAI_FORM = sorted(
 
 
 @pytest.mark.parametrize("path", OPENAI_FORM, ids=lambda path: path.stem)
-def test_its_openai_form_is_still_read_by_who_asks_for_ragflow(path: Path) -> None:
+def test_openai_form_is_read_by_clients_that_choose_ragflow(path: Path) -> None:
     body = path.read_bytes()
     assert translate([body], speaks="ragflow") == path.with_suffix(".expected").read_bytes()
 
@@ -160,7 +160,7 @@ def test_agent_events_end_as_the_run_ended(status: str, events: str) -> None:
     assert read_back(written(body, events=events))[-1]["data"]["status"] == status
 
 
-def test_a_form_comes_back_as_it_was() -> None:
+def test_each_form_is_read_back_unchanged() -> None:
     body = (HERE / "user-inputs.sse").read_bytes()
     again = translate([body], speaks="ragflow", answers="ragflow", framing="sse")
     asked = [frame["data"] for frame in payloads(again) if frame["event"] == "user_inputs"]
@@ -221,7 +221,7 @@ def test_cumulative_answers_suit_the_official_sdk() -> None:
         (["一二", "一二三四五", "一二三四五六"], True, "一二三四五六"),
     ],
 )
-def test_pieces_and_copies_are_told_apart(frames: list[str], marked: bool, answer: str) -> None:
+def test_pieces_and_copies_are_distinguished(frames: list[str], marked: bool, answer: str) -> None:
     body = b"".join(
         b"data:"
         + json.dumps({"code": 0, "data": {"answer": text, **({"final": False} if marked else {})}}).encode()
@@ -231,7 +231,7 @@ def test_pieces_and_copies_are_told_apart(frames: list[str], marked: bool, answe
     assert text_of(read_back(body + b'data:{"code":0,"data":true}\n\n')) == answer
 
 
-def test_the_options_have_the_last_word() -> None:
+def test_option_of_the_form_overrides_detection() -> None:
     for option, whole in (("delta", None), ("cumulative", "snapshot")):
         form = AnswerForm(option)
         parts = [form.take(text, marked=False, decorated=False) for text in ("a", "ab", "x")]
@@ -259,7 +259,7 @@ ODD: list[Any] = [None, True, 0, -1.5, "", "x", "{", [], ["a"], {}, {"a": [1]}, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
-def test_no_field_of_a_wrong_type_breaks_the_stream(seed: int) -> None:
+def test_field_of_a_wrong_type_does_not_break_the_stream(seed: int) -> None:
     chance = random.Random(seed)
     recorded = sorted(HERE.glob("*.sse"))
     for path in chance.sample(recorded, 8):

@@ -53,30 +53,30 @@ def test_connected_is_first_and_done_is_last() -> None:
     assert messages[-1]["data"] == {"total_tokens": 7}
 
 
-def test_a_session_stands_in_for_a_missing_thread() -> None:
+def test_missing_thread_is_replaced_by_the_session() -> None:
     assert written(event("session_start", {"session_id": "s-1"}), END)[0]["thread_id"] == "s-1"
 
 
-def test_a_cancelled_run_is_stopped_by_the_user() -> None:
+def test_cancelled_run_is_stopped_by_the_user() -> None:
     last = written(START, TEXT, event("session_end", {"status": "cancelled"}))[-1]
     assert (last["type"], last["data"]) == ("error", {"message": "Stream stopped", "code": "stopped"})
 
 
-def test_a_question_that_waits_is_the_interrupt_that_ends_the_stream() -> None:
+def test_question_that_waits_is_the_interrupt_that_ends_the_stream() -> None:
     kinds = [message["type"] for message in written(START, TEXT, QUESTION, WAITING)]
     assert kinds == ["status", "content", "interrupt"]
 
 
-def test_a_question_after_which_the_run_goes_on_is_no_interrupt() -> None:
+def test_question_before_further_events_is_no_interrupt() -> None:
     kinds = [message["type"] for message in written(START, QUESTION, TEXT, END)]
     assert kinds == ["status", "state_update", "content", "done"]
 
 
-def test_a_suspended_run_that_asked_nothing_still_ends_with_an_interrupt() -> None:
+def test_suspended_run_that_asked_nothing_still_ends_with_an_interrupt() -> None:
     assert written(START, TEXT, WAITING)[-1]["type"] == "interrupt"
 
 
-def test_an_error_that_does_not_end_the_run_is_no_error_event() -> None:
+def test_error_that_does_not_end_the_run_is_no_error_event() -> None:
     error = event("error", {"code": "RATE_LIMITED", "message": "m", "recoverable": True, "terminal": False})
     kinds = [message["type"] for message in written(START, error, TEXT, END)]
     assert kinds == ["status", "state_update", "content", "done"]
@@ -89,7 +89,7 @@ def test_pieces_of_one_thought_are_one_step() -> None:
     assert steps == [1, 1, 2]
 
 
-def test_the_old_form_is_flat_and_knows_the_stop_flag() -> None:
+def test_old_form_is_flat_and_has_the_stop_flag() -> None:
     call = event("tool_call_start", {"tool_id": "t", "tool_name": "n", "arguments": {"a": 1}})
     messages = written(START, TEXT, call, event("session_end", {"status": "cancelled"}), form="old")
     assert messages[:3] == [

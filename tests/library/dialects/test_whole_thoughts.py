@@ -40,7 +40,7 @@ WHOLE: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("dialect", WHOLE)
-def test_whole_thoughts_stand_apart(dialect: str) -> None:
+def test_whole_thoughts_are_separate_messages(dialect: str) -> None:
     body = "".join(f"data: {json.dumps(message)}\n\n" for message in WHOLE[dialect]).encode()
     folded = json.loads(convert(body, speaks=dialect, framing="json"))
     assert folded["message"]["thinking"] == "First.\n\nThen."

@@ -68,9 +68,7 @@ CASES: list[tuple[str, list[dict[str, Any]], str]] = [
 
 
 @pytest.mark.parametrize(("speaks", "messages", "status"), CASES)
-def test_the_run_waits_for_a_call_that_is_the_clients(
-    speaks: str, messages: list[dict[str, Any]], status: str
-) -> None:
+def test_run_waits_for_a_call_of_the_client(speaks: str, messages: list[dict[str, Any]], status: str) -> None:
     body = "".join(f"data: {json.dumps(message)}\n\n" for message in messages).encode()
     *_, end = events_of(translate([body], speaks=speaks))
     assert end["data"]["status"] == status

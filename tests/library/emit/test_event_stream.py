@@ -415,7 +415,7 @@ async def test_heartbeat_at_the_end_is_not_the_last_piece(
     assert check_stream(body) == []
 
 
-async def test_no_heartbeat_is_sent_when_off() -> None:
+async def test_heartbeat_off_sends_no_heartbeat() -> None:
     async def content() -> AsyncIterator[Any]:
         await anyio.sleep(0.05)
         yield Content("Hi")

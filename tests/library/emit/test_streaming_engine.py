@@ -330,7 +330,7 @@ async def test_terminal_error_leaves_the_end_to_the_caller() -> None:
     assert (end["status"], end["reason"], end["summary"]["total_tokens"]) == ("error", "idle_timeout", 3)
 
 
-async def test_emit_error_with_recoverable_lets_the_run_go_on() -> None:
+async def test_emit_error_with_recoverable_does_not_end_the_run() -> None:
     engine = StreamingEngine()
     body = await engine.emit_error("timeout", "Once more", recoverable=True)
     body += await engine.emit_content("Hi")
@@ -468,7 +468,7 @@ async def test_text_of_a_cancelled_emitter_is_sent() -> None:
     assert check_stream("".join(got).encode()) == []
 
 
-async def test_first_exception_of_the_sink_is_raised_and_the_engine_goes_on() -> None:
+async def test_first_exception_of_the_sink_is_raised_and_the_engine_continues() -> None:
     got: list[str] = []
 
     async def sink(text: str) -> None:

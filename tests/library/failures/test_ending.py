@@ -35,7 +35,7 @@ def facts(code: str | None, sent: Any = "nothing", **others: bool) -> FailureFac
         (facts("UPSTREAM_UNREACHABLE", is_resumable=True), Ending.ENVELOPE),
     ],
 )
-def test_ending_of_as_they_came(given: tuple[FailureFacts, Ending]) -> None:
+def test_ending_of_each_case_follows_the_mode(given: tuple[FailureFacts, Ending]) -> None:
     case, expected = given
     assert ending_of(case, "as_they_came") is expected
     assert ending_of(case, "told") is Ending.END

@@ -110,7 +110,7 @@ def nested(levels: int) -> bytes:
         (b'[{"e": {"m": "Traceback, line 1"}, "\\u0065": 1}]', JSON, b'[{"e":1}]'),
     ],
 )
-def test_safe_body_by_type(given: tuple[bytes | None, bytes, bytes | None]) -> None:
+def test_safe_body_depends_on_the_content_type(given: tuple[bytes | None, bytes, bytes | None]) -> None:
     body, content_type, expected = given
     got = safe_body(body, content_type, code="RATE_LIMITED").data
     assert got == (body if expected is None else expected)

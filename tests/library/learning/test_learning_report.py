@@ -35,7 +35,7 @@ def frames_that_say_something(learned: Learned, bodies: list[bytes]) -> int:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_report_of_any_backend_counts_frames_that_say_something(name: str) -> None:
+def test_report_of_any_backend_counts_frames_with_content(name: str) -> None:
     backend: Backend = BACKENDS[name]
     bodies = [run.body for run in backend.recorded]
     learned = learn(bodies)

@@ -77,7 +77,7 @@ def meaning(dialect: Dialect, body: bytes) -> dict[str, Any]:
 
 
 @for_each("path", HOME_MADE_BODIES, group=folder_of)
-def test_a_happy_stream_means_what_the_written_dialect_reads(path: Path) -> None:
+def test_learned_dialect_reads_a_happy_stream_like_the_written_one(path: Path) -> None:
     written = Dialect.of_class("written", load_dialect(path.parent / "dialect.yaml"))
     wanted = meaning(written, path.read_bytes())
     if wanted["status"] != "completed" or f"{path.parent.name}/{path.stem}" in NOT_AS_WRITTEN:
@@ -88,7 +88,7 @@ def test_a_happy_stream_means_what_the_written_dialect_reads(path: Path) -> None
     assert meaning(found, path.read_bytes()) == wanted, learned.yaml
 
 
-def test_what_a_built_in_dialect_reads_is_that_dialect() -> None:
+def test_body_of_a_built_in_dialect_is_recognized_as_it() -> None:
     bases = {stream.dialect: set[str]() for stream in recorded_streams()}
     for stream in recorded_streams():
         learned = learned_from(stream.path)
@@ -98,7 +98,7 @@ def test_what_a_built_in_dialect_reads_is_that_dialect() -> None:
 
 
 @for_each("path", BODIES[::7], group=folder_of)
-def test_no_literal_is_made_up(path: Path) -> None:
+def test_learned_literals_are_all_in_the_body(path: Path) -> None:
     learned = learned_from(path)
     if learned is None:
         return

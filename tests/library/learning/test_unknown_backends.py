@@ -254,7 +254,7 @@ def calls_of(events: list[dict[str, Any]]) -> list[tuple[str, Any, Any]]:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_what_is_learned_reads_it(name: str) -> None:
+def test_learned_dialect_reads_its_body(name: str) -> None:
     backend = BACKENDS[name]
     learned = learn([backend.body], name="acme")
     events = spoken(Dialect.of_class("acme", load_dialect(learned.dialect)), backend.body)
@@ -266,7 +266,7 @@ def test_what_is_learned_reads_it(name: str) -> None:
     assert (events[-1]["type"], events[-1]["status"]) == ("session_end", "completed"), learned.yaml
 
 
-def test_the_report_says_what_is_not_understood() -> None:
+def test_report_names_the_frames_that_are_not_understood() -> None:
     body = sse(
         *({"kind": "tok", "t": text} for text in TEXT), {"kind": "mood", "level": {"joy": 3}}, "[DONE]"
     )
@@ -286,7 +286,7 @@ def test_the_report_says_what_is_not_understood() -> None:
     ]
 
 
-def test_an_end_that_was_not_seen_is_marked() -> None:
+def test_end_that_is_not_in_the_recording_is_marked() -> None:
     learned = learn([BACKENDS["no end at all"].body])
     assert learned.dialect["terminal"] == ["eof"]
     assert "# no end was seen" in learned.yaml
@@ -310,7 +310,7 @@ def test_several_bodies_teach_more_than_one() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"  \n", b"\x89PNG\0\xff", ndjson({"status": "ok"}, {"n": 1})])
-def test_there_may_be_nothing_to_learn(body: bytes) -> None:
+def test_learn_from_a_body_without_events_learns_nothing(body: bytes) -> None:
     with pytest.raises(NothingLearned):
         learn([body])
 

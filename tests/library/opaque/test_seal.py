@@ -59,7 +59,7 @@ def test_make_seal_of_half_a_surrogate_pair_can_be_read() -> None:
     assert found.value["number"] == 2**80
 
 
-def test_the_name_of_the_upstream_is_not_in_the_seal() -> None:
+def test_seal_does_not_contain_the_name_of_the_upstream() -> None:
     made = make_seal({}, dialect="gemini", upstream="http://10.0.0.7/", of="text")
     found = read_seal(made)
     assert found is not None
@@ -68,7 +68,7 @@ def test_the_name_of_the_upstream_is_not_in_the_seal() -> None:
 
 
 @given(st.data(), JSON_VALUES)
-def test_a_seal_with_one_character_changed_is_for_no_upstream(data: st.DataObject, value: Any) -> None:
+def test_seal_with_one_character_changed_is_for_no_upstream(data: st.DataObject, value: Any) -> None:
     made = seal({"signature": value})
     at = data.draw(st.integers(0, len(made) - 1))
     new = data.draw(st.characters().filter(lambda character: character != made[at]))
@@ -77,7 +77,7 @@ def test_a_seal_with_one_character_changed_is_for_no_upstream(data: st.DataObjec
 
 
 @given(st.data())
-def test_a_seal_that_is_cut_or_continued_is_for_no_upstream(data: st.DataObject) -> None:
+def test_seal_that_is_cut_or_continued_is_for_no_upstream(data: st.DataObject) -> None:
     made = seal({"signature": "c2ln" * 9})
     cut = data.draw(st.integers(1, len(made) - 1))
     for text in (made[:cut], made[cut:], made + "A", made + "=", made + "\n", made + made, f" {made}"):
@@ -97,7 +97,7 @@ def test_read_seal_of_another_type_returns_nothing(value: object) -> None:
     assert not is_seal(value)
 
 
-def test_the_kind_cannot_be_changed_in_a_seal() -> None:
+def test_kind_cannot_be_changed_in_a_seal() -> None:
     texts = {of: seal({"thoughtSignature": "x"}, of) for of in ("thinking", "text", "call")}
     assert len({*texts.values()}) == 3
     checksums = [found.checksum for text in texts.values() if (found := read_seal(text))]
@@ -111,21 +111,21 @@ def test_fields_cannot_be_moved_between_dialect_and_upstream() -> None:
 
 
 @pytest.mark.parametrize("filling", ["A", "[", "_", "é", "\x00"])
-def test_a_huge_text_is_lost_in_bounded_time(filling: str) -> None:
+def test_huge_text_is_lost_in_bounded_time(filling: str) -> None:
     begin = time.perf_counter()
     assert read_seal("sw1." + filling * MAX_SEAL_CHARACTERS) is None
     assert read_seal("sw1." + filling * 2_000_000) is None
     assert time.perf_counter() - begin < 2
 
 
-def test_a_value_nested_too_deeply_is_lost() -> None:
+def test_value_nested_too_deeply_is_lost() -> None:
     value: Any = {}
     for _ in range(200):
         value = {"a": value}
     assert read_seal(seal(value)) is None
 
 
-def test_a_large_value_comes_back() -> None:
+def test_large_value_comes_back() -> None:
     value = {"encrypted_content": "A" * (8 * 1024 * 1024 - 100)}
     found = read_seal(seal(value))
     assert found is not None

@@ -46,7 +46,7 @@ NO_OBJECTS: list[Any] = [
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_read_request_of_what_is_no_object_raises_request_error(protocol: str) -> None:
+def test_read_request_given_no_object_raises_request_error(protocol: str) -> None:
     for body in NO_OBJECTS:
         with pytest.raises(RequestError) as caught:
             streamweir.read_request(body, protocol=protocol)
@@ -54,20 +54,20 @@ def test_read_request_of_what_is_no_object_raises_request_error(protocol: str) -
 
 
 @pytest.mark.parametrize("dialect", ["dify", "openai-chat"])
-def test_write_request_of_what_is_no_object_raises_request_error(dialect: str) -> None:
+def test_write_request_given_no_object_raises_request_error(dialect: str) -> None:
     for body in NO_OBJECTS:
         with pytest.raises(RequestError):
             streamweir.write_request(body, dialect=dialect)
 
 
-def test_load_dialect_of_what_is_no_mapping_raises_configuration_error() -> None:
+def test_load_dialect_given_no_mapping_raises_configuration_error() -> None:
     for source in (*NO_OBJECTS[:11], "", "no such file.yaml"):
         with pytest.raises(streamweir.ConfigurationError):
             streamweir.load_dialect(source)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_empty_body_names_where_a_message_would_stand(protocol: str) -> None:
+def test_empty_body_is_refused_with_the_path_of_the_message(protocol: str) -> None:
     with pytest.raises(RequestError) as caught:
         streamweir.read_request({}, protocol=protocol)
     assert caught.value.field == QUESTIONS[protocol]
@@ -84,7 +84,7 @@ def test_too_many_parts_name_the_list(protocol: str) -> None:
     assert caught.value.field == field
 
 
-def test_an_error_is_named_for_the_client() -> None:
+def test_error_names_the_field_as_the_client_knows_it() -> None:
     error = RequestError("cannot be empty", field="thread_id")
     assert error.for_client({"thread_id": "threadId"}).field == "threadId"
     assert str(error.for_client({"thread_id": "threadId"})) == "threadId cannot be empty."

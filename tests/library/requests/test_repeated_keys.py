@@ -47,7 +47,7 @@ def test_parse_body_accepts_the_same_names_elsewhere() -> None:
     assert parse_body('{"temperature": 1, "temperature": 2}') == {"temperature": 2}
 
 
-def test_a_query_with_a_deciding_key_twice_is_refused() -> None:
+def test_query_with_a_deciding_key_twice_is_refused() -> None:
     for name in DECIDING_KEYS:
         with pytest.raises(RequestError):
             body_of_query(f"{name}=true&x=1&{name}=false")

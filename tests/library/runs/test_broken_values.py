@@ -162,7 +162,7 @@ async def test_events_in_no_order_never_raise() -> None:
                 assert await kept.statuses() <= {200, 410}
 
 
-async def test_a_run_without_its_beginning_is_410() -> None:
+async def test_run_without_its_beginning_is_410() -> None:
     async with kept_run() as kept:
         kept.store.events = lambda page: []
         assert (await kept.client.get(kept.place)).status_code in (200, 410)

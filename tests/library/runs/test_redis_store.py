@@ -71,7 +71,7 @@ async def test_names_in_the_store_contain_no_byte_of_a_client(server: RedisServe
     await store.aclose()
 
 
-async def test_nothing_of_a_run_outlives_its_ttl(server: RedisServer) -> None:
+async def test_keys_of_a_run_expire_after_its_ttl(server: RedisServer) -> None:
     """Not the marks beside it either, whichever way it ends, and whoever reads it then."""
 
     def longest() -> int:
@@ -109,7 +109,7 @@ async def test_nothing_of_a_run_outlives_its_ttl(server: RedisServer) -> None:
     await store.aclose()
 
 
-async def test_a_reader_counts_as_gone_for_longer_than_its_mark_lives(server: RedisServer) -> None:
+async def test_reader_counts_as_gone_for_longer_than_its_mark_lives(server: RedisServer) -> None:
     server.command("FLUSHALL")
     store = RedisStore(server.url, lease="2s")
     await store.claim(_RUN, "t", b"{}", ttl=0.2)
@@ -124,7 +124,7 @@ async def test_a_reader_counts_as_gone_for_longer_than_its_mark_lives(server: Re
     await store.aclose()
 
 
-async def test_values_that_are_none_of_ours_are_a_run_that_is_gone(server: RedisServer) -> None:
+async def test_values_of_another_program_are_a_run_that_is_gone(server: RedisServer) -> None:
     base = f"streamweir:run:{{{_RUN}}}"
     breaks: list[tuple[str, ...]] = [
         *(("HSET", base, "n", value) for value in ("", "x", "-1", "1e3", "9" * 400, "2")),

@@ -123,7 +123,7 @@ def test_repetition_is_known_if_it_or_its_pieces_lack_the_id() -> None:
     assert out[1].meta == {"message_id": "m1"}
 
 
-def test_two_messages_may_say_the_same() -> None:
+def test_two_messages_with_the_same_text_are_both_sent() -> None:
     assert said([piece("OK", "m1"), repeat("OK", "m2")]) == ["OK", "OK.", "."]
 
 
@@ -166,7 +166,7 @@ def test_error_that_is_not_terminal_completes_no_message() -> None:
     assert run(TextDeduplication(), [piece("a"), error]) == [piece("a"), error]
 
 
-def test_thinking_snapshots_become_pieces_and_a_new_thought_is_said() -> None:
+def test_thinking_snapshots_become_pieces_and_a_new_thought_begins_anew() -> None:
     thoughts = [Thinking(content=text, whole="snapshot") for text in ("I", "I see", "I see", "But")]
     assert shown(run(TextDeduplication(), thoughts)) == [
         ("thinking", "I"),
@@ -186,7 +186,7 @@ def test_many_messages_take_linear_time_and_bounded_memory() -> None:
     assert kept_after(TextDeduplication, messages[:15_000]) <= 8 << 20
 
 
-def test_message_completed_for_room_goes_on_as_another() -> None:
+def test_message_completed_at_the_limit_continues_as_another() -> None:
     others = [piece("x", f"other{number}") for number in range(9)]
     mine = piece("a", "m")
     out = run(TextDeduplication(room=4000), [mine, *others, mine, *others, mine, mine, SessionEnd()])

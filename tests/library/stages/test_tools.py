@@ -143,7 +143,7 @@ def test_open_calls_are_closed_before_the_end(last: Event) -> None:
     assert passed is last
 
 
-def test_calls_stay_open_when_the_session_is_suspended_or_goes_on() -> None:
+def test_calls_stay_open_when_the_session_is_suspended_or_continues() -> None:
     accepts_text = Error(error_type="system", code="X_Y_Z", message="", recoverable=True, terminal=False)
     events: list[Event] = [start("a"), accepts_text, SessionEnd(status="suspended")]
     assert run(Tools(), events) == events

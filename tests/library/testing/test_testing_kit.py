@@ -99,13 +99,13 @@ VALID: list[Events] = [
 
 
 @pytest.mark.parametrize("separator", ["\x85", "\u2028", "\u2029"])
-def test_finds_what_careless_readers_take_for_a_line_end(separator: str) -> None:
+def test_conformance_kit_finds_unescaped_line_separators(separator: str) -> None:
     (breach,) = check_stream(sse([start(), text(f"a{separator}b"), end()]))
     assert "careless readers" in breach
 
 
 @pytest.mark.parametrize("events", VALID)
-def test_accepts_what_the_protocol_allows(events: Events) -> None:
+def test_conformance_kit_accepts_valid_streams(events: Events) -> None:
     assert check_stream(sse(events)) == []
     assert check_stream(ndjson(events), framing="ndjson") == []
     assert_valid_stream(sse(events))
@@ -180,7 +180,7 @@ def test_check_stream_with_a_suspended_end_of_1_0_accepts_completed(version: str
 
 
 @pytest.mark.parametrize(("events", "words"), BREACHES)
-def test_names_each_breach(events: Events, words: str) -> None:
+def test_conformance_kit_names_each_breach(events: Events, words: str) -> None:
     assert any(words in breach for breach in check_stream(sse(events)))
     assert any(words in breach for breach in check_stream(ndjson(events), framing="ndjson"))
 
@@ -207,13 +207,13 @@ GOOD = sse([start(), text(), end()])
         (b"", "no events"),
     ],
 )
-def test_names_each_breach_of_the_framing(body: bytes, words: str) -> None:
+def test_conformance_kit_names_each_breach_of_the_framing(body: bytes, words: str) -> None:
     assert check_stream(GOOD.replace(b"\n\n", b"\n\n: ping\n\n", 1)) == []
     assert any(words in breach for breach in check_stream(body)), check_stream(body)
 
 
 @pytest.mark.parametrize("code", ["RESUME_LOST", "RESUME_LIMIT", "RESUME_UNAVAILABLE"])
-def test_events_lack_ids_only_where_none_is_stored(code: str) -> None:
+def test_events_without_ids_are_accepted_in_unstored_streams_only(code: str) -> None:
     events = numbered([start(), event("warning", {"message": "m", "message_code": code}), end()])
     body = b"".join(b"data: %b\n\n" % json.dumps(each, separators=(",", ":")).encode() for each in events)
     assert (check_stream(body) == []) is (code != "RESUME_UNAVAILABLE")
@@ -249,7 +249,7 @@ def test_headers_are_checked_where_they_are_given() -> None:
 
 
 @for_each("stream", recorded_streams(), group=dialect_of)
-def test_a_folded_result_is_checked_too(stream: Any) -> None:
+def test_folded_result_is_checked_too(stream: Any) -> None:
     options = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
     body = convert(stream.body, framing="json", **options)
     assert check_stream(body, framing="json") == []
@@ -264,7 +264,7 @@ def test_every_breach_is_in_the_assertion() -> None:
         check_stream(b"", framing="xml")
 
 
-def test_cuts_are_the_whole_and_depend_on_the_seed_alone() -> None:
+def test_random_cuts_join_to_the_body_and_depend_on_the_seed_alone() -> None:
     body = bytes(range(256)) * 20
     assert b"".join(cuts(body)) == body
     assert cuts(body, seed=3) == cuts(body, seed=3) != cuts(body, seed=4)
@@ -353,11 +353,11 @@ def failed_tests(
 ACME = b'{"text":"Hi","end":0}\n{"text":"there, all of you","end":0}\n{"text":"","end":1}\n'
 
 
-def test_the_kit_passes_a_decoder_that_keeps_its_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kit_passes_a_decoder_that_keeps_its_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failed_tests(monkeypatch, Acme, ACME) == []
 
 
-def test_the_kit_lets_a_dialect_end_where_the_body_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kit_lets_a_dialect_end_where_the_body_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     without_end = b"\n".join(ACME.split(b"\n")[:2])
     assert failed_tests(monkeypatch, EndsAtEOF, without_end, at_eof=True) == []
     assert failed_tests(monkeypatch, EndsAtEOF, without_end) == [
@@ -376,7 +376,7 @@ def test_the_kit_lets_a_dialect_end_where_the_body_ends(monkeypatch: pytest.Monk
         (GivesWhatIsNoText, "test_a_sample_ends_without_an_internal_error"),
     ],
 )
-def test_the_kit_finds_faulty_decoders(
+def test_kit_finds_faulty_decoders(
     monkeypatch: pytest.MonkeyPatch, decoder: type[Decoder], failed: str
 ) -> None:
     assert failed in failed_tests(monkeypatch, decoder, ACME)

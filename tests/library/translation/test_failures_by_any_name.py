@@ -156,7 +156,7 @@ def test_failed_call_whose_result_holds_a_trace_leaves_without_it() -> None:
         assert PLANTED.encode() not in engine.feed(frames) + engine.close()
 
 
-def test_cancelled_run_with_a_text_that_says_so_leaves_as_it_was_sent() -> None:
+def test_cancelled_run_with_a_text_about_it_keeps_the_text() -> None:
     frame = b'data: {"type": "error", "message": "Request cancelled by user", "code": "CANCELLED"}\n\n'
     engine = Translator(speaks="stream-envelope", answers="stream-envelope", request_id="req_1")
     assert engine.feed(frame) + engine.close() == frame

@@ -8,7 +8,7 @@ from streamweir import Translator
 
 
 @pytest.mark.parametrize("text", ["seven b", "\u00e9\x01", "\u54c8"])
-def test_the_limit_of_a_folded_answer_does_not_depend_on_the_cuts(text: str) -> None:
+def test_limit_of_a_folded_answer_does_not_depend_on_the_cuts(text: str) -> None:
     body = b"data: %b\n\n" % json.dumps({"type": "token", "content": text}).encode() * 300
     for stream_bytes in range(1500, 9000, 500):
         answers = set()

@@ -59,7 +59,7 @@ def test_old_client_gets_the_sign_of_life_that_its_stream_has_shown(sign: bytes)
     assert writer.default_heartbeat() == writer.heartbeat() == sign
 
 
-def test_old_client_gets_no_sign_of_life_that_is_large_or_says_something() -> None:
+def test_old_client_gets_no_sign_of_life_that_is_large_or_has_content() -> None:
     translator = Translator(speaks="legacy", answers="legacy")
     translator.feed(TOKEN + b": " + b"x" * 300 + b"\n\n" + TOKEN)
     assert translator.writer.default_heartbeat() == b""

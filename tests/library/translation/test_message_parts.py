@@ -48,7 +48,7 @@ def test_parts_of_two_runs_grow_side_by_side() -> None:
     assert [part.run_id for part in message.parts] == ["1", "2"]
 
 
-def test_a_part_is_frozen_and_a_later_list_has_a_new_one() -> None:
+def test_part_is_frozen_and_a_later_list_has_a_new_one() -> None:
     handler = MessageStreamHandler()
     before = handler.handle_event(text("A")).parts
     after = handler.handle_event(text("B")).parts
@@ -63,13 +63,13 @@ def texts_of_part(part: Any) -> str:
     return part.text
 
 
-def test_a_replacement_takes_the_place_of_the_first_part_and_the_others_leave() -> None:
+def test_replacement_takes_the_place_of_the_first_part_and_the_others_leave() -> None:
     message = folded_in(text("A"), call("t1"), text("B"), text("C", {"op": "replace"}))
     assert texts_of(message) == ["C", "tool"]
     assert message.main_content == "C"
 
 
-def test_an_end_time_is_set_when_no_piece_can_join_the_part() -> None:
+def test_end_time_is_set_when_no_piece_can_join_the_part() -> None:
     handler = MessageStreamHandler()
     handler.handle_event(text("A", timestamp=10))
     handler.handle_event(text("B", timestamp=20))
@@ -88,7 +88,7 @@ def test_times_are_the_upstream_s_where_it_gives_them() -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "error", "cancelled"])
-def test_the_end_of_a_stream_closes_calls_that_still_run(status: str) -> None:
+def test_end_of_a_stream_closes_calls_that_still_run(status: str) -> None:
     end = event("session_end", {"status": status, "reason": "done"}, timestamp=9)
     message = folded_in(call("t1", timestamp=3), end)
     (known,) = message.tool_calls
@@ -97,7 +97,7 @@ def test_the_end_of_a_stream_closes_calls_that_still_run(status: str) -> None:
     assert (known.start_time, known.end_time, message.parts[0].end_time) == (3, 9, 9)
 
 
-def test_a_suspended_stream_leaves_calls_open() -> None:
+def test_suspended_stream_leaves_calls_open() -> None:
     message = folded_in(
         call("t1"), event("session_end", {"status": "suspended", "reason": "interaction"}, timestamp=9)
     )
@@ -117,7 +117,7 @@ def test_events_without_a_wire_make_parts_too() -> None:
     ]
 
 
-def test_a_failure_has_its_kind_and_its_delay() -> None:
+def test_failure_has_its_kind_and_its_delay() -> None:
     failure = {"error_type": "execution", "code": "RATE_LIMITED", "message": "Wait.", "recoverable": True}
     message = folded_in(
         event("error", {**failure, "terminal": True, "retry_after_ms": 1500}),

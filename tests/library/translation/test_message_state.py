@@ -34,7 +34,7 @@ def folded_in(*events: dict[str, Any]) -> MessageState:
 
 
 @for_each("stream", STREAMS, group=dialect_of)
-def test_a_message_folds_to_what_the_server_would_have_folded(stream: Recorded) -> None:
+def test_message_state_equals_the_folded_answer_of_the_server(stream: Recorded) -> None:
     options: dict[str, Any] = {"speaks": stream.dialect, "protocol_options": {stream.dialect: stream.options}}
     folded = json.loads(translate([stream.body], **options, framing="json"))
     events = events_of(translate([stream.body], **options))
@@ -48,7 +48,7 @@ def test_a_message_folds_to_what_the_server_would_have_folded(stream: Recorded) 
     assert typed.message.folded() == folded
 
 
-def test_all_that_a_stream_says_has_its_place() -> None:
+def test_every_event_of_a_stream_has_its_place() -> None:
     message = folded_in(
         event("session_start", {"session_id": "s"}, timestamp=100, session_id="s", thread_id="t"),
         event("thinking", {"content": "Hm"}, message_id="m1"),
@@ -122,7 +122,7 @@ def test_replacing_concerns_one_message_and_keeps_its_place() -> None:
     assert emptied.main_content == "B"
 
 
-def test_the_text_can_be_read_after_each_event() -> None:
+def test_text_can_be_read_after_each_event() -> None:
     seen: list[str] = []
     handler = MessageStreamHandler(on_update=lambda message: seen.append(message.main_content))
     for piece in "abc":
@@ -130,7 +130,7 @@ def test_the_text_can_be_read_after_each_event() -> None:
     assert seen == ["a", "ab", "abc"]
 
 
-def test_a_delta_changes_the_last_state_and_nothing_else() -> None:
+def test_delta_changes_the_last_state_only() -> None:
     first, second = {"n": 1}, {"n": 10}
     message = folded_in(
         event("data", {"data_type": "state", "data": first}),
@@ -152,7 +152,7 @@ def test_a_delta_changes_the_last_state_and_nothing_else() -> None:
     ]
 
 
-def test_a_delta_without_a_state_starts_from_an_empty_one() -> None:
+def test_delta_without_a_state_starts_from_an_empty_one() -> None:
     message = folded_in(
         event("data", {"data_type": "state_delta", "data": [{"op": "add", "path": "/n", "value": 1}]})
     )
@@ -163,7 +163,7 @@ def test_a_delta_without_a_state_starts_from_an_empty_one() -> None:
     "patch",
     [[{"op": "remove", "path": "/x"}], [{"op": "replace", "path": "", "value": 3}], {"op": "remove"}, ["?"]],
 )
-def test_a_bad_delta_is_a_warning_for_the_reader_alone(patch: Any) -> None:
+def test_bad_delta_is_a_warning_for_the_reader_alone(patch: Any) -> None:
     message = folded_in(
         event("data", {"data_type": "state", "data": {"n": 1}}),
         event("data", {"data_type": "state_delta", "data": patch}),
@@ -173,7 +173,7 @@ def test_a_bad_delta_is_a_warning_for_the_reader_alone(patch: Any) -> None:
     assert message.folded()["warnings"] == []
 
 
-def test_a_failure_is_told_and_gone_when_the_next_stream_begins() -> None:
+def test_failure_is_reported_and_cleared_by_the_next_stream() -> None:
     handler = MessageStreamHandler()
     error = {"error_type": "timeout", "code": "UPSTREAM_TIMEOUT", "message": "late", "recoverable": True}
     for each in (
@@ -195,7 +195,7 @@ def test_a_failure_is_told_and_gone_when_the_next_stream_begins() -> None:
     assert (message.metadata.start_time, message.metadata.end_time) == (1, None)
 
 
-def test_an_error_that_does_not_end_the_run_is_a_warning() -> None:
+def test_error_that_does_not_end_the_run_is_a_warning() -> None:
     error = {
         "error_type": "execution",
         "code": "X_FAILED",
@@ -208,7 +208,7 @@ def test_an_error_that_does_not_end_the_run_is_a_warning() -> None:
     assert [(warning.message_code, warning.message) for warning in message.warnings] == [("X_FAILED", "m")]
 
 
-def test_an_error_of_protocol_1_0_ends_the_message() -> None:
+def test_error_of_protocol_1_0_ends_the_message() -> None:
     message = folded_in(
         event("error", {"error_type": "timeout", "message": "late", "recoverable": True}),
         event("session_end", {"status": "error"}),
@@ -220,7 +220,7 @@ def test_an_error_of_protocol_1_0_ends_the_message() -> None:
     )
 
 
-def test_a_run_goes_on_in_the_next_stream() -> None:
+def test_run_continues_in_the_next_stream() -> None:
     handler = MessageStreamHandler()
     for each in (
         event("session_start"),
@@ -272,7 +272,7 @@ def test_events_of_an_own_decoder_are_folded_too() -> None:
     assert handler.message.main_content == "Hi"
 
 
-def test_a_long_answer_takes_time_in_proportion() -> None:
+def test_long_answer_takes_time_in_proportion() -> None:
     body = b"".join(b'data: {"type": "token", "content": "0123456789"}\n\n' for _ in range(20_000))
     folded = json.loads(convert(body + b'data: {"type": "done"}\n\n', speaks="legacy", framing="json"))
     assert len(folded["message"]["content"]) == 200_000
@@ -295,7 +295,7 @@ async def test_consuming_folds_a_stream_and_closes_it() -> None:
 
 
 @pytest.mark.anyio
-async def test_what_the_stream_raises_is_raised_and_told() -> None:
+async def test_exception_of_the_stream_is_raised_and_reported() -> None:
     async def stream() -> AsyncIterator[dict[str, Any]]:
         yield text("A")
         raise StreamTruncated(error_info("UPSTREAM_TRUNCATED"), request_id="req_1")
@@ -313,7 +313,7 @@ async def test_what_the_stream_raises_is_raised_and_told() -> None:
 
 
 @pytest.mark.anyio
-async def test_an_observer_that_fails_leaves_no_stream_behind() -> None:
+async def test_observer_that_fails_leaves_no_stream_behind() -> None:
     async def stream() -> AsyncGenerator[dict[str, Any]]:
         yield text("A")
         yield text("B")

@@ -26,7 +26,7 @@ def hint_of(pieces: list[bytes], speaks: str, *, is_clean: bool) -> str | None:
 
 
 @pytest.mark.parametrize("dialect", FIRST)
-def test_a_hint_does_not_depend_on_the_cuts(dialect: str) -> None:
+def test_hint_does_not_depend_on_the_cuts(dialect: str) -> None:
     body = FIRST[dialect].body
     for speaks in (*OTHERS, dialect):
         for end in (len(body), len(body) // 2, random.Random(dialect).randrange(len(body))):
@@ -38,7 +38,7 @@ def test_a_hint_does_not_depend_on_the_cuts(dialect: str) -> None:
                     assert hint_of(pieces, speaks, is_clean=is_clean) == whole, (speaks, end)
 
 
-def test_a_head_holds_the_first_bytes_alone() -> None:
+def test_head_holds_the_first_bytes_alone() -> None:
     for text in (b'data: {"type": "token", "content": "Hi"}\n\n' * 500, b"data: {}\n\n" * 5000):
         heads = set()
         for size in (1, 7, 300, len(text)):

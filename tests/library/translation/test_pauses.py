@@ -23,7 +23,7 @@ DONE = b'event: done\ndata: {"protocol":"easyflow-chat","domain":"system","type"
 
 
 @pytest.mark.parametrize("pause", [FORM, SUSPENDED])
-def test_easyflow_pause_waits_and_goes_on(pause: bytes) -> None:
+def test_easyflow_pause_waits_and_continues(pause: bytes) -> None:
     translator = Translator(speaks="easyflow", **FIXED)
     translator.feed(TEXT)
     out = translator.feed(pause)

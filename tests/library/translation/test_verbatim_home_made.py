@@ -37,7 +37,7 @@ def test_plain_text_error_of_the_upstream_goes_by_the_write_rules() -> None:
     assert written(b"TOK Hi\nERR[7] secret of db1\n") == expected
 
 
-def test_plain_text_warning_of_the_upstream_goes_by_the_write_rules_and_the_stream_goes_on() -> None:
+def test_plain_text_warning_of_the_upstream_goes_by_the_write_rules_and_the_stream_continues() -> None:
     lines = written(b"TOK Hi\nWARN[3] secret of db1\nTOK you\nEND\n").splitlines()
     assert lines[0::2] == [b"TOK Hi", b"TOK you"]
     assert lines[1].startswith(b"WARN[0] The service")

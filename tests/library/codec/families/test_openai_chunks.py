@@ -44,7 +44,7 @@ def calls(events: list[Event]) -> list[tuple[str, str, dict[str, Any]]]:
     return [(e.tool_id, e.tool_name, e.arguments) for e in events if isinstance(e, ToolCallStart)]
 
 
-def test_text_reasoning_and_usage_after_the_finish() -> None:
+def test_chunks_of_text_reasoning_and_late_usage_are_read() -> None:
     events = read(
         chunk({"role": "assistant", "content": ""}, model="m"),
         chunk({"reasoning": "hm"}),
@@ -97,7 +97,7 @@ def test_arguments_of_parallel_calls_interleave_by_index() -> None:
     ],
     ids=["no ids", "no ids, no indices", "one index for all", "no indices, in pieces"],
 )
-def test_calls_without_ids_or_indices(pieces: list[dict[str, Any]]) -> None:
+def test_calls_without_ids_or_indices_are_separate(pieces: list[dict[str, Any]]) -> None:
     events = read(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk({}, "tool_calls"))
     assert calls(events) == [
         (made_call_id("", 1), "f", {"x": 1}),
@@ -105,7 +105,7 @@ def test_calls_without_ids_or_indices(pieces: list[dict[str, Any]]) -> None:
     ]
 
 
-def test_a_piece_is_found_by_its_id_or_index_however_many_calls_there_are() -> None:
+def test_piece_is_found_by_its_id_or_index_however_many_calls_there_are() -> None:
     def pieces(number: int) -> list[dict[str, Any]]:
         return [call(index=at, id=f"c{at}", name="f", arguments="{}") for at in range(number)]
 
@@ -136,7 +136,7 @@ def test_calls_are_bounded_before_they_are_whole(pieces: list[dict[str, Any]]) -
         deque(chain.from_iterable(map(reader.read, messages)), maxlen=0)
 
 
-def test_what_a_server_counts_is_bounded() -> None:
+def test_counts_of_a_server_are_bounded() -> None:
     numbers = {f"count_{number}": number for number in range(1000)}
     reader = ChunkReader()
     (_, rest) = reader.read({"id": "c1", "choices": [], "usage": {**numbers, "total_tokens": 7}})
@@ -147,12 +147,12 @@ def test_what_a_server_counts_is_bounded() -> None:
     assert {**rest.data["value"], **reader.summary} == {**numbers, "total_tokens": 7}
 
 
-def test_a_name_that_every_piece_repeats_is_one_name() -> None:
+def test_name_that_every_piece_repeats_is_one_name() -> None:
     pieces = [call(index=0, id="a", name="find", arguments=text) for text in ("{", "}")]
     assert calls(read(*(chunk({"tool_calls": [piece]}) for piece in pieces))) == [("a", "find", {})]
 
 
-def test_the_old_function_call_is_a_call() -> None:
+def test_old_function_call_is_a_call() -> None:
     events = read(
         chunk({"function_call": {"name": "f", "arguments": '{"x"'}}),
         chunk({"function_call": {"arguments": ":1}"}}, "function_call"),
@@ -170,12 +170,12 @@ def test_the_old_function_call_is_a_call() -> None:
         (chunk({}, "error"), "UPSTREAM_ERROR"),
     ],
 )
-def test_errors_in_any_shape(frame: dict[str, Any], code: str) -> None:
+def test_error_chunk_in_any_shape_is_an_error(frame: dict[str, Any], code: str) -> None:
     errors = [event for event in ChunkReader().read(frame) if isinstance(event, Error)]
     assert [(error.code, error.terminal) for error in errors] == [(code, True)]
 
 
-def test_the_rest_of_a_delta_is_kept() -> None:
+def test_rest_of_a_delta_is_kept() -> None:
     cited = {"type": "url_citation", "url_citation": {"url": "https://a.example", "title": "A"}}
     events = read(
         chunk({"annotations": [cited]}),
@@ -189,7 +189,7 @@ def test_the_rest_of_a_delta_is_kept() -> None:
     assert rest.data == {"name": "delta", "value": {"provider_note": 1}}
 
 
-def test_a_whole_answer_is_read_like_a_stream() -> None:
+def test_whole_answer_is_read_like_a_stream() -> None:
     message = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}], "tool_calls": None}
     events = read(
         {
@@ -225,7 +225,7 @@ def test_fields_of_wrong_types_are_no_failure(odd: Any) -> None:
     assert isinstance(events[-1], SessionEnd)
 
 
-def test_what_is_a_completion() -> None:
+def test_completion_check_accepts_choices_and_error_objects() -> None:
     assert is_completion({"choices": []})
     assert is_completion({"error": {"message": "m"}})
     assert not is_completion({"error": None})

@@ -28,12 +28,12 @@ def test_objects_are_their_fields(fields: dict[str, Any]) -> None:
 
 
 @given(st.text() | st.text("()[]{}'\",:=. \\Aa1\n", max_size=40))
-def test_nothing_else_raises(text: str) -> None:
+def test_python_repr_of_any_text_raises_nothing(text: str) -> None:
     value_of_repr(text)
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 10_000, "A(" * 10_000, "'" + "a" * 100_000 + "'", "open('/etc/passwd').read()"]
 )
-def test_what_is_large_deep_or_no_literal_is_nothing(text: str) -> None:
+def test_python_repr_that_is_large_deep_or_no_literal_is_nothing(text: str) -> None:
     assert value_of_repr(text) is None

@@ -25,7 +25,7 @@ def read(body: bytes) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "text", ["**ERROR**: is what it said", "<think>so</think>", "*'Search'* is running..."]
 )
-def test_another_servers_text_is_the_answer_whatever_it_looks_like(text: str) -> None:
+def test_text_of_another_server_is_the_answer_in_any_form(text: str) -> None:
     events = read(stream({"content": "a"}, {"content": text}))
     assert "".join(event["content"] for event in events if event["type"] == "content") == f"a{text}"
     assert events[-1]["status"] == "completed"
@@ -42,7 +42,7 @@ def test_texts_are_looked_into_from_the_first_chunk_of_ragflow_on() -> None:
 @pytest.mark.parametrize(
     "field", [{"reference": "see 3"}, {"final_content": 7}, {"waiting_for_user": True}, {"error": {"a": 1}}]
 )
-def test_what_others_call_alike_is_not_lost(field: dict[str, Any]) -> None:
+def test_field_of_another_server_with_the_same_name_is_kept(field: dict[str, Any]) -> None:
     (found,) = [event["data"] for event in read(stream({"content": "a", **field})) if event["type"] == "data"]
     assert found == {"name": "delta", "value": field}
 
