@@ -36,6 +36,8 @@ from streamweir_gateway.requests.conversations import Conversations, Conversatio
 from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
 from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.requests.socket_messages import websocket_settings
+from streamweir_gateway.responses.front_door import front_door
+from streamweir_gateway.resumption.response_routes import response_routes
 from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_store import UpstreamRuns, open_runs
@@ -110,6 +112,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         metrics=MetricsPage(gateway.observer.metrics.registry),
         index=IndexPage(config) if shows_index(config) else None,
         runs=gateway.runs_routes(),
+        responses=gateway.responses_routes(),
     )
     own = [route for route in routes if route.endpoint is None and not route.needs_key]
     if config.server.admin is not None:
@@ -206,6 +209,7 @@ class _Gateway:
             stack.push_async_callback(self._clients.aclose)
             if self._owns_runs:
                 stack.push_async_callback(self._resumption.service.aclose)
+            stack.push_async_callback(self._resumption.until_done)
             yield
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
@@ -240,15 +244,17 @@ class _Gateway:
     def _endpoint(self, config: EndpointConfig) -> Endpoint:
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
         dialects = self._config.known_dialects
+        mapping = request_mapping(
+            config, dialects, self._conversations_of(config), dropped=DROPPED_PARAMETERS
+        )
         return Endpoint(
             config,
             destinations,
             dialects=dialects,
             debug=self._config.debug,
             allows_cookies=self._config.cors is not None and self._config.cors.credentials,
-            mapping=request_mapping(
-                config, dialects, self._conversations_of(config), dropped=DROPPED_PARAMETERS
-            ),
+            mapping=mapping,
+            front_door=front_door(config, mapping, dialects, self._resumption.service.store),
             taps=self._taps,
         )
 
@@ -264,6 +270,10 @@ class _Gateway:
         if not kept:
             return []
         return self._resumption.routes(are_open=any(endpoint.needs_no_key for endpoint in kept))
+
+    def responses_routes(self) -> list[Route]:
+        """Return where the responses of endpoints are read, deleted and cancelled."""
+        return response_routes(self._config, self._resumption, self.observer)
 
     def _relay(self, config: EndpointConfig) -> Relay:
         forwarding = Forwarding(self._config.server.trusted_proxies, self._via)

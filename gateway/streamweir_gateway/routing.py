@@ -178,6 +178,7 @@ def routes_of(
     metrics: ASGIApp,
     index: ASGIApp | None = None,
     runs: Iterable[Route] = (),
+    responses: Iterable[Route] = (),
 ) -> list[Route]:
     """Return the routes of a configuration.
 
@@ -188,6 +189,7 @@ def routes_of(
         metrics: shows the numbers.
         index: answers `GET /` where no endpoint does; None: nothing does.
         runs: where runs that are kept are read.
+        responses: where responses that are kept are read, unless an endpoint has the path.
     """
     server = config.server
     own = (
@@ -199,6 +201,7 @@ def routes_of(
         *(Route(path, _READ, app, None) for path, app in own if path is not None),
         *runs,
         *_endpoint_routes(config.endpoints, serve),
+        *responses,
         *_model_routes(config),
     ]
     if index is not None and RoutingTable(routes).find("GET", "/") is None:

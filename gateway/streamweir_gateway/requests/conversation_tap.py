@@ -66,6 +66,11 @@ class ConversationTap(EventTap):
         if asking.thread is not None and sent is not None:
             self._note()
 
+    @property
+    def thread(self) -> str | None:
+        """The upstream's name for the conversation; None: it is not known, or there is no conversation."""
+        return self._known
+
     def write(self, event: Event, stamp: Stamp) -> None:
         """Note the conversation that an event names, and keep or drop the question that it is."""
         del stamp

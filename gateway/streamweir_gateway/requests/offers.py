@@ -12,6 +12,7 @@ from typing import Final
 from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.requests.written import Written
 from streamweir.translation.sink import EventTap
+from streamweir_gateway.requests.conversation_tap import ConversationTap
 
 __all__ = ["NO_OFFER", "Offer"]
 
@@ -24,13 +25,15 @@ class Offer:
         written: one request after the other, the last for the stream; None: the client's body is forwarded
             unchanged.
         lost: the names of fields of the request that the upstream cannot take.
-        tap: follows the answer of the upstream.
+        tap: notes the conversation and the questions in the answer of the upstream.
+        taps: follow the answer too.
         answers: the request answers a question of a run, which may go on in the connection that asked.
     """
 
     written: Sequence[Written] | None = None
     lost: tuple[str, ...] = ()
-    tap: EventTap | None = None
+    tap: ConversationTap | None = None
+    taps: tuple[EventTap, ...] = ()
     answers: bool = False
 
     @property

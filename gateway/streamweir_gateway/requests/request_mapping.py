@@ -49,7 +49,12 @@ class RequestMapping(Protocol):
         ...
 
     async def offers(
-        self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
+        self,
+        incoming: Incoming,
+        data: bytes,
+        destinations: Sequence[_Upstream],
+        *,
+        known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
         """Return the requests to upstreams, in the order in which these are to be asked.
 
@@ -59,6 +64,7 @@ class RequestMapping(Protocol):
             incoming: the client's request.
             data: its body.
             destinations: to the endpoint's upstreams.
+            known: the conversation that the request goes on in; None: the one that it names, if any.
 
         Raises:
             RequestError: the request cannot be understood, or none of the upstreams can take it.
@@ -138,18 +144,23 @@ class _Mapped(_Mapping):
         self._conversations = conversations
 
     async def offers(
-        self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
+        self,
+        incoming: Incoming,
+        data: bytes,
+        destinations: Sequence[_Upstream],
+        *,
+        known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
         reader = self._reader(incoming)
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
         body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
-        request, conversation = read_canonical(reader, body or {}), None
+        request, conversation = read_canonical(reader, body or {}), known
         unknown: tuple[str, ...] = ()
         if self._conversations is not None:
             request, asked, unknown = with_kept_answers(
                 request, reader, incoming.key, self._conversations.questions
             )
-            conversation = self._conversations.find(incoming.key, request.get("thread_id", ""))
+            conversation = known or self._conversations.find(incoming.key, request.get("thread_id", ""))
             if asked is not None:
                 conversation = Conversation(asked.upstream, asked.thread_id)
         begun_by = conversation.upstream if conversation else None
@@ -306,8 +317,14 @@ class _Templated(_Mapping):
         self._template = compile_request(config.request.tree, found_sound)
 
     async def offers(
-        self, incoming: Incoming, data: bytes, destinations: Sequence[_Upstream]
+        self,
+        incoming: Incoming,
+        data: bytes,
+        destinations: Sequence[_Upstream],
+        *,
+        known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
+        del known
         body = client_body(incoming.method, data, incoming.query, may_be_absent=True)
         root = self._names.root(body, incoming, self._names.canonical(body, incoming))
         method = "POST" if incoming.method in ("GET", "HEAD") else incoming.method

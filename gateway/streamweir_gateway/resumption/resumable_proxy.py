@@ -6,6 +6,7 @@ Source: the contract of resumable streams, section 2.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -28,6 +29,9 @@ from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.responses.front_door import Opening, store_unavailable
+from streamweir_gateway.responses.response_call import send_object
+from streamweir_gateway.resumption.background_runs import response_id_of
 from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
@@ -41,6 +45,8 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["ResumableProxy"]
 
 _UNAVAILABLE: Final = own_warning("RESUME_UNAVAILABLE")
+_HANDLE: Final = "streamweir.handle"
+"""The key of `scope["state"]` with the handle of the request's run."""
 
 
 class ResumableProxy(Proxy):
@@ -71,34 +77,69 @@ class ResumableProxy(Proxy):
     def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:
         return super()._asked_before_body(without_handle(scope), record)
 
+    def _opening(self, scope: Scope, incoming: Incoming) -> Opening:
+        return Opening(response_id_of(self._handle(scope)), True, self._options(incoming))
+
+    def _handle(self, scope: Scope) -> str:
+        """Return the handle of the run of a request: the one that it brings, or a new one."""
+        state = scope["state"]
+        if _HANDLE not in state:
+            state[_HANDLE] = brought_handle(scope) or new_handle()
+        handle: str = state[_HANDLE]
+        return handle
+
     async def _answer(
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
         service, owner = self._resumption.service, self._resumption.owner_of(scope)
+        has_no_client = prepared.is_background and prepared.incoming.framing == "json"
+        own = replace(record) if has_no_client else record
         run = UpstreamRun(
             service.store,
-            brought_handle(scope) or new_handle(),
+            self._handle(scope),
             self._endpoint,
             prepared,
             owner=owner,
-            record=record,
+            record=own,
             observer=self._observer,
-            live=self._streams.open(record, scope, self._endpoint.taps),
+            live=self._streams.open(own, scope, self._endpoint.taps),
         )
         about = self._about(prepared, scope, run.handle)
         try:
             is_started = await service.start(run, about)
+            await self._begin_response(prepared, is_started=is_started)
         except StoreUnavailable:
             self._resumption.note_result(about.endpoint, "unavailable")
+            if prepared.is_background:
+                service.finished(run)
+                raise store_unavailable() from None
             await super()._answer(prepared._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
             return
         if not is_started:
             await self._resumption.join(RunsCall(scope, receive, send, note=record), run.handle, about)
             return
+        if has_no_client:
+            self._resumption.go_on(run, own)
+            await self._answer_pending(run, prepared, send, record)
+            return
         try:
             await self._run(run, about, prepared, scope, receive, send, record)
         finally:
             service.finished(run)
+
+    async def _begin_response(self, prepared: PreparedRequest, *, is_started: bool) -> None:
+        """Store a background response, which may be asked for while it runs."""
+        if is_started and prepared.keeper is not None and prepared.is_background:
+            await prepared.keeper.begin()
+
+    async def _answer_pending(
+        self, run: UpstreamRun, prepared: PreparedRequest, send: Send, record: RequestRecord
+    ) -> None:
+        """Answer the request of a run that goes on without it."""
+        assert prepared.keeper is not None, "a background response is kept"
+        record.status, record.answers, record.framing = 200, prepared.incoming.answers, "json"
+        record.run = run.handle[:12]
+        await send_object(send, prepared.keeper.pending, self._resumption.headers(run.handle))
 
     async def _run(
         self,

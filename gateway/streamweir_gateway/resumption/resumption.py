@@ -5,6 +5,8 @@ Source: the contract of resumable streams, sections 2 to 4 and 7.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +25,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.resumption.run_store import UpstreamRuns
+from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.routing import Route
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -30,6 +33,7 @@ from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["Resumption"]
 
+logger = logging.getLogger("streamweir.gateway")
 
 _RESULTS: Final = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
 """Refusals as `streamweir_resumes_total` counts them; all others count as `not_found`."""
@@ -55,6 +59,8 @@ class Resumption(RunsShell):
         self.endpoints: Final[dict[str, Endpoint]] = {}
         self._streams: Final = streams
         self._observer: Final = observer
+        self._without_request: Final[set[asyncio.Task[None]]] = set()
+        """The tasks of the runs whose requests have been answered."""
 
     def routes(self, *, are_open: bool) -> list[Route]:
         """Return the routes of the path of runs; none if there is no such path.
@@ -119,6 +125,36 @@ class Resumption(RunsShell):
                 record.resumes = call.found.about.request_id
                 if call.has_nothing_left:
                     self.note_result(call.found.about.endpoint, "nothing")
+            self._observer.ended(record)
+
+    def go_on(self, run: UpstreamRun, record: RequestRecord) -> None:
+        """Make a run whose request is answered without waiting for it.
+
+        Args:
+            run: that was started.
+            record: of the run.
+        """
+        task = asyncio.create_task(self._make(run, record))
+        self._without_request.add(task)
+        task.add_done_callback(self._without_request.discard)
+
+    async def until_done(self) -> None:
+        """Return once no run goes on without its request. A drain ends runs; they get a second for it."""
+        while self._without_request:
+            was_draining = self._streams.draining
+            await asyncio.wait(self._without_request, timeout=1)
+            if was_draining:
+                for task in self._without_request:
+                    task.cancel()
+
+    async def _make(self, run: UpstreamRun, record: RequestRecord) -> None:
+        record.run = run.handle[:12]
+        try:
+            await run.pump()
+        except Exception:
+            logger.exception("a background run failed", extra={"request_id": record.request_id})
+        finally:
+            self.service.finished(run)
             self._observer.ended(record)
 
     async def read_on(self, call: RunsCall, handle: str, position: Position) -> None:

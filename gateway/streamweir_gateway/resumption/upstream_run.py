@@ -23,9 +23,11 @@ from streamweir.translation.sink import EventSink
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.attempt import Attempt
 from streamweir_gateway.runs.attempt_outcome import NO_OUTCOME
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
+from streamweir_gateway.runs.kept_end import keep_response
 from streamweir_gateway.runs.live_streams import LiveStream
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
@@ -75,14 +77,16 @@ class UpstreamRun(ResumableRun):
         config = endpoint.config
         assert config.resume is not None, "an endpoint with `resume`"
         is_given = "on_disconnect" in config.model_fields_set
+        stored = config.on_disconnect if is_given else _CONTINUE_SECONDS
+        is_bound = not prepared.is_background
         super().__init__(
             store,
             handle,
             owner=owner,
             retention=config.resume,
             unread=UnreadLimits(
-                stored=config.on_disconnect if is_given else _CONTINUE_SECONDS,
-                detached=config.on_disconnect,
+                stored=stored if is_bound else None,
+                detached=config.on_disconnect if is_bound else None,
             ),
         )
         self.failure: ErrorInfo | None = None
@@ -135,6 +139,7 @@ class UpstreamRun(ResumableRun):
         await self._run.run()
         attempt = self._run.attempt
         self.failure, self.outcome = attempt.reported, attempt.outcome
+        await self._keep_response(attempt)
         self.choose_log(attempt.sink)
         await self.finish()
 
@@ -147,8 +152,15 @@ class UpstreamRun(ResumableRun):
             attempt.stream.fail(error_info("INTERNAL"))
         else:
             attempt.stream.cancel(self.stop_reason or reason)
+        await self._keep_response(attempt)
         self.choose_log(attempt.sink)
         await self.finish()
+
+    async def _keep_response(self, attempt: Attempt) -> None:
+        """Store the response, if it is to be kept, before the end of the run is."""
+        keeper, echo = self._prepared.keeper, self._prepared.incoming.names.echo
+        if keeper is not None and not await keep_response(keeper, attempt) and echo is not None:
+            echo["store"] = False  # the encoders of this process write it at the end
 
     # The source of the run
 

@@ -163,7 +163,7 @@ class Destination:
 
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
         """Return the pipeline that normalises the answer to `offer` for `sink`."""
-        sinks = (sink,) if offer.tap is None else (sink, offer.tap)
+        sinks = (sink, *offer.taps) if offer.tap is None else (sink, offer.tap, *offer.taps)
         normalising = self._normalising
         if offer.lost:
             normalising = {**normalising, "warnings": [_lossy(offer.lost), *normalising["warnings"]]}

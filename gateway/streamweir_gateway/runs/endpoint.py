@@ -30,6 +30,7 @@ from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.request_mapping import RequestMapping
+from streamweir_gateway.responses.front_door import FrontDoor
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.upstream.header_selection import response_selection
@@ -64,10 +65,11 @@ class Endpoint:
         debug: add redacted details to errors.
         allows_cookies: pages of other origins may send cookies (`cors.credentials`).
         mapping: translates the bodies of requests; None: they are passed on unchanged.
+        front_door: takes the requests whose responses are kept; None: no client has such requests.
         taps: functions that make the taps of each stream.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what all requests have in common)
         self,
         config: EndpointConfig,
         destinations: Sequence[Destination],
@@ -76,6 +78,7 @@ class Endpoint:
         debug: bool,
         allows_cookies: bool = False,
         mapping: RequestMapping | None = None,
+        front_door: FrontDoor | None = None,
         taps: Sequence[TapMaker] = (),
     ) -> None:
         assert destinations, "an endpoint has an upstream"
@@ -85,6 +88,7 @@ class Endpoint:
         self.debug = debug
         self.allows_cookies = allows_cookies
         self.mapping = mapping
+        self.front_door = front_door
         self.taps = taps
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}

@@ -28,6 +28,7 @@ from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.config import LEFT_SECONDS
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.responses.stored_field import not_stored
 from streamweir_gateway.runs.attempt_outcome import NO_OUTCOME, AttemptOutcome
 from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
@@ -173,6 +174,10 @@ class LiveDelivery(Delivery):
             self.supervisor.drop("client_gone")
 
     # Called by the exchange
+
+    def mark_not_stored(self) -> None:
+        """Let the response object at the end of the stream say that the response is not stored."""
+        self._unsent = not_stored(self._unsent + self.sink.take_last())
 
     async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
         """Send the rest and end the response: properly, by a whole response, or by breaking off.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamweir.events import Warning
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.responses.response_keeper import ResponseKeeper
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.upstream.client import Opening
@@ -26,6 +27,7 @@ class PreparedRequest(NamedTuple):
         offers: the request for each upstream, in the order in which they are asked.
         opened: the response of the first upstream, if it has been asked already; else None.
         warnings: sent right after `session_start`.
+        keeper: keeps the response before the client learns of its end; None: it is not kept.
     """
 
     incoming: Incoming
@@ -34,3 +36,9 @@ class PreparedRequest(NamedTuple):
     offers: Mapping[Destination, Offer]
     opened: Opening | None = None
     warnings: tuple[Warning, ...] = ()
+    keeper: ResponseKeeper | None = None
+
+    @property
+    def is_background(self) -> bool:
+        """Whether the response is not bound to its client."""
+        return self.keeper is not None and self.keeper.is_background

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
 
+from streamweir.codec.base import NO_OPTIONS, Options
 from streamweir.http.headers import REQUEST_ID, settled_request_id
 from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, send_refusal
@@ -24,6 +25,8 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import NO_OFFER, Offer
+from streamweir_gateway.responses.front_door import Opening, new_response_id
+from streamweir_gateway.responses.response_keeper import ResponseKeeper
 from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
@@ -131,12 +134,35 @@ class Proxy:
         endpoint = self._endpoint
         incoming = endpoint.as_asked(incoming, body.data)
         self._check_draining()  # again: a drain that began while the body came would not end this stream
-        offers = await _offers(endpoint, incoming, body)
+        incoming, offers, keeper = await self._opened(scope, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = _upstream_request(first, incoming)
-        await self._answer(PreparedRequest(incoming, request, body, offers), scope, receive, send, record)
+        prepared = PreparedRequest(incoming, request, body, offers, keeper=keeper)
+        await self._answer(prepared, scope, receive, send, record)
+
+    async def _opened(
+        self, scope: Scope, incoming: Incoming, body: RequestBody
+    ) -> tuple[Incoming, Mapping[Destination, Offer], ResponseKeeper | None]:
+        """Return the request, the requests to the upstreams, and the keeper of the response."""
+        endpoint = self._endpoint
+        door = endpoint.front_door
+        if door is None or not door.serves(incoming):
+            return incoming, await _offers(endpoint, incoming, body), None
+        opening = self._opening(scope, incoming)
+        with refusals():
+            opened = await door.open(incoming, body.data, endpoint.destinations, opening)
+        return opened.incoming, opened.offers, opened.keeper
+
+    def _opening(self, scope: Scope, incoming: Incoming) -> Opening:
+        del scope
+        return Opening(new_response_id(), False, self._options(incoming))
+
+    def _options(self, incoming: Incoming) -> Options:
+        """Return the options of the client's protocol."""
+        first = self._endpoint.destinations[0]
+        return first.protocol_options(first.path(incoming)).get(incoming.answers, NO_OPTIONS)
 
     async def _answer(
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord

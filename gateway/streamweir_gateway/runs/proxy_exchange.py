@@ -8,6 +8,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
+from streamweir_gateway.runs.kept_end import keep_response
 from streamweir_gateway.runs.live_delivery import LiveDelivery
 from streamweir_gateway.runs.live_streams import LiveStream
 from streamweir_gateway.runs.prepared_request import PreparedRequest
@@ -34,7 +35,7 @@ class ProxyExchange:
         started_with: the status of the response, whose headers have been sent; None: nothing has been sent.
     """
 
-    __slots__ = ("_delivery", "_record", "_run", "supervisor")
+    __slots__ = ("_delivery", "_keeper", "_record", "_run", "supervisor")
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class ProxyExchange:
         started_with: int | None = None,
     ) -> None:
         self._record = record
+        self._keeper = prepared.keeper
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         live.supervise(self.supervisor)
         self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
@@ -90,6 +92,8 @@ class ProxyExchange:
         attempt = self._run.attempt
         self._delivery.choose_sink(attempt.sink)
         self._delivery.outcome = attempt.outcome
+        if self._keeper is not None and not await keep_response(self._keeper, attempt):
+            self._delivery.mark_not_stored()
         await self._delivery.finish(attempt.stream.pipeline.error, attempt.reported)
 
     def _complete_record(self) -> None:

@@ -36,6 +36,7 @@ class Refusal(Exception):
             the text of an exception.
         headers: of the response.
         status: replaces the status of the row.
+        error: fields of the `error` in the body of a protocol that has such an object, in place of its own.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class Refusal(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         status: int | None = None,
+        error: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(code)
         self.code = code
         self.message = message
         self.headers = headers
+        self.error = error
         self.status = REFUSALS[code].status if status is None else status
 
 
@@ -67,6 +70,8 @@ def refusal_parts(
     message = refusal.message or row.message
     failure = FailedRequest(refusal.status, refusal.code, message, row.retry, request_id)
     body, headers = _body(failure, protocol)
+    if refusal.error and protocol is not None and isinstance(own := body.get("error"), Mapping):
+        body = {**body, "error": {**own, **refusal.error}}
     return refusal.status, body, {**headers, **(refusal.headers or {})}
 
 

@@ -1,0 +1,117 @@
+"""One response as the store holds it.
+
+Source: the conversation contract, section 5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json, write_json
+from streamweir_gateway.requests.conversations import Conversation
+from streamweir_gateway.responses.ancestors import NO_ANCESTORS, Ancestors
+
+__all__ = ["PREFIX", "KeptResponse", "value_name"]
+
+PREFIX: Final = "resp_"
+"""Every id of a response that the gateway makes begins with it."""
+
+_MAX_ID: Final = 256
+"""The most characters of an id that is looked up; an upstream's id may have another form than ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponse:
+    """One response, with the request that it answers.
+
+    Attributes:
+        response: the response object, as its client got it.
+        input: the items of the request's own input.
+        ancestors: the responses that it continues.
+        upstream: the identity of the upstream that made it; None if it has no conversations.
+        thread: the upstream's name for the conversation; None if it has no conversations.
+        is_running: it was stored before its end: the rest is in the run of the same name.
+    """
+
+    response: dict[str, Any]
+    input: list[Any] = field(default_factory=list)
+    ancestors: Ancestors = NO_ANCESTORS
+    upstream: str | None = None
+    thread: str | None = None
+    is_running: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of the response."""
+        return str(self.response["id"])
+
+    @property
+    def items(self) -> list[Any]:
+        """The items of its input and of its output, which precede the input of a response that follows."""
+        output = self.response.get("output")
+        return [*self.input, *(output if isinstance(output, list) else [])]
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The conversation of the upstream that made it; None if that keeps none."""
+        if self.upstream is None or not self.thread:
+            return None
+        return Conversation(self.upstream, self.thread)
+
+    def written(self) -> bytes:
+        """Return the value for the store."""
+        return write_json(
+            {
+                "response": self.response,
+                "input": self.input,
+                "ancestors": self.ancestors.written(),
+                "upstream": self.upstream,
+                "thread": self.thread,
+                "running": self.is_running,
+            }
+        )
+
+    @classmethod
+    def read(cls, value: bytes | None, response_id: str) -> KeptResponse | None:
+        """Return the response that a value of the store holds; None if it holds anything else.
+
+        Args:
+            value: of the store, which is not trusted.
+            response_id: of the response.
+        """
+        try:
+            found = parse_json(value or b"")[0]
+        except MalformedEvent:
+            return None
+        match found:
+            case {
+                "response": {"id": str(own)} as response,
+                "input": list(items),
+                "ancestors": ancestors,
+                "upstream": str() | None as upstream,
+                "thread": str() | None as thread,
+                "running": bool(is_running),
+            } if own == response_id:
+                return cls(response, items, Ancestors.read(ancestors), upstream, thread, is_running)
+        return None
+
+
+def value_name(kind: str, endpoint: str, key: str | None, name: str) -> str | None:
+    """Return the name of a value in the store, from which no part of it can be read.
+
+    Args:
+        kind: of the value, such as `response`.
+        endpoint: the template of its path.
+        key: the name of the client's key; None without keys.
+        name: by which the client names it.
+
+    Returns:
+        None if the name is one that nothing is kept under.
+    """
+    if not 0 < len(name) <= _MAX_ID:
+        return None
+    text = "\0".join((kind, endpoint, "" if key is None else f"key {key}", name))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,69 @@
+"""One request about a response."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from starlette.types import Receive, Scope, Send
+
+from streamweir.http.headers import Headers
+from streamweir.http.response_headers import NO_SNIFFING
+from streamweir.http.sending import send_whole
+from streamweir.jsontext import write_json
+from streamweir_gateway.observability.record import RequestRecord
+
+__all__ = ["RESPONSE_ID", "ResponseCall", "send_object"]
+
+RESPONSE_ID: Final = "streamweir_response_id"
+"""The name of the id in the templates of these paths."""
+
+
+class ResponseCall:
+    """One request about a response.
+
+    Attributes:
+        scope: of the request.
+        receive: of the server.
+        send: takes the answer.
+        record: of the request.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+        self.scope: Final = scope
+        self.receive: Final = receive
+        self.send: Final = send
+        self.record: Final = record
+
+    @property
+    def key(self) -> str | None:
+        """The name of the client's key; None without keys."""
+        name: str | None = self.scope["state"].get("key")
+        return name
+
+    @property
+    def response_id(self) -> str:
+        """The id in the path."""
+        return str(self.scope["path_params"][RESPONSE_ID])
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether the query asks for a stream."""
+        return self.query.get("stream") in ("true", "1")
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query; of a name that occurs twice the last value."""
+        return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
+
+    async def answer(self, value: Any) -> None:
+        """Answer with JSON that no cache keeps."""
+        self.record.status = 200
+        await send_object(self.send, value)
+
+
+async def send_object(send: Send, value: Any, headers: Headers | None = None) -> None:
+    """Answer a request about a response with JSON that no cache keeps."""
+    fields = {"content-type": "application/json", "cache-control": "no-store", **NO_SNIFFING}
+    raw = [(name.lower().encode(), text.encode()) for name, text in fields.items()]
+    await send_whole(send, 200, write_json(value), [*raw, *(headers or [])])

@@ -1,0 +1,42 @@
+"""The field `store` in the bytes of a response object that could not be stored after all."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from streamweir.errors import MalformedEvent
+from streamweir.jsontext import parse_json, write_json
+
+__all__ = ["not_stored"]
+
+_OBJECT: Final = re.compile(rb"^(?:data: ?)?(\{.*\})\r?$", re.MULTILINE)
+_STORED: Final = b'"store":true'
+
+
+def not_stored(data: bytes) -> bytes:
+    """Return the end of a body, in any framing, in which the last response object has `store: false`.
+
+    Args:
+        data: whole frames, or the whole body.
+    """
+    for match in reversed([*_OBJECT.finditer(data)]):
+        if _STORED not in match[1]:
+            continue
+        if (changed := _changed(match[1])) is not None:
+            return data[: match.start(1)] + changed + data[match.end(1) :]
+    return data
+
+
+def _changed(text: bytes) -> bytes | None:
+    """Return the JSON of a response, or of a frame with one, with `store: false`; None if it holds none."""
+    try:
+        found: Any = parse_json(text)[0]
+    except MalformedEvent:
+        return None
+    match found:
+        case {"response": {"store": True}}:
+            return write_json({**found, "response": {**found["response"], "store": False}})
+        case {"store": True}:
+            return write_json({**found, "store": False})
+    return None

@@ -1,0 +1,57 @@
+"""Leaves out the first frames of a stream, for a client that has them already.
+
+Source: the Responses API (2026), `starting_after`: the `sequence_number` of the client's last event.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.types import Message, Send
+
+__all__ = ["FramesAfter"]
+
+_NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,18})\b')
+"""In a text of a message the quotation marks have a backslash before them."""
+
+_END: Final = b"\n\n"
+
+
+class FramesAfter:
+    """The `send` of a response of SSE frames, without the frames up to a number.
+
+    Frames are numbered in their order. From the first frame with a larger number on, every byte is sent.
+
+    Args:
+        send: takes the messages.
+        number: of the last frame that is left out.
+    """
+
+    def __init__(self, send: Send, number: int) -> None:
+        self._send: Final = send
+        self._number: Final = number
+        self._begun = b""
+        """A frame that has not come whole."""
+        self._has_passed = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a message of the response."""
+        if message["type"] == "http.response.body" and not self._has_passed:
+            message = {**message, "body": self._rest(message.get("body", b""))}
+            if not message["body"] and message.get("more_body", False):
+                return
+        await self._send(message)
+
+    def _rest(self, data: bytes) -> bytes:
+        """Return the part of the next piece of the body that the client does not have."""
+        data = self._begun + data
+        begin = 0
+        while (end := data.find(_END, begin)) >= 0:
+            numbers = _NUMBER.findall(data, begin, end)
+            if numbers and int(numbers[-1]) > self._number:
+                self._has_passed = True
+                return data[begin:]
+            begin = end + len(_END)
+        self._begun = data[begin:]
+        return b""
