@@ -45,6 +45,7 @@ _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
 _A_STRING: Final = re.compile(rb'"\s*+:\s*+(%b)' % _STRING, re.DOTALL)
 _A_STRING_OR_NUMBER: Final = re.compile(rb'"\s*+:\s*+(%b|%b)' % (_STRING, _NUMBER), re.DOTALL)
 """The value behind a key, with the end of that value."""
+_NO_PREFIX: Final = re.compile(rb"")
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
 
@@ -77,6 +78,7 @@ class TextFields:
             long as decoding one to five messages, the more the plainer they are.
         counts: the numbers at `ignored` are counts so far, such as those of tokens: the latest message is
             kept, to be decoded if the stream breaks off.
+        prefix: matches the bytes before the JSON of a message, where the dialect has any: a constant part.
     """
 
     def __init__(
@@ -86,11 +88,13 @@ class TextFields:
         usual: Mapping[str, str] | None = None,
         learned_after: int = 1,
         counts: bool = False,
+        prefix: re.Pattern[bytes] = _NO_PREFIX,
     ) -> None:
         self.texts = texts
         self.ignored = ignored
         self.learned_after = learned_after
         self.template = CountingTemplate if counts else MessageTemplate
+        self.prefix = prefix
         self._usual = usual
 
     @cached_property
@@ -155,18 +159,21 @@ class MessageTemplate:
     @classmethod
     def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return the template of `frame`, which was read as `event` and nothing else; None if it has none."""
+        data = frame.data
+        prefix = fields.prefix.match(data)
+        begin = prefix.end() if prefix else 0
         try:
-            message = frame.json()
+            message = parse_json(data[begin:])[0] if begin else frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
             return None
         texts = [path for path in fields.texts if _at(message, path) == event.content]
-        text = _hole(frame.data, texts[0], is_text=True) if len(texts) == 1 else None
+        text = _text_hole(data, begin, texts[0]) if len(texts) == 1 else None
         if text is None:
             return None
         ignored = (path for path in fields.ignored if _at(message, path) is not None)
-        beside = [hole for path in ignored if (hole := _hole(frame.data, path, is_text=False))]
+        beside = [hole for path in ignored if (hole := _hole(data, path, is_text=False))]
         holes = sorted([text, *beside])
-        return cls(event, frame.event, frame.data, holes) if _fits(frame.data, holes) else None
+        return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
 
     def matches(self, piece: Piece, frame: Frame) -> bool:
         """Is `frame`, which was read as `piece`, read likewise by this template?"""
@@ -306,6 +313,13 @@ def _are_alike(one: Piece, other: Piece) -> bool:
     return one.meta == other.meta and one.with_text(other.content) == other
 
 
+def _text_hole(data: bytes, begin: int, path: Path) -> _Hole | None:
+    """Return the place of the text at `path` of the JSON that starts at `begin`; None if uncertain."""
+    if path:
+        return _hole(data, path, is_text=True)
+    return _Hole(begin, len(data.rstrip()), path, is_text=True)
+
+
 def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
     """Return the bytes of the value at `path`, found by its key; None unless only one place is possible."""
     key = _key_at(path)
@@ -327,14 +341,14 @@ def _key_at(path: Path) -> bytes:
     return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
 
 
-def _fits(data: bytes, holes: Sequence[_Hole]) -> bool:
+def _fits(data: bytes, begin: int, holes: Sequence[_Hole]) -> bool:
     """Are these the places of the values? Shown by reading the message with other values in them."""
     probe = data
     for hole in reversed(holes):
         value = b'"%b"' % _PROBE.encode() if hole.is_text else b"%d" % _OTHER
         probe = probe[: hole.begin] + value + probe[hole.end :]
     try:
-        message, repaired = parse_json(probe)
+        message, repaired = parse_json(probe[begin:])
     except MalformedEvent:
         return False
     found = [_at(message, hole.path) for hole in holes]

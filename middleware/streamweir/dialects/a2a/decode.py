@@ -82,6 +82,9 @@ class A2aDecoder(Decoder):
             ("artifactUpdate", "artifact", "parts", 0, "text"),
             ("result", "artifact", "parts", 0, "text"),
             ("result", "parts", 0, "text"),
+            ("result", "status", "message", "parts", 0, "text"),
+            ("result", "statusUpdate", "status", "message", "parts", 0, "text"),
+            ("statusUpdate", "status", "message", "parts", 0, "text"),
         )
     )
 

@@ -56,7 +56,21 @@ class LanggraphEventsDecoder(Decoder):
             (1, 0, "kwargs", "content"),
             ("data", 0, "content"),
             ("data", 0, "kwargs", "content"),
-        )
+            (2, 0, "content"),
+            (2, 0, "kwargs", "content"),
+            (1, 0, "data", "content"),
+            (2, 0, "data", "content"),
+            ("delta", "text"),
+            ("delta", "reasoning"),
+            ("params", "data", 0, "delta", "text"),
+            ("params", "data", 0, "delta", "reasoning"),
+            *(
+                (*message, "content", 0, name)
+                for message in (("data", "chunk"), (0,), (1, 0), ("data", 0), (2, 0))
+                for name in ("text", "thinking", "reasoning")
+            ),
+        ),
+        ignored=(("params", "timestamp"), ("seq",)),
     )
 
     def __init__(self) -> None:

@@ -41,7 +41,9 @@ _PLACE: Final = re.compile(r"(?:/threads/(?P<thread_id>[\w.-]{1,128}))?/runs/(?P
 class LanggraphServerDecoder(Decoder):
     """Reads one run. The end of the body ends it if no message and no call is open; `end` does at once."""
 
-    text_fields: ClassVar = TextFields(texts=((0, "content"),))
+    text_fields: ClassVar = TextFields(
+        texts=((0, "content"), (0, "content", 0, "text"), (0, "content", 0, "thinking"))
+    )
     given_in: ClassVar = {"content-location": _PLACE, "location": _PLACE}
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ class LangserveDecoder(Decoder):
     """Reads one answer. Only the event `end` ends it; a whole answer is over with its document."""
 
     text_fields: ClassVar = TextFields(
-        texts=(("content",), ("answer",), ("output",), ("data", "chunk", "content"))
+        texts=(("content",), ("answer",), ("output",), ("data", "chunk", "content"), ())
     )
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Literal
 from streamweir.codec.base import NO_EXTRA, Decoder
 from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.head_messages import head_messages
+from streamweir.codec.message_template import TextFields
 from streamweir.dialects.vercel_data.decode_ending import Ending
 from streamweir.dialects.vercel_data.decode_parts import read_file, read_source
 from streamweir.dialects.vercel_data.decode_tools import Calls
@@ -37,6 +38,9 @@ class VercelDataDecoder(Decoder):
     """Reads a data stream. `d` is the end; without one the body may end where no step and no call is open."""
 
     framing: ClassVar = "ndjson"  # lines alike; a failure in place of a stream is JSON
+    text_fields: ClassVar = TextFields(
+        texts=((),), prefix=re.compile(rb"(?:0|g|aui-(?:text|reasoning)-delta):")
+    )
     media_types: ClassVar = frozenset({"text/plain"})
 
     def __init__(self) -> None:
