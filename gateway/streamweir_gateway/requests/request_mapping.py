@@ -215,6 +215,8 @@ class _Mapped(_Mapping):
             destination.dialect_options(path),
             self._keeps_history,
             None if self._overlay is None else self._overlay_of(self._overlay, writing.around),
+            dialect.name,
+            destination.identity,
         )
         same = writing.incoming.answers == dialect.name
         plan = plan_request(

@@ -180,7 +180,8 @@ class RequestMapping:
         return MappedRequest(_scope_of(scope, written, sent), sent.data, plan.lost, asked)
 
     def _target(self, path: str) -> Target:
-        return Target(self._writer, path, {**self._dialect.options_for(path), **self._options})
+        options = {**self._dialect.options_for(path), **self._options}
+        return Target(self._writer, path, options, dialect=self._dialect.name)
 
 
 def _reader_of(protocol: str) -> RequestReader:

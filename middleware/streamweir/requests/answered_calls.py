@@ -6,10 +6,11 @@ Source: the request contract, section 5 (answering an interaction).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from streamweir.requests.canonical import Answer, Message
-from streamweir.requests.messages import arguments_of, made_message
+from streamweir.requests.call_arguments import made_call
+from streamweir.requests.canonical import Answer, Message, ToolCall
+from streamweir.requests.messages import made_message
 from streamweir.requests.outgoing import Outgoing, answer_text
 
 __all__ = ["answered_calls"]
@@ -34,15 +35,13 @@ def answered_calls(outgoing: Outgoing) -> Sequence[Message]:
     return [*messages, *map(_result, outgoing.answers)]
 
 
-def _call(answer: Answer) -> dict[str, Any]:
+def _call(answer: Answer) -> ToolCall:
     held = answer.get("resume")
     held = held if isinstance(held, dict) else {}
     name = held.get("tool_name") or held.get("name")
-    return {
-        "id": answer["interaction_id"],
-        "name": name if isinstance(name, str) else "tool",
-        "arguments": arguments_of(held.get("arguments")),
-    }
+    return made_call(
+        answer["interaction_id"], name if isinstance(name, str) else "tool", held.get("arguments")
+    )
 
 
 def _result(answer: Answer) -> Message:

@@ -16,6 +16,7 @@ __all__ = [
     "ROLES",
     "Answer",
     "Message",
+    "Opaque",
     "Part",
     "Request",
     "Tool",
@@ -26,7 +27,13 @@ Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final = ("system", "user", "assistant", "tool")
 
 FILE_TYPES: Final = ("image", "audio", "video", "file")
-"""The types of parts beside `text`."""
+"""The types of parts that hold a file."""
+
+Opaque = dict[str, dict[str, Any]]
+"""Values that only the upstream that made them can read, by the name of its dialect.
+
+A value that a client of another protocol has carried is a seal, which is opened when a request is written:
+`{"streamweir": {"seal": text}}`. Source: the conversation contract, section 2."""
 
 PARAMETERS: Final = (
     *("temperature", "top_p", "max_tokens", "stop"),
@@ -50,10 +57,16 @@ LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "cont
 
 
 class Part(TypedDict, total=False):
-    """A piece of a message: text, or a file as `url`, `base64` or `file_id`."""
+    """A piece of a message: text, or a file as `url`, `base64` or `file_id`.
 
-    type: Required[Literal["text", "image", "audio", "video", "file"]]
+    In a message of the assistant also its reasoning, and the place of a call among the parts: `tool_call`
+    with the `id` of the call. A call without such a part is behind all parts.
+    """
+
+    type: Required[Literal["text", "reasoning", "tool_call", "image", "audio", "video", "file"]]
     text: str
+    opaque: Opaque
+    id: str
     url: str
     base64: str
     file_id: str
@@ -61,12 +74,18 @@ class Part(TypedDict, total=False):
     name: str
 
 
-class ToolCall(TypedDict):
-    """A call that an assistant's message asks for."""
+class ToolCall(TypedDict, total=False):
+    """A call that an assistant's message asks for.
 
-    id: str
-    name: str
-    arguments: dict[str, Any]
+    `arguments_text` is the text of the arguments as the client sent it; absent if `arguments`, written
+    anew, is the same text.
+    """
+
+    id: Required[str]
+    name: Required[str]
+    arguments: Required[dict[str, Any]]
+    arguments_text: str
+    opaque: Opaque
 
 
 class Message(TypedDict, total=False):

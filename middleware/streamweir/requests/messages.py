@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json_text, write_json_text
+from streamweir.requests.call_arguments import arguments_of, made_call
 from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, ToolCall
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import MAX_ITEMS, Fields, one_of
 from streamweir.requests.media import file_part
+from streamweir.requests.opaque_values import read_opaque
+from streamweir.requests.turn_content import reasoning_part
 
 __all__ = [
     "arguments_of",
@@ -31,7 +32,9 @@ __all__ = [
     "turn_start",
 ]
 
-_LEFT_OUT: Final = frozenset({"reasoning", "thinking", "redacted_thinking"})
+_LEFT_OUT: Final = frozenset({"reasoning", "tool_call", "thinking", "redacted_thinking"})
+"""Parts that are no error, and that are read in messages of the assistant if at all."""
+
 _KNOWN_PARTS: Final = ("text", *FILE_TYPES, "image_url", "input_audio")
 _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
 
@@ -46,12 +49,14 @@ def read_message(fields: Fields) -> Message:
     role = fields.get("role")
     if not isinstance(role, str) or _ALIASES.get(role, role) not in ROLES:
         raise fields.error("role", one_of(ROLES))
+    calls = [_call(call) for call in fields.objects("tool_calls")]
+    content = read_content(fields, _read_turn_part if role == "assistant" else read_part)
     return made_message(
         _ALIASES.get(role, role),
-        read_content(fields, read_part),
+        _with_known_places(content, calls),
         id=fields.text("id"),
         name=fields.text("name"),
-        tool_calls=[_call(call) for call in fields.objects("tool_calls")],
+        tool_calls=calls,
         tool_call_id=fields.text("tool_call_id"),
         is_error=fields.boolean("is_error"),
     )
@@ -79,7 +84,7 @@ def made_message(role: str, content: str | list[Part] | None = None, **others: A
 def content_of(parts: Iterable[Part | None]) -> str | list[Part] | None:
     """Return the content that parts make: their list, or the text if there is nothing else than one."""
     found = [part for part in parts if part is not None]
-    if len(found) == 1 and found[0]["type"] == "text":
+    if len(found) == 1 and found[0]["type"] == "text" and "opaque" not in found[0]:
         return found[0]["text"]
     return found or None
 
@@ -124,21 +129,6 @@ def read_part(fields: Fields) -> Part | None:
     raise fields.error("type", one_of(_KNOWN_PARTS))
 
 
-def arguments_of(value: Any) -> dict[str, Any]:
-    """Return a call's arguments as an object; any other value is put under `_raw`."""
-    if isinstance(value, dict):
-        return value
-    if value is None or value == "":
-        return {}
-    if not isinstance(value, str):
-        return {"_raw": write_json_text(value)}
-    try:
-        found = parse_json_text(value)
-    except MalformedEvent:
-        return {"_raw": value}
-    return found if isinstance(found, dict) else {"_raw": value}
-
-
 def check_count(messages: Sequence[Message], name: str) -> None:
     """Raise `RequestError`, naming the field `name`, if there are more messages or parts than may be."""
     parts = sum(len(content) for message in messages if isinstance(content := message.get("content"), list))
@@ -158,9 +148,9 @@ def text_of_message(message: Message) -> str:
 
 
 def files_of(message: Message) -> list[Part]:
-    """Return the parts of a message that are no text."""
+    """Return the parts of a message that hold files."""
     content = message.get("content", "")
-    return [] if isinstance(content, str) else [part for part in content if part["type"] != "text"]
+    return [] if isinstance(content, str) else [part for part in content if part["type"] in FILE_TYPES]
 
 
 def last_user_index(messages: Sequence[Message]) -> int | None:
@@ -187,11 +177,34 @@ def _call(fields: Fields) -> ToolCall:
     """One call: `{id, name, arguments}`, or OpenAI's, where name and arguments are in `function`."""
     call_id = fields.text("id") or ""
     called = fields.within("function") if "function" in fields else fields
-    return {
-        "id": call_id,
-        "name": called.required_text("name"),
-        "arguments": arguments_of(called.get("arguments")),
-    }
+    return made_call(
+        call_id,
+        called.required_text("name"),
+        called.get("arguments"),
+        text=called.get("arguments_text"),
+        opaque=read_opaque(fields.get("opaque")),
+    )
+
+
+def _with_known_places(
+    content: str | list[Part] | None, calls: Sequence[ToolCall]
+) -> str | list[Part] | None:
+    """The content without places of calls that the message does not ask for."""
+    if not isinstance(content, list):
+        return content
+    ids = {call["id"] for call in calls}
+    return content_of(part for part in content if part["type"] != "tool_call" or part["id"] in ids)
+
+
+def _read_turn_part(fields: Fields) -> Part | None:
+    """One part of an assistant's message: also reasoning, the place of a call, and opaque values."""
+    match fields.get("type"):
+        case "reasoning":
+            return reasoning_part(fields.text("text") or "", read_opaque(fields.get("opaque")))
+        case "tool_call":
+            return {"type": "tool_call", "id": fields.required_text("id")}
+    part, opaque = read_part(fields), read_opaque(fields.get("opaque"))
+    return cast("Part", {**part, "opaque": opaque}) if part and opaque and part["type"] == "text" else part
 
 
 def _image_url(fields: Fields) -> str:

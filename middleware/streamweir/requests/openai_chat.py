@@ -5,12 +5,13 @@ Source: OpenAI's chat completions (2025); the request contract, sections 3 to 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from streamweir.jsontext import write_json_text
 from streamweir.requests.answered_calls import answered_calls
-from streamweir.requests.canonical import PARAMETERS, Message, Part, Request, Tool
+from streamweir.requests.call_arguments import arguments_text_of
+from streamweir.requests.call_arguments import text_of_arguments as arguments_text
+from streamweir.requests.canonical import FILE_TYPES, PARAMETERS, Message, Part, Request, Tool, ToolCall
 from streamweir.requests.canonical_reader import (
     made_request,
     read_added_answers,
@@ -18,9 +19,15 @@ from streamweir.requests.canonical_reader import (
     read_tool_choice,
     read_tools,
 )
+from streamweir.requests.chat_reasoning import (
+    merged_turns,
+    read_chat_message,
+    written_extra_content,
+    written_reasoning,
+)
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import data_url, media_type_of
-from streamweir.requests.messages import read_messages
+from streamweir.requests.messages import content_of
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import without_absent
 
@@ -37,7 +44,7 @@ def read_chat(fields: Fields) -> Request:
     if most is not None:
         parameters["max_tokens"] = most
     return made_request(
-        messages=read_messages(fields),
+        messages=[read_chat_message(item) for item in fields.objects("messages")],
         user=fields.text("user"),
         model=fields.text("model"),
         tools=read_tools(fields),
@@ -78,7 +85,7 @@ def chat_body(outgoing: Outgoing) -> dict[str, Any]:
 
 def chat_messages(messages: Sequence[Message], outgoing: Outgoing) -> list[dict[str, Any]]:
     """Return messages as chat completions have them; files that have no form there are lost."""
-    return [_message(message, outgoing) for message in messages]
+    return [_message(message, outgoing) for message in merged_turns(messages)]
 
 
 def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
@@ -87,14 +94,8 @@ def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
-    calls = [
-        {
-            "id": call["id"],
-            "type": "function",
-            "function": {"name": call["name"], "arguments": arguments_text(call["arguments"])},
-        }
-        for call in message.get("tool_calls", [])
-    ]
+    """A message of any role; that of the assistant is a turn of the model, in the form of its upstream."""
+    calls = [_call(call, outgoing) for call in message.get("tool_calls", [])]
     found = without_absent(
         role=message["role"],
         name=message.get("name"),
@@ -102,11 +103,23 @@ def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
         tool_call_id=message.get("tool_call_id"),
     )
     content = _content(message, outgoing)
-    return {**found, "content": content or (None if calls else "")}
+    shown = {**found, "content": content or (None if calls else "")}
+    return {**shown, **written_reasoning(message, outgoing)}
+
+
+def _call(call: ToolCall, outgoing: Outgoing) -> dict[str, Any]:
+    return {
+        "id": call["id"],
+        "type": "function",
+        "function": {"name": call["name"], "arguments": arguments_text_of(call)},
+        **written_extra_content(call, outgoing),
+    }
 
 
 def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]] | None:
     content = message.get("content")
+    if isinstance(content, list):
+        content = content_of(_shown_parts(content))
     if not isinstance(content, list):
         return content
     parts = [_part(part) for part in content]
@@ -115,10 +128,13 @@ def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]]
     return [part for part in parts if part is not None]
 
 
-def arguments_text(arguments: dict[str, Any]) -> str:
-    """Return a call's arguments as the text they came as."""
-    raw = arguments.get("_raw")
-    return raw if isinstance(raw, str) and len(arguments) == 1 else write_json_text(arguments)
+def _shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
+    """The texts and files; an empty text has been there for its opaque value only."""
+    for part in parts:
+        if part["type"] in FILE_TYPES:
+            yield part
+        elif part["type"] == "text" and part["text"]:
+            yield {"type": "text", "text": part["text"]}
 
 
 def _part(part: Part) -> dict[str, Any] | None:

@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import Any, Final
 
 from streamweir.jsontext import write_json_text
-from streamweir.requests.canonical import LOSSES, Answer, Message, Part, Request
+from streamweir.requests.canonical import LOSSES, Answer, Message, Part, Request, ToolCall
 from streamweir.requests.errors import RequestError
 from streamweir.requests.inline_history import InlineText, inline_text
 from streamweir.requests.messages import files_of, last_user_index, text_of_message, turn_start
+from streamweir.requests.opaque_values import OpaqueValues
 from streamweir.requests.written import NOTHING
 
 __all__ = ["Outgoing", "answer_text"]
@@ -49,6 +50,7 @@ class Outgoing:
         thread_id: likewise.
         extra: likewise.
         keeps_history: earlier turns go into the text for an upstream that does not know them.
+        opaque: finds the opaque values that the upstream made.
         new_id: makes an id.
     """
 
@@ -62,6 +64,7 @@ class Outgoing:
         thread_id: str | None = None,
         extra: Mapping[str, Any] = NOTHING,
         keeps_history: bool = True,
+        opaque: OpaqueValues | None = None,
         new_id: Callable[[], str],
     ) -> None:
         self.request: Final = request
@@ -74,12 +77,33 @@ class Outgoing:
         self.unused: Final = {*request.get("parameters", NOTHING)}
         self.new_id: Final = new_id
         self._keeps_history = keeps_history
+        self._opaque = opaque or OpaqueValues()
 
     def lose(self, name: str) -> None:
         """Take note that something of the request has no place at the upstream: one of `LOSSES`."""
         if name not in LOSSES:
             raise ValueError(f"{name!r} is nothing that a client is shown as lost")
         self.lost.add(name)
+
+    # The upstream's own values
+
+    @property
+    def dialect(self) -> str:
+        """The name of the upstream's dialect; empty if it is not known."""
+        return self._opaque.dialect
+
+    @property
+    def upstream(self) -> str:
+        """The upstream's name in the configuration, or its URL; empty if it is not known."""
+        return self._opaque.upstream
+
+    def opaque_of(self, item: Part | ToolCall) -> Mapping[str, Any] | None:
+        """Return the opaque value that belongs to a part or a call, if this upstream made it; else None."""
+        return self._opaque.of(item)
+
+    def is_own(self, message: Message) -> bool:
+        """Return whether this upstream made a message: it has given the ids of its calls."""
+        return self._opaque.made(message)
 
     # The conversation
 

@@ -72,6 +72,8 @@ class RequestWriter:
             `Outgoing.lose`.
         answers: it can answer an interaction.
         option_values: options that matter for requests alone, with their values, the first the default.
+        native_opaque: the dialect whose opaque values it writes, beside the parts and calls that they belong
+            to. If empty, it gets messages without reasoning, opaque values and places of calls.
         needs: fields of the body that only the configuration's tree can give: without them an endpoint is
             refused when it is loaded.
     """
@@ -82,6 +84,7 @@ class RequestWriter:
     takes: frozenset[str] = frozenset()
     answers: bool = True
     option_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    native_opaque: str = ""
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -15,7 +15,9 @@ from streamweir.jsontext import plain_json
 from streamweir.requests.canonical import LOSSES, MODEL_PARAMETERS, PARAMETERS, Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.messages import files_of
+from streamweir.requests.opaque_values import OpaqueValues
 from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.own_turns import with_own_turns
 from streamweir.requests.sides import RequestReader, RequestWriter, Threads
 from streamweir.requests.written import NOTHING, Upload, Written
 
@@ -41,6 +43,9 @@ class Target(NamedTuple):
         options: of its dialect.
         keeps_history: earlier turns go into the text where it does not know them.
         overlay: makes the tree that is laid over the body, of the canonical request.
+        dialect: the name of its dialect.
+        upstream: its name in the configuration, or its URL: opaque values are given to the upstream that
+            made them only.
     """
 
     writer: RequestWriter
@@ -48,6 +53,8 @@ class Target(NamedTuple):
     options: Mapping[str, Any] = NOTHING
     keeps_history: bool = True
     overlay: Callable[[Request], Mapping[str, Any]] | None = None
+    dialect: str = ""
+    upstream: str = ""
 
 
 class Plan(NamedTuple):
@@ -85,6 +92,8 @@ def plan_request(
     writer = target.writer
     if request.get("resume") and not writer.answers:
         raise RequestError("is an answer, which this service cannot take", field="resume")
+    opaque = OpaqueValues(target.dialect, target.upstream, writer.native_opaque)
+    request = with_own_turns(request, opaque)
     overlay = target.overlay(request) if target.overlay else NOTHING
     outgoing = Outgoing(
         request,
@@ -94,6 +103,7 @@ def plan_request(
         thread_id=upstream_thread(request.get("thread_id"), writer.threads),
         extra=extra,
         keeps_history=target.keeps_history,
+        opaque=opaque,
         new_id=new_id or _random_id,
     )
     made = writer.write(outgoing)

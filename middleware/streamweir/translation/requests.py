@@ -60,6 +60,7 @@ def write_request(
     path: str = "",
     options: Mapping[str, Any] | None = None,
     mapped: Mapping[str, Any] | None = None,
+    upstream: str = "",
 ) -> list[dict[str, Any]]:
     """Return the requests that an upstream is sent, one after the other.
 
@@ -69,13 +70,14 @@ def write_request(
         path: of the upstream's URL, which may decide the form of the request.
         options: of the dialect.
         mapped: a tree that is laid over the body.
+        upstream: its name or URL. A seal is opened only for the upstream that it was made for.
 
     Raises:
         RequestError: the upstream's dialect cannot take it.
         ConfigurationError: no such dialect has requests, or it has no such option.
     """
     found = process_dialects().find(dialect)
-    target = request_target(found, path=path, options=options, mapped=mapped)
+    target = request_target(found, path=path, options=options, mapped=mapped)._replace(upstream=upstream)
     protocol = request.protocol if isinstance(request, ReadRequest) else found.name
     canonical = read_canonical(_CANONICAL, parse_body(request))
     extra = canonical.get("extra", {}) if protocol == found.name else {}
@@ -155,6 +157,7 @@ def request_target(
         {**dialect.options_for(path), **own},
         keeps_history,
         None if mapped is None else overlay_of(mapped),
+        dialect.name,
     )
 
 

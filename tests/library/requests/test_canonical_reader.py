@@ -92,7 +92,7 @@ READ: list[tuple[dict[str, Any], dict[str, Any]]] = [
                 {
                     "role": "assistant",
                     "tool_calls": [
-                        {"id": "c", "name": "f", "arguments": {"a": 1}},
+                        {"id": "c", "name": "f", "arguments": {"a": 1}, "arguments_text": '{"a": 1}'},
                         {"id": "d", "name": "g", "arguments": {"_raw": "no json"}},
                     ],
                 },

@@ -136,7 +136,7 @@ def chat(*parts: dict[str, Any], role: str = "user", **more: Any) -> dict[str, A
 
 def test_data_and_source_parts_are_left_out() -> None:
     shown: list[dict[str, Any]] = [
-        *({"type": "step-start"}, {"type": "reasoning", "text": "hm"}, {"type": "data-status", "data": {}}),
+        *({"type": "step-start"}, {"type": "data-status", "data": {}}),
         *(
             {"type": "source-url", "sourceId": "s", "url": "https://a.example"},
             {"type": "text", "text": "Hi"},

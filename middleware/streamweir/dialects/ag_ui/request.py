@@ -6,25 +6,30 @@ request contract, sections 3 to 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
 
-from streamweir.jsontext import write_json_text
+from streamweir.opaque.seal import is_seal
 from streamweir.requests.answered_calls import answered_calls
-from streamweir.requests.canonical import Answer, Message, Part, Request
+from streamweir.requests.call_arguments import arguments_text_of, made_call
+from streamweir.requests.canonical import Answer, Message, Opaque, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_tools
 from streamweir.requests.fields import Fields, one_of
 from streamweir.requests.media import file_part, media_type_of
-from streamweir.requests.messages import arguments_of, made_message, read_content, text_of_message
+from streamweir.requests.messages import content_of, made_message, read_content, text_of_message
+from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.turn_content import placed_items, reasoning_part, with_opaque_text
 from streamweir.requests.written import Written, without_absent
 
 __all__ = ["READER", "WRITER"]
 
 _ROLES: Final = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant"}
-_LEFT_OUT: Final = frozenset({"activity", "reasoning"})
-_ALL_ROLES: Final = (*_ROLES, "tool", *sorted(_LEFT_OUT))
+_LEFT_OUT: Final = frozenset({"activity"})
+_ALL_ROLES: Final = (*_ROLES, "tool", *sorted(_LEFT_OUT), "reasoning")
+_DIALECT: Final = "ag-ui"
+_ENCRYPTED: Final = "encryptedValue"
 _FILES: Final = ("image", "audio", "video", "document")
 _SOURCES: Final = ("data", "url", "file")
 _STATUSES: Final = ("resolved", "cancelled")
@@ -37,7 +42,7 @@ _APPROVED: Final = "approved"
 def _read(fields: Fields) -> Request:
     fields.leave("protocolVersion")
     return made_request(
-        messages=[*_read_messages(fields)],
+        messages=_read_messages(fields),
         thread_id=fields.text("threadId"),
         run_id=fields.text("runId"),
         tools=read_tools(fields),
@@ -51,34 +56,81 @@ def _read(fields: Fields) -> Request:
     )
 
 
-def _read_messages(fields: Fields) -> Iterator[Message]:
+def _read_messages(fields: Fields) -> list[Message]:
+    """The messages; reasoning is a part of the assistant's next message, else of the one directly before."""
+    found: list[Message] = []
+    reasoning: list[Part] = []
     for item in fields.objects("messages"):
         role = item.get("role")
         if not isinstance(role, str) or role not in _ALL_ROLES:
             raise item.error("role", one_of(_ALL_ROLES))
-        if role in _LEFT_OUT:
-            continue
-        if role == "tool":
-            yield made_message(
-                "tool",
-                read_content(item, _read_part) or "",
-                id=item.text("id"),
-                tool_call_id=item.required_text("toolCallId"),
-                is_error=bool(item.text("error")),
-            )
-            continue
-        calls = [_read_call(call) for call in item.objects("toolCalls")]
-        ids = {"id": item.text("id"), "name": item.text("name")}
-        yield made_message(_ROLES[role], read_content(item, _read_part), tool_calls=calls, **ids)
+        if role == "reasoning":
+            reasoning += filter(None, [reasoning_part(_reasoning_text(item), _opaque_of(item))])
+        elif role == "assistant":
+            found.append(_read_turn(item, reasoning))
+            reasoning = []
+        elif role not in _LEFT_OUT:
+            _add_before_calls(found, reasoning)
+            found.append(_read_result(item) if role == "tool" else _read_message(item, _ROLES[role]))
+            reasoning = []
+    _add_before_calls(found, reasoning)
+    return found
 
 
-def _read_call(fields: Fields) -> dict[str, Any]:
+def _add_before_calls(found: Sequence[Message], reasoning: Sequence[Part]) -> None:
+    """Add reasoning to the last message behind its text, if that is the assistant's: it led to the calls."""
+    if reasoning and found and found[-1]["role"] == "assistant":
+        found[-1]["content"] = [*with_opaque_text(found[-1].get("content"), None), *reasoning]
+
+
+def _read_message(item: Fields, role: str) -> Message:
+    content = read_content(item, _read_part)
+    return made_message(role, content, id=item.text("id"), name=item.text("name"))
+
+
+def _read_result(item: Fields) -> Message:
+    return made_message(
+        "tool",
+        read_content(item, _read_part) or "",
+        id=item.text("id"),
+        tool_call_id=item.required_text("toolCallId"),
+        is_error=bool(item.text("error")),
+    )
+
+
+def _read_turn(item: Fields, reasoning: Sequence[Part]) -> Message:
+    """A message of the assistant; its encrypted value belongs to its text."""
+    message = _read_message(item, "assistant")
+    calls = [_read_call(call) for call in item.objects("toolCalls")]
+    opaque = _opaque_of(item)
+    if reasoning or opaque:
+        texts = with_opaque_text(message.get("content"), opaque)
+        message["content"] = content_of([*reasoning, *texts]) or ""
+    return cast("Message", {**message, "tool_calls": calls}) if calls else message
+
+
+def _read_call(fields: Fields) -> ToolCall:
     called = fields.within("function")
-    return {
-        "id": fields.text("id") or "",
-        "name": called.required_text("name"),
-        "arguments": arguments_of(called.get("arguments")),
-    }
+    return made_call(
+        fields.text("id") or "",
+        called.required_text("name"),
+        called.get("arguments"),
+        opaque=_opaque_of(fields),
+    )
+
+
+def _reasoning_text(item: Fields) -> str:
+    """The text of a message of reasoning; a content of another type is lost."""
+    content = item.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _opaque_of(item: Fields) -> Opaque | None:
+    """The encrypted value beside a message or a call: a seal, or a value of an upstream of this dialect."""
+    value = item.get(_ENCRYPTED)
+    if is_seal(value):
+        return sealed(value)
+    return {_DIALECT: {_ENCRYPTED: value}} if isinstance(value, str) and value else None
 
 
 def _read_part(fields: Fields) -> Part:
@@ -144,7 +196,7 @@ def _write(outgoing: Outgoing) -> Written:
         "threadId": outgoing.thread_id or outgoing.new_id(),
         "runId": request.get("run_id") or outgoing.new_id(),
         "state": request.get("state", {}),
-        "messages": [_message(message, outgoing) for message in messages],
+        "messages": [made for message in messages for made in _messages(message, outgoing)],
         "tools": [_tool(tool) for tool in request.get("tools", [])],
         "context": request.get("context", []),
         "forwardedProps": request.get("metadata", {}),
@@ -182,6 +234,15 @@ def _answer(answer: Answer, interrupt_id: str) -> dict[str, Any]:
     return {**resolved, "payload": {**more, _APPROVED: action == "approve"}}
 
 
+def _messages(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """A message, behind messages with the reasoning of it that the upstream made."""
+    for part, _ in placed_items(message):
+        if part["type"] == "reasoning":
+            made = {"id": outgoing.new_id(), "role": "reasoning", "content": part.get("text", "")}
+            yield {**made, **_encrypted(outgoing.opaque_of(part))}
+    yield _message(message, outgoing)
+
+
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
     role = message["role"]
     made: dict[str, Any] = {"id": message.get("id") or outgoing.new_id(), "role": role}
@@ -194,16 +255,21 @@ def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
         made["content"] = content if isinstance(content, str) else [_part(part) for part in content]
     elif text := text_of_message(message):
         made["content"] = text
-    calls = [_call(call["id"], call["name"], call["arguments"]) for call in message.get("tool_calls", [])]
-    return made | without_absent(name=message.get("name"), toolCalls=calls)
+    calls = [_call(call, outgoing) for call in message.get("tool_calls", [])]
+    of_text = [outgoing.opaque_of(part) for part, _ in placed_items(message) if part["type"] == "text"]
+    encrypted = _encrypted(next(filter(None, of_text), None))
+    return made | without_absent(name=message.get("name"), toolCalls=calls) | encrypted
 
 
-def _call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
-    return {
-        "id": call_id,
-        "type": "function",
-        "function": {"name": name, "arguments": write_json_text(arguments)},
-    }
+def _call(call: ToolCall, outgoing: Outgoing) -> dict[str, Any]:
+    function = {"name": call["name"], "arguments": arguments_text_of(call)}
+    made = {"id": call["id"], "type": "function", "function": function}
+    return {**made, **_encrypted(outgoing.opaque_of(call))}
+
+
+def _encrypted(own: Mapping[str, Any] | None) -> dict[str, str]:
+    value = native_text(own or {}, _ENCRYPTED)
+    return {_ENCRYPTED: value} if value else {}
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -234,4 +300,5 @@ WRITER: Final = RequestWriter(
     history="all",
     threads="client",
     takes=frozenset({"system", "history", "files", "tools", "state", "context"}),
+    native_opaque=_DIALECT,
 )

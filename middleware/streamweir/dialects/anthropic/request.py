@@ -8,20 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.opaque.seal import is_seal
 from streamweir.requests.answered_calls import answered_calls
-from streamweir.requests.canonical import Message, Part, Request, ToolCall
+from streamweir.requests.call_arguments import arguments_object, made_call
+from streamweir.requests.canonical import FILE_TYPES, Message, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_added_answers, read_parameters
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part, media_type_of
-from streamweir.requests.messages import arguments_of, content_of, made_message, text_of_message
+from streamweir.requests.messages import made_message, text_of_message
+from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.turn_content import TurnContent, placed_items, reasoning_part
 from streamweir.requests.written import Written, without_absent
 
 __all__ = ["READER", "WRITER"]
 
 _ROLES: Final = ("user", "assistant", "system")
 _CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "none": "none", "any": "required"}
+_DIALECT: Final = "anthropic"
+_THINKING: Final = ("thinking", "redacted_thinking")
 _MAX_TOKENS: Final = 4096
 _DEFAULT_MODEL: Final = "default"
 _HEADERS: Final = {"anthropic-version": "2023-06-01"}
@@ -66,19 +72,35 @@ def _messages(item: Fields) -> Iterator[Message]:
     if value is None or isinstance(value, str):
         yield made_message(role, value or "")
         return
-    parts: list[Part | None] = []
-    calls: list[ToolCall] = []
+    turn = TurnContent()
     for block in item.objects("content"):
         match block.get("type"):
             case "tool_result":
                 yield _result(block)
             case "tool_use":
-                calls.append(_call(block))
+                turn.add_call(_call(block))
+            case "thinking" | "redacted_thinking" if role == "assistant":
+                _add_thinking(turn, block)
             case _:
-                parts.append(_part(block))
-    content = content_of(parts)
-    if content is not None or calls:
-        yield made_message(role, content, tool_calls=calls)
+                turn.add_part(_part(block))
+    content = turn.content()
+    if content is not None or turn.calls:
+        yield made_message(role, content, tool_calls=turn.calls)
+
+
+def _add_thinking(turn: TurnContent, block: Fields) -> None:
+    """Add a block of thinking; one without a text may hold the seal of a text or a call beside it."""
+    name = "signature" if block.get("type") == "thinking" else "data"
+    text = block.text("thinking") or ""
+    value = block.get(name)
+    if is_seal(value) and not text:
+        turn.add_seal(value)
+    elif is_seal(value):
+        turn.add_part(reasoning_part(text, sealed(value)))
+    else:
+        field = "signature" if name == "signature" else "redacted"
+        own = {field: value} if isinstance(value, str) and value else None
+        turn.add_part(reasoning_part(text, {_DIALECT: own} if own else None))
 
 
 def _result(block: Fields) -> Message:
@@ -98,15 +120,11 @@ def _texts_of(block: Fields) -> str:
 
 
 def _call(block: Fields) -> ToolCall:
-    return {
-        "id": block.required_text("id"),
-        "name": block.required_text("name"),
-        "arguments": arguments_of(block.get("input")),
-    }
+    return made_call(block.required_text("id"), block.required_text("name"), block.get("input"))
 
 
 def _part(block: Fields) -> Part | None:
-    """Return the part for text or a file; thinking and blocks of server tools are left out."""
+    """Return the part for text or a file; blocks of server tools are left out."""
     match block.get("type"):
         case "text":
             return {"type": "text", "text": block.required_text("text")}
@@ -184,13 +202,23 @@ def _turns(outgoing: Outgoing) -> list[dict[str, Any]]:
     for message in answered_calls(outgoing):
         if message["role"] == "system":
             continue
-        role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = [*_blocks(message, outgoing)]
+        is_assistant = message["role"] == "assistant"
+        role = "assistant" if is_assistant else "user"
+        blocks = [*(_turn_blocks if is_assistant else _blocks)(message, outgoing)]
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         elif blocks:
             turns.append({"role": role, "content": blocks})
-    return [{**turn, "content": _plain(turn["content"])} for turn in turns]
+    ended = [{**turn, "content": _without_last_thinking(turn["content"])} for turn in turns]
+    return [{**turn, "content": _plain(turn["content"])} for turn in ended if turn["content"]]
+
+
+def _without_last_thinking(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the blocks without thinking at their end: the API refuses a message that ends with it."""
+    end = len(blocks)
+    while end and blocks[end - 1]["type"] in _THINKING:
+        end -= 1
+    return blocks[:end]
 
 
 def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
@@ -211,15 +239,40 @@ def _blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
             is_error=message.get("is_error"),
         )
         return
-    content = message.get("content") or ""
-    parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for part in parts:
-        if part["type"] != "text":
-            yield from _file(part, outgoing)
-        elif part["text"]:
-            yield {"type": "text", "text": part["text"]}
-    for call in message.get("tool_calls", []):
-        yield {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["arguments"]}
+    for part, _ in placed_items(message):
+        yield from _block(part, outgoing)
+
+
+def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """The blocks of one message of the assistant: thinking, texts and calls in their order."""
+    for part, call in placed_items(message):
+        if call is not None:
+            yield {
+                "type": "tool_use",
+                "id": call["id"],
+                "name": call["name"],
+                "input": arguments_object(call),
+            }
+        elif part["type"] == "reasoning":
+            yield from _thinking(part, outgoing)
+        else:
+            yield from _block(part, outgoing)
+
+
+def _thinking(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """The block of a piece of thinking, if it is signed or redacted: no other one is accepted."""
+    own = outgoing.opaque_of(part) or {}
+    if signature := native_text(own, "signature"):
+        yield {"type": "thinking", "thinking": part.get("text", ""), "signature": signature}
+    elif data := native_text(own, "redacted"):
+        yield {"type": "redacted_thinking", "data": data}
+
+
+def _block(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    if part["type"] in FILE_TYPES:
+        yield from _file(part, outgoing)
+    elif part["type"] == "text" and part["text"]:
+        yield {"type": "text", "text": part["text"]}
 
 
 def _file(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
@@ -256,4 +309,5 @@ WRITER: Final = RequestWriter(
     _write,
     history="all",
     takes=frozenset({"system", "history", "files", "tools"}),
+    native_opaque=_DIALECT,
 )

@@ -5,20 +5,25 @@ Source: the Gemini API (v1beta), `GenerateContentRequest`; the request contract,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from streamweir.ids import is_made_call_id
 from streamweir.requests.answered_calls import answered_calls
-from streamweir.requests.canonical import Message, Part
+from streamweir.requests.call_arguments import arguments_object
+from streamweir.requests.canonical import FILE_TYPES, Message, Part, ToolCall
 from streamweir.requests.media import media_type_of
 from streamweir.requests.messages import text_of_message
+from streamweir.requests.opaque_values import native_text
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestWriter
+from streamweir.requests.turn_content import placed_items
 from streamweir.requests.written import Written, without_absent
 
 __all__ = ["WRITER"]
 
 _STREAM: Final = {"alt": "sse"}
+_SIGNATURE: Final = "thoughtSignature"
 
 
 def _write(outgoing: Outgoing) -> Written:
@@ -43,39 +48,84 @@ def _write(outgoing: Outgoing) -> Written:
 def _contents(outgoing: Outgoing) -> list[dict[str, Any]]:
     """Return the messages except the system's; neighbours of one role are merged, as results have to be."""
     messages = answered_calls(outgoing)
-    names = {call["id"]: call["name"] for message in messages for call in message.get("tool_calls", [])}
+    calls = _Calls(messages, outgoing)
     contents: list[dict[str, Any]] = []
     for message in messages:
-        parts = [*_parts(message, names, outgoing)]
-        if message["role"] == "system" or not parts:
+        if message["role"] == "system":
             continue
-        role = "model" if message["role"] == "assistant" else "user"
+        is_model = message["role"] == "assistant"
+        role = "model" if is_model else "user"
+        parts = [*(_turn_parts if is_model else _parts)(message, calls, outgoing)]
         if contents and contents[-1]["role"] == role:
             contents[-1]["parts"] += parts
-        else:
+        elif parts:
             contents.append({"role": role, "parts": parts})
     return contents
 
 
-def _parts(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+class _Calls:
+    """The calls of a conversation.
+
+    Attributes:
+        names: of their functions, by the ids of the calls.
+        own_ids: the ids that the upstream has given itself; it is shown no others.
+    """
+
+    def __init__(self, messages: Sequence[Message], outgoing: Outgoing) -> None:
+        self.names: dict[str, str] = {}
+        self.own_ids: set[str] = set()
+        for message in messages:
+            calls = message.get("tool_calls", [])
+            self.names.update({call["id"]: call["name"] for call in calls})
+            if calls and outgoing.is_own(message):
+                self.own_ids.update(call["id"] for call in calls if not is_made_call_id(call["id"]))
+
+    def shown_id(self, call_id: str) -> dict[str, str]:
+        """Return the field with the id of a call; empty if the upstream has not given it."""
+        return {"id": call_id} if call_id in self.own_ids else {}
+
+
+def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     if message["role"] == "tool":
-        yield _result(message, names)
+        yield _result(message, calls)
         return
-    content = message.get("content") or ""
-    parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for part in parts:
-        if part["type"] != "text":
-            yield from _file(part, outgoing)
-        elif part["text"]:
-            yield {"text": part["text"]}
-    for call in message.get("tool_calls", []):
-        yield {"functionCall": {"name": call["name"], "args": call["arguments"]}}
+    for part, _ in placed_items(message):
+        yield from _part(part, outgoing)
 
 
-def _result(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
-    name = names.get(message.get("tool_call_id", "")) or message.get("name") or "tool"
+def _turn_parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """The parts of one message of the assistant, each with the signature that it had, and none other."""
+    for part, call in placed_items(message):
+        if call is not None:
+            called = {"name": call["name"], "args": arguments_object(call), **calls.shown_id(call["id"])}
+            yield {"functionCall": called, **_signature(call, outgoing)}
+        elif part["type"] == "reasoning":
+            if signature := _signature(part, outgoing):
+                yield {"text": part.get("text", ""), "thought": True, **signature}
+        else:
+            yield from _part(part, outgoing)
+
+
+def _part(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    if part["type"] in FILE_TYPES:
+        yield from _file(part, outgoing)
+    elif part["type"] == "text":
+        signature = _signature(part, outgoing)
+        if part["text"] or signature:
+            yield {"text": part["text"], **signature}
+
+
+def _signature(item: Part | ToolCall, outgoing: Outgoing) -> dict[str, str]:
+    signature = native_text(outgoing.opaque_of(item) or {}, _SIGNATURE)
+    return {_SIGNATURE: signature} if signature else {}
+
+
+def _result(message: Message, calls: _Calls) -> dict[str, Any]:
+    call_id = message.get("tool_call_id", "")
+    name = calls.names.get(call_id) or message.get("name") or "tool"
     key = "error" if message.get("is_error") else "result"
-    return {"functionResponse": {"name": name, "response": {key: text_of_message(message)}}}
+    response = {"name": name, "response": {key: text_of_message(message)}, **calls.shown_id(call_id)}
+    return {"functionResponse": response}
 
 
 def _file(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
@@ -87,4 +137,9 @@ def _file(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
         outgoing.lose("files")
 
 
-WRITER: Final = RequestWriter(_write, history="all", takes=frozenset({"system", "history", "files", "tools"}))
+WRITER: Final = RequestWriter(
+    _write,
+    history="all",
+    takes=frozenset({"system", "history", "files", "tools"}),
+    native_opaque="gemini",
+)

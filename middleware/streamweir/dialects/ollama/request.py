@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from streamweir.requests.answered_calls import answered_calls
+from streamweir.requests.call_arguments import arguments_object
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import files_of, text_of_message
 from streamweir.requests.openai_chat import chat_tools
@@ -51,15 +52,23 @@ def _chat(outgoing: Outgoing) -> dict[str, Any]:
 
 def _message(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> dict[str, Any]:
     calls = [
-        {"function": {"name": call["name"], "arguments": call["arguments"]}}
+        {"function": {"name": call["name"], "arguments": arguments_object(call)}}
         for call in message.get("tool_calls", [])
     ]
     found = without_absent(
+        thinking=_thinking(message) or None,
         images=_images(message, outgoing),
         tool_calls=calls,
         tool_name=names.get(message.get("tool_call_id", "")) if message["role"] == "tool" else None,
     )
     return {"role": message["role"], "content": text_of_message(message), **found}
+
+
+def _thinking(message: Message) -> str:
+    """The upstream's own reasoning; that of other upstreams has been left out."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return "".join(part.get("text", "") for part in parts if part["type"] == "reasoning")
 
 
 def _images(message: Message, outgoing: Outgoing) -> Sequence[str]:
@@ -84,4 +93,9 @@ def _generate(outgoing: Outgoing) -> dict[str, Any]:
     return without_absent(prompt=outgoing.text_beside_system, system=outgoing.system or None, images=images)
 
 
-WRITER: Final = RequestWriter(_write, history="all", takes=frozenset({"system", "history", "files", "tools"}))
+WRITER: Final = RequestWriter(
+    _write,
+    history="all",
+    takes=frozenset({"system", "history", "files", "tools"}),
+    native_opaque="ollama",
+)

@@ -24,4 +24,5 @@ WRITER: Final = RequestWriter(
     _write,
     history="all",
     takes=frozenset({"system", "history", "files", "tools", "response_format"}),
+    native_opaque="openai-chat",
 )

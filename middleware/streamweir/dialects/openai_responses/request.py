@@ -229,6 +229,8 @@ def _parts(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     for part in content:
         if part["type"] == "text":
             yield {"type": kind, "text": part["text"]}
+        elif part["type"] in ("reasoning", "tool_call"):
+            continue
         elif found := _file(part):
             yield found
         else:
@@ -270,4 +272,5 @@ WRITER: Final = RequestWriter(
     _write,
     history="all",
     takes=frozenset({"system", "history", "files", "tools", "response_format"}),
+    native_opaque="openai-responses",
 )

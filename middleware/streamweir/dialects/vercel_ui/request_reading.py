@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from streamweir.codec.coerce import text_of
-from streamweir.requests.canonical import Answer, Message, Part, Request
+from streamweir.requests.call_arguments import made_call
+from streamweir.requests.canonical import Answer, Message, Opaque, Part, Request
 from streamweir.requests.canonical_reader import made_request, read_answers
 from streamweir.requests.fields import Fields, one_of
 from streamweir.requests.media import file_part
-from streamweir.requests.messages import arguments_of, content_of, made_message
+from streamweir.requests.messages import made_message
+from streamweir.requests.opaque_values import sealed
+from streamweir.requests.turn_content import TurnContent, reasoning_part
 
 __all__ = ["read_chat"]
 
 _ROLES: Final = ("system", "user", "assistant")
 _LEFT_OUT: Final = ("data-", "reasoning", "source-", "custom", "steering-")
+"""The beginnings of types that are left out; of reasoning, its files."""
+
 _UNWRITTEN: Final = "input-streaming"
+_METADATA: Final = "providerMetadata"
+_CALL_METADATA: Final = "callProviderMetadata"
 _DENIED: Final = "The call was not approved."
 
 
@@ -49,8 +56,7 @@ class _Turn:
         self._role = role
         self._id = message_id
         self._done: list[Message] = []
-        self._parts: list[Part] = []
-        self._calls: list[dict[str, Any]] = []
+        self._content = TurnContent()
         self._results: list[Message] = []
 
     def messages(self) -> Iterator[Message]:
@@ -64,25 +70,43 @@ class _Turn:
         if kind == "step-start":
             self._end_step()
         elif kind == "text":
-            self.add_text(part.required_text("text"))
+            self.add_text(part.required_text("text"), self._opaque_of(part, _METADATA))
+        elif kind == "reasoning":
+            self._add_reasoning(part)
         elif kind == "file":
             url, name = part.required_text("url"), part.text("filename")
-            self._parts.append(file_part(None, url=url, media_type=part.text("mediaType"), name=name))
+            self._content.add_part(file_part(None, url=url, media_type=part.text("mediaType"), name=name))
         elif kind == "dynamic-tool" or kind.startswith("tool-"):
             name = part.text("toolName") or kind.removeprefix("tool-")
             self._add_call(part, name)
         elif not kind.startswith(_LEFT_OUT):
             raise part.error("type", "text, file, tool-NAME, dynamic-tool, step-start or data-NAME")
 
-    def add_text(self, text: str) -> None:
-        """Add a text."""
-        self._parts.append({"type": "text", "text": text})
+    def add_text(self, text: str, opaque: Opaque | None = None) -> None:
+        """Add a text, with its opaque value if there is one."""
+        part: Part = {"type": "text", "text": text}
+        self._content.add_part({**part, "opaque": opaque} if opaque else part)
+
+    def _add_reasoning(self, part: Fields) -> None:
+        """Add a piece of reasoning; a text of another type is lost."""
+        if self._role == "assistant":
+            text = part.get("text")
+            opaque = self._opaque_of(part, _METADATA)
+            self._content.add_part(reasoning_part(text if isinstance(text, str) else "", opaque))
+
+    def _opaque_of(self, part: Fields, name: str) -> Opaque | None:
+        """The opaque value in the metadata of a provider; those of other providers are left out."""
+        match part.get(name):
+            case {"streamweir": {"opaque": value}} if self._role == "assistant":
+                return sealed(value)
+        return None
 
     def _add_call(self, part: Fields, name: str) -> None:
         call_id, state = part.required_text("toolCallId"), part.text("state")
         if state == _UNWRITTEN:
             return
-        self._calls.append({"id": call_id, "name": name, "arguments": arguments_of(part.get("input"))})
+        opaque = self._opaque_of(part, _CALL_METADATA)
+        self._content.add_call(made_call(call_id, name, part.get("input"), opaque=opaque))
         match state:
             case "output-available" if part.get("preliminary") is not True:
                 self._add_result(call_id, text_of(part.get("output")))
@@ -97,12 +121,12 @@ class _Turn:
         self._results.append(made_message("tool", text, tool_call_id=call_id, is_error=is_error))
 
     def _end_step(self) -> None:
-        if self._parts or self._calls:
+        content, calls = self._content.content(), self._content.calls
+        if content is not None or calls:
             message_id = None if self._done else self._id
-            content = content_of(self._parts)
-            self._done.append(made_message(self._role, content, id=message_id, tool_calls=self._calls))
+            self._done.append(made_message(self._role, content, id=message_id, tool_calls=calls))
         self._done += self._results
-        self._parts, self._calls, self._results = [], [], []
+        self._content, self._results = TurnContent(), []
 
 
 def _answer(approval: Fields, call_id: str) -> Answer:

@@ -1,0 +1,187 @@
+"""Reasoning and opaque values in the assistant's messages of chat completions, read and written.
+
+Source: the bodies of DeepSeek (`reasoning_content`), OpenRouter (`reasoning`, `reasoning_details`) and
+Google's compatible API (`tool_calls[].extra_content`), 2026; the conversation contract, sections 1 to 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+from streamweir.opaque.seal import read_seal
+from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
+from streamweir.requests.fields import Fields
+from streamweir.requests.messages import content_of, read_message
+from streamweir.requests.opaque_values import holds_seal, sealed
+from streamweir.requests.outgoing import Outgoing
+from streamweir.requests.turn_content import reasoning_part, with_opaque_text
+
+__all__ = ["merged_turns", "read_chat_message", "written_extra_content", "written_reasoning"]
+
+_DIALECT: Final = "openai-chat"
+_SEALED: Final = "streamweir"
+_SEALED_FORMAT: Final = "streamweir-1"
+_CONTENT: Final = "reasoning_content"
+"""The field that upstreams want to see again. Those that send `reasoning` read the details, or refuse it."""
+
+_FIELDS: Final = (_CONTENT, "reasoning")
+
+
+# Reading
+
+
+def read_chat_message(fields: Fields) -> Message:
+    """Return one message, with the reasoning and the opaque values of an assistant's."""
+    message = read_message(fields)
+    if message["role"] != "assistant":
+        return message
+    calls = [*map(_with_extra_content, message.get("tool_calls", []), fields.objects("tool_calls"))]
+    details = _Details(fields.get("reasoning_details"))
+    is_foreign = details.has_seals or any(_SEALED in call.get("opaque", ()) for call in calls)
+    reasoning = _foreign_reasoning(fields, details) if is_foreign else _own_reasoning(fields, details)
+    if not (reasoning or calls or details.of_text):
+        return message
+    content = content_of([*reasoning, *with_opaque_text(message.get("content"), details.of_text)])
+    others = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
+    made: dict[str, Any] = {**others, "content": message.get("content") if content is None else content}
+    return cast(
+        "Message",
+        {name: value for name, value in {**made, "tool_calls": calls}.items() if value or value == ""},
+    )
+
+
+class _Details:
+    """The entries of `reasoning_details`: the upstream's own, and seals.
+
+    Attributes:
+        native: the upstream's own entries, in their order.
+        of_thinking: the seals of thinking, in their order.
+        of_text: the seal of the message's text.
+        has_seals: there are seals, or texts that look like one: another dialect's upstream made the message.
+    """
+
+    def __init__(self, entries: object) -> None:
+        self.native: list[dict[str, Any]] = []
+        self.of_thinking: list[Opaque] = []
+        self.of_text: Opaque | None = None
+        self.has_seals = False
+        for entry in entries if isinstance(entries, list) else ():
+            if not isinstance(entry, dict):
+                continue
+            if _is_sealed(entry):
+                self._add_seal(entry.get("data"))
+            else:
+                self.native.append(entry)
+
+    def _add_seal(self, text: object) -> None:
+        self.has_seals = True
+        seal, opaque = read_seal(text), sealed(text)
+        if seal is None or opaque is None:
+            return
+        if seal.of == "thinking":
+            self.of_thinking.append(opaque)
+        elif seal.of == "text":
+            self.of_text = opaque
+
+
+def _is_sealed(entry: dict[str, Any]) -> bool:
+    return entry.get("format") == _SEALED_FORMAT or holds_seal(entry)
+
+
+def _own_reasoning(fields: Fields, details: _Details) -> list[Part]:
+    """The reasoning of an upstream of this dialect, in the fields in which it was sent."""
+    name = next((name for name in _FIELDS if isinstance(fields.get(name), str)), None)
+    if name is None and not details.native:
+        return []
+    own: dict[str, Any] = {"field": name or "reasoning"}
+    if details.native:
+        own["details"] = details.native
+    return [{"type": "reasoning", "text": _reasoning_text(fields), "opaque": {_DIALECT: own}}]
+
+
+def _foreign_reasoning(fields: Fields, details: _Details) -> list[Part]:
+    """The reasoning of an upstream of another dialect: all text is the first seal's."""
+    first, *others = [*details.of_thinking, None]
+    parts = [reasoning_part(_reasoning_text(fields), first), *(reasoning_part("", own) for own in others)]
+    return [part for part in parts if part is not None]
+
+
+def _reasoning_text(fields: Fields) -> str:
+    """The text of the reasoning; a value of another type is lost."""
+    return next((text for name in _FIELDS if isinstance(text := fields.get(name), str)), "")
+
+
+def _with_extra_content(call: ToolCall, item: Fields) -> ToolCall:
+    extra = item.get("extra_content")
+    if not isinstance(extra, dict):
+        return call
+    holder = extra.get(_SEALED)
+    opaque: Opaque = (sealed(holder.get("opaque")) or {}) if isinstance(holder, dict) else {}
+    if own := _native_extra(extra):
+        opaque[_DIALECT] = {"extra_content": own}
+    return {**call, "opaque": opaque} if opaque else call
+
+
+# Writing
+
+
+def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
+    """Return the fields that show the upstream its own reasoning again."""
+    texts: list[str] = []
+    details: list[dict[str, Any]] = []
+    for part in _reasoning_parts(message):
+        own = outgoing.opaque_of(part) or {}
+        if own.get("field") == _CONTENT:
+            texts.append(part.get("text", ""))
+        if isinstance(own.get("details"), list):
+            details += [item for item in own["details"] if isinstance(item, dict) and not _is_sealed(item)]
+    found: dict[str, Any] = {_CONTENT: "".join(texts)} if texts else {}
+    return {**found, "reasoning_details": details} if details else found
+
+
+def written_extra_content(call: ToolCall, outgoing: Outgoing) -> dict[str, Any]:
+    """Return the field with a call's own opaque value; empty if there is none."""
+    own = outgoing.opaque_of(call) or {}
+    extra = own.get("extra_content")
+    kept = _native_extra(extra) if isinstance(extra, dict) else {}
+    return {"extra_content": kept} if kept else {}
+
+
+def _native_extra(extra: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in extra.items() if name != _SEALED and not holds_seal(value)}
+
+
+def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages with neighbours of the assistant as one, if one of them has reasoning.
+
+    Clients that show reasoning, text and calls as messages of their own separate them; the upstream wants the
+    reasoning in the message with the calls. A message with calls ends the turn: its results come next.
+    """
+    found: list[Message] = []
+    for message in messages:
+        if found and _belongs_to(found[-1], message):
+            found[-1] = _merged(found[-1], message)
+        else:
+            found.append(message)
+    return found
+
+
+def _belongs_to(before: Message, message: Message) -> bool:
+    if not before["role"] == message["role"] == "assistant" or before.get("tool_calls"):
+        return False
+    return any(True for one in (before, message) for _ in _reasoning_parts(one))
+
+
+def _merged(before: Message, message: Message) -> Message:
+    content = content_of(
+        [*with_opaque_text(before.get("content"), None), *with_opaque_text(message.get("content"), None)]
+    )
+    return cast("Message", {**before, **message, "content": content or ""})
+
+
+def _reasoning_parts(message: Message) -> Iterator[Part]:
+    content = message.get("content")
+    for part in content if isinstance(content, list) else []:
+        if part["type"] == "reasoning":
+            yield part

@@ -1,0 +1,123 @@
+"""Opaque values of requests: read without trust, and found again for the upstream that made them.
+
+Source: the conversation contract, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.opaque.seal import is_seal, read_seal
+from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
+
+__all__ = ["ALL_DIALECTS", "OpaqueValues", "holds_seal", "native_text", "read_opaque", "sealed"]
+
+ALL_DIALECTS: Final = "*"
+"""In the place of a dialect's name: the upstream takes the values of all dialects, by name."""
+
+_SEALED: Final = "streamweir"
+_SEAL: Final = "seal"
+
+
+def sealed(text: object) -> Opaque | None:
+    """Return the opaque value that holds a seal, unopened; None if the text has not the form of one."""
+    return {_SEALED: {_SEAL: text}} if isinstance(text, str) and read_seal(text) is not None else None
+
+
+def read_opaque(value: object) -> Opaque | None:
+    """Return the opaque values of a client's part or call, or None; values of a wrong form are left out."""
+    if is_seal(value):
+        return sealed(value)
+    if not isinstance(value, dict):
+        return None
+    found = {name: own for name, own in value.items() if name != _SEALED and _is_native(own)}
+    own = value.get(_SEALED)
+    return {**found, **(sealed(own.get(_SEAL)) or {})} if isinstance(own, dict) else found or None
+
+
+def _is_native(own: object) -> bool:
+    return isinstance(own, dict) and bool(own) and not holds_seal(own)
+
+
+def holds_seal(value: object) -> bool:
+    """Return whether a text anywhere in a value begins as a seal: no upstream has made such a value."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict):
+            left += item.values()
+        elif isinstance(item, list):
+            left += item
+        elif is_seal(item):
+            return True
+    return False
+
+
+def native_text(values: Mapping[str, Any], name: str) -> str | None:
+    """Return a text of an opaque value; None if it is absent, empty, of another type, or a seal."""
+    text = values.get(name)
+    return text if isinstance(text, str) and text and not is_seal(text) else None
+
+
+class OpaqueValues:
+    """Finds the opaque values of one upstream. A seal is opened once per request.
+
+    Attributes:
+        dialect: of the upstream.
+        upstream: its name in the configuration, or its URL.
+
+    Args:
+        dialect: likewise.
+        upstream: likewise.
+        native: the dialect whose values the writer of requests writes; usually that of the upstream.
+            `ALL_DIALECTS`: all. Empty: none.
+    """
+
+    __slots__ = ("_dialects", "_opened", "_takes_all", "dialect", "upstream")
+
+    def __init__(self, dialect: str = "", upstream: str = "", native: str = "") -> None:
+        self.dialect: Final = dialect
+        self.upstream: Final = upstream
+        self._dialects = (native, dialect) if native else ()
+        self._takes_all = native == ALL_DIALECTS
+        self._opened: dict[str, Opaque] = {}
+
+    @property
+    def are_written(self) -> bool:
+        """The upstream has a place for opaque values."""
+        return bool(self._dialects)
+
+    def of(self, item: Part | ToolCall) -> Mapping[str, Any] | None:
+        """Return the value that belongs to a part or a call, if this upstream made it; else None.
+
+        If the upstream takes values of all dialects, the mapping has them by the names of these.
+        """
+        held = item.get("opaque")
+        if not held or not self._dialects:
+            return None
+        values = {**held, **self._open(held.get(_SEALED))}
+        values.pop(_SEALED, None)
+        if self._takes_all:
+            return values or None
+        return next((values[name] for name in self._dialects if name in values), None)
+
+    def made(self, message: Message) -> bool:
+        """Return whether any opaque value of a message is one of this upstream."""
+        content = message.get("content")
+        parts = content if isinstance(content, list) else []
+        return any(self.of(item) is not None for item in (*parts, *message.get("tool_calls", ())))
+
+    def _open(self, holder: Mapping[str, Any] | None) -> Opaque:
+        text = holder.get(_SEAL) if holder else None
+        if not isinstance(text, str):
+            return {}
+        if text not in self._opened:
+            self._opened[text] = self._value_in(text)
+        return self._opened[text]
+
+    def _value_in(self, text: str) -> Opaque:
+        seal = read_seal(text)
+        if seal is None or not isinstance(seal.value, dict) or not seal.is_for(seal.dialect, self.upstream):
+            return {}
+        return {seal.dialect: seal.value} if self._takes_all or seal.dialect in self._dialects else {}

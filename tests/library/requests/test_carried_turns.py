@@ -1,0 +1,400 @@
+"""Turns that a client has carried: the upstream that made them sees them again, and no other one does."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carried_turns import CLIENTS, Turn, conversation
+from streamweir import read_request, write_request
+from streamweir.codec.registry import process_dialects
+from streamweir.jsontext import write_json_text
+from streamweir.requests.reading import parse_body, read_canonical
+from streamweir.requests.wire_body import wire_body
+from streamweir.requests.writing import plan_request
+from streamweir.translation.requests import request_target
+
+UPSTREAM = "the-model"
+CITY = {"city": "Ulm"}
+MADE = "call_0123456789abcdef01234567"
+
+ANTHROPIC = [
+    Turn(
+        "anthropic",
+        UPSTREAM,
+        "I need the weather.",
+        {"signature": "c2ln+/1="},
+        "I look.",
+        None,
+        [("toolu_1", "weather", CITY, None)],
+    ),
+    Turn(
+        "anthropic",
+        UPSTREAM,
+        "",
+        {"redacted": "cmVk"},
+        "",
+        None,
+        [("toolu_2", "weather", CITY, None), ("toolu_3", "wind", {}, None)],
+    ),
+    Turn("anthropic", UPSTREAM, "", {"signature": "c2lnMg=="}, "It is warm."),
+]
+ANTHROPIC_TURNS = [
+    [
+        {"type": "thinking", "thinking": "I need the weather.", "signature": "c2ln+/1="},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": CITY},
+    ],
+    [
+        {"type": "redacted_thinking", "data": "cmVk"},
+        {"type": "tool_use", "id": "toolu_2", "name": "weather", "input": CITY},
+        {"type": "tool_use", "id": "toolu_3", "name": "wind", "input": {}},
+    ],
+    [
+        {"type": "thinking", "thinking": "", "signature": "c2lnMg=="},
+        {"type": "text", "text": "It is warm."},
+    ],
+]
+
+GEMINI = [
+    Turn(
+        "gemini",
+        UPSTREAM,
+        "Hm.",
+        None,
+        "I look.",
+        None,
+        [
+            (MADE, "weather", CITY, {"thoughtSignature": "c2ln"}),
+            ("call_0123456789abcdef01234568", "wind", {}, None),
+        ],
+    ),
+    Turn("gemini", UPSTREAM, None, None, "", None, [("fc-3", "wind", {}, {"thoughtSignature": "c2lnMg=="})]),
+    Turn("gemini", UPSTREAM, None, None, "Warm.", {"thoughtSignature": "c2lnMw=="}),
+]
+GEMINI_TURNS = [
+    [
+        {"text": "I look."},
+        {"functionCall": {"name": "weather", "args": CITY}, "thoughtSignature": "c2ln"},
+        {"functionCall": {"name": "wind", "args": {}}},
+    ],
+    [{"functionCall": {"name": "wind", "args": {}, "id": "fc-3"}, "thoughtSignature": "c2lnMg=="}],
+    [{"text": "Warm.", "thoughtSignature": "c2lnMw=="}],
+]
+
+DEEPSEEK = [
+    Turn(
+        "openai-chat",
+        UPSTREAM,
+        "I need the weather.",
+        {"field": "reasoning_content"},
+        "I look.",
+        None,
+        [("call_1", "weather", CITY, None)],
+    ),
+    Turn(
+        "openai-chat",
+        UPSTREAM,
+        "",
+        {"field": "reasoning_content"},
+        "",
+        None,
+        [("call_2", "weather", CITY, None), ("call_3", "wind", {}, None)],
+    ),
+    Turn("openai-chat", UPSTREAM, None, None, "Warm."),
+]
+
+
+def called(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+DEEPSEEK_TURNS = [
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "reasoning_content": "I need the weather.",
+        "tool_calls": [called("call_1", "weather", '{"city":"Ulm"}')],
+    },
+    {
+        "role": "assistant",
+        "content": None,
+        "reasoning_content": "",
+        "tool_calls": [called("call_2", "weather", '{"city":"Ulm"}'), called("call_3", "wind", "{}")],
+    },
+    {"role": "assistant", "content": "Warm."},
+]
+
+DETAILS = [{"type": "reasoning.encrypted", "data": "ZGF0YQ==", "format": "google-gemini-v1", "index": 0}]
+OPENROUTER = [
+    Turn(
+        "openai-chat",
+        UPSTREAM,
+        "Hm.",
+        {"field": "reasoning", "details": DETAILS},
+        "",
+        None,
+        [("call_1", "weather", CITY, {"extra_content": {"google": {"thought_signature": "c2ln"}}})],
+    ),
+]
+OPENROUTER_TURNS = [
+    {
+        "role": "assistant",
+        "content": None,
+        "reasoning_details": DETAILS,
+        "tool_calls": [
+            {
+                **called("call_1", "weather", '{"city":"Ulm"}'),
+                "extra_content": {"google": {"thought_signature": "c2ln"}},
+            }
+        ],
+    },
+]
+
+
+def written(body: dict[str, Any], protocol: str, dialect: str, upstream: str = UPSTREAM) -> dict[str, Any]:
+    request = read_request(body, protocol=protocol)
+    (found,) = write_request(request, dialect=dialect, upstream=upstream)
+    result: dict[str, Any] = found["body"]
+    return result
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+def test_anthropic_sees_signed_thinking_again(protocol: str) -> None:
+    body = written(conversation(protocol, ANTHROPIC), protocol, "anthropic")
+    assert [item["content"] for item in body["messages"] if item["role"] == "assistant"] == ANTHROPIC_TURNS
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+def test_gemini_sees_each_signature_on_its_own_part(protocol: str) -> None:
+    body = written(conversation(protocol, GEMINI), protocol, "gemini")
+    assert [item["parts"] for item in body["contents"] if item["role"] == "model"] == GEMINI_TURNS
+    results = [
+        part["functionResponse"]
+        for item in body["contents"]
+        for part in item["parts"]
+        if "functionResponse" in part
+    ]
+    assert [result.get("id") for result in results] == [None, None, "fc-3"]
+
+
+def without_space(turn: dict[str, Any]) -> dict[str, Any]:
+    """A turn with the argument texts that a client has that writes them anew."""
+    calls = turn.get("tool_calls", [])
+    for call in calls:
+        call["function"]["arguments"] = call["function"]["arguments"].replace('": "', '":"')
+    return turn
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+@pytest.mark.parametrize(("turns", "expected"), [(DEEPSEEK, DEEPSEEK_TURNS), (OPENROUTER, OPENROUTER_TURNS)])
+def test_openai_chat_sees_its_fields_again(
+    protocol: str, turns: list[Turn], expected: list[dict[str, Any]]
+) -> None:
+    body = written(conversation(protocol, turns), protocol, "openai-chat")
+    found = [without_space(item) for item in body["messages"] if item["role"] == "assistant"]
+    assert found == expected
+
+
+OTHERS = (
+    "anthropic",
+    "gemini",
+    "openai-chat",
+    "openai-responses",
+    "ollama",
+    "ag-ui",
+    "vercel-ui",
+    "legacy",
+    "dify",
+    "coze",
+    "standard",
+)
+SECRETS = (
+    "I need the weather.",
+    "Hm.",
+    "c2ln",
+    "cmVk",
+    "ZGF0YQ",
+    "sw1.",
+    "reasoning_content",
+    "thoughtSignature",
+)
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+@pytest.mark.parametrize(
+    "turns", [ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER], ids=["anthropic", "gemini", "deepseek", "openrouter"]
+)
+def test_thinking_of_one_upstream_goes_to_no_other(protocol: str, turns: list[Turn]) -> None:
+    """Neither to an upstream of another dialect nor, as a seal, to another upstream of the same one."""
+    body = conversation(protocol, turns)
+    own = turns[0].dialect
+    is_sealed = protocol not in ("standard", own)
+    for dialect in OTHERS:
+        if dialect in (own, "standard") and not is_sealed:
+            continue
+        text = write_json_text(written(body, protocol, dialect, upstream="another-model"))
+        assert not [word for word in SECRETS if word in text], (dialect, text)
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+def test_groq_gets_no_field_of_its_own_back(protocol: str) -> None:
+    turn = Turn(
+        "openai-chat", UPSTREAM, "Hm.", {"field": "reasoning"}, "", None, [("call_1", "wind", {}, None)]
+    )
+    body = written(conversation(protocol, [turn]), protocol, "openai-chat")
+    assert "reasoning" not in write_json_text(body)
+
+
+def test_two_blocks_of_thinking_keep_both_signatures_and_their_places() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "one", "signature": "MQ=="},
+        {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+        {"type": "thinking", "thinking": "two", "signature": "Mg=="},
+        {"type": "text", "text": "So."},
+        {"type": "tool_use", "id": "b", "name": "f", "input": {}},
+    ]
+    results = [{"type": "tool_result", "tool_use_id": name, "content": "x"} for name in "ab"]
+    asked = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": results},
+    ]
+    request = read_request({"messages": asked}, protocol="anthropic")
+    assert request["messages"][1]["content"] == [
+        {"type": "reasoning", "text": "one", "opaque": {"anthropic": {"signature": "MQ=="}}},
+        {"type": "tool_call", "id": "a"},
+        {"type": "reasoning", "text": "two", "opaque": {"anthropic": {"signature": "Mg=="}}},
+        {"type": "text", "text": "So."},
+    ]
+    (found,) = write_request(request, dialect="anthropic")
+    assert found["body"]["messages"][1]["content"] == blocks
+    assert read_request(dict(request), protocol="standard")["messages"] == request["messages"]
+
+
+def test_anthropic_message_never_ends_with_thinking() -> None:
+    block = {"type": "thinking", "thinking": "one", "signature": "MQ=="}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hm"}, block]},
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": [block]},
+        {"role": "user", "content": "go on"},
+    ]
+    body = written({"messages": messages}, "anthropic", "anthropic")
+    assert [item["content"] for item in body["messages"] if item["role"] == "assistant"] == ["Hm"]
+
+
+ARGUMENTS = '{"n": 12345678901234567890123, "x": 1.0,  "city":"\\u00dclm"}'
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic", "gemini", "ollama"])
+def test_arguments_are_written_byte_for_byte(dialect: str) -> None:
+    call = called("c", "f", ARGUMENTS)
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "x"},
+    ]
+    reader = process_dialects().find("openai-chat").request_reader
+    assert reader is not None
+    request = read_canonical(reader, parse_body({"messages": messages}))
+    assert request["messages"][1]["tool_calls"][0]["arguments_text"] == ARGUMENTS
+    target = request_target(process_dialects().find(dialect))
+    (sent,) = plan_request(request, target).requests
+    text = write_json_text(ARGUMENTS) if dialect == "openai-chat" else ARGUMENTS
+    assert text in wire_body(sent).data.decode()
+
+
+def test_arguments_text_of_other_arguments_is_left_out() -> None:
+    call = {"id": "c", "name": "f", "arguments": {"a": 1}, "arguments_text": '{"a": 2}'}
+    asked = [{"role": "assistant", "tool_calls": [call]}, {"role": "user", "content": "hi"}]
+    request = read_request({"messages": asked}, protocol="standard")
+    assert request["messages"][0]["tool_calls"] == [{"id": "c", "name": "f", "arguments": {"a": 1}}]
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.just("sw1.AAAA"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "seal",
+                    "opaque",
+                    "streamweir",
+                    "anthropic",
+                    "gemini",
+                    "signature",
+                    "field",
+                    "details",
+                    "data",
+                ]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+def edited(value: Any, data: st.DataObject) -> Any:
+    """A body of a client in which opaque values were changed, cut, or replaced by anything."""
+    if isinstance(value, dict):
+        return {key: edited(item, data) for key, item in value.items()}
+    if isinstance(value, list):
+        return [edited(item, data) for item in value]
+    if isinstance(value, str) and value.startswith("sw1."):
+        at = data.draw(st.integers(1, len(value) - 1))
+        return data.draw(
+            st.sampled_from(
+                [value[:at], value[:at] + "A" + value[at:], value[:at] + "é", "sw1.", value + value]
+            )
+        )
+    return value
+
+
+@given(st.data(), st.sampled_from(CLIENTS), st.sampled_from([ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER]))
+def test_edited_seal_reaches_no_upstream(data: st.DataObject, protocol: str, turns: list[Turn]) -> None:
+    body = edited(conversation(protocol, turns), data)
+    for dialect in ("anthropic", "gemini", "openai-chat", "ollama"):
+        text = write_json_text(written(body, protocol, dialect))
+        assert "sw1." not in text
+        if protocol not in ("standard", turns[0].dialect):
+            assert not [word for word in ("c2ln", "cmVk", "ZGF0YQ") if word in text]
+
+
+PLACES = (
+    "opaque",
+    "signature",
+    "data",
+    "encryptedValue",
+    "providerMetadata",
+    "callProviderMetadata",
+    "reasoning_details",
+    "reasoning_content",
+    "reasoning",
+    "extra_content",
+)
+
+
+TEXTS = ("reasoning_content", "reasoning")
+NO_TEXT = JUNK.filter(lambda value: not isinstance(value, str))
+
+
+def replaced(value: Any, data: st.DataObject) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: data.draw(NO_TEXT if key in TEXTS else JUNK) if key in PLACES else replaced(item, data)
+            for key, item in value.items()
+        }
+    return [replaced(item, data) for item in value] if isinstance(value, list) else value
+
+
+@given(st.data(), st.sampled_from(CLIENTS), st.sampled_from([ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER]))
+def test_malformed_opaque_value_is_lost(data: st.DataObject, protocol: str, turns: list[Turn]) -> None:
+    body = replaced(conversation(protocol, turns), data)
+    for dialect in ("anthropic", "gemini", "openai-chat", "ollama", "standard", "legacy"):
+        assert "sw1." not in write_json_text(written(body, protocol, dialect))
