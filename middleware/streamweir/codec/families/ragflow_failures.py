@@ -40,7 +40,7 @@ class ErrorInText(NamedTuple):
 
 def failed(code: Any) -> bool:
     """Is `code` another than success? Absent is success."""
-    return text_of(code) not in ("", "0", "false")
+    return code != 0 if type(code) is int else text_of(code) not in ("", "0", "false")
 
 
 def failure(message: Any, code: Any, meta: Meta | None) -> Error | SessionEnd:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,6 +19,13 @@ class Passage(NamedTuple):
 
     tag: str | None
     text: str
+
+
+@cache
+def _marks_of(tags: tuple[str, ...]) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """Return the marks that begin and end the tags, and the pattern of any of them."""
+    marks = tuple(f"<{slash}{tag}>" for tag in tags for slash in ("", "/"))
+    return marks, re.compile("|".join(map(re.escape, marks)))
 
 
 class TaggedText:
@@ -36,8 +44,7 @@ class TaggedText:
     def __init__(self, *tags: str) -> None:
         self.inside: str | None = None
         self._held = ""
-        self._marks = tuple(f"<{slash}{tag}>" for tag in tags for slash in ("", "/"))
-        self._pattern = re.compile("|".join(map(re.escape, self._marks)))
+        self._marks, self._pattern = _marks_of(tags)
 
     def feed(self, piece: str) -> list[Passage]:
         """Return the passages that `piece` adds, none of them empty.

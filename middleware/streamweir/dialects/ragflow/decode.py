@@ -24,7 +24,9 @@ __all__ = ["RagflowDecoder"]
 _WITHOUT_DONE: Final = re.compile(r"/(?:agentbots/[^/]+/completions|canvas/completion)/?\Z")
 """The routes that never send `[DONE]`."""
 
-_ENVELOPE: Final = ("code", "message", "data", "session_id", "message_id", "task_id", "event", "id")
+_ENVELOPE: Final = frozenset(
+    {"code", "message", "data", "session_id", "message_id", "task_id", "event", "id"}
+)
 """The fields of an envelope; an `event` among them is null."""
 
 _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})

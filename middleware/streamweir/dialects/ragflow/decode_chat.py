@@ -22,19 +22,21 @@ from streamweir.events import Content, Event, Meta, SessionStart, Status, Thinki
 __all__ = ["EnvelopeReader"]
 
 _TAGS: Final = ("think", "retrieving")
-_KNOWN: Final = (
-    "answer",
-    "reference",
-    "audio_binary",
-    "prompt",
-    "created_at",
-    "id",
-    "session_id",
-    "chat_id",
-    "final",
-    "start_to_think",
-    "end_to_think",
-    "running_status",
+_KNOWN: Final = frozenset(
+    {
+        "answer",
+        "reference",
+        "audio_binary",
+        "prompt",
+        "created_at",
+        "id",
+        "session_id",
+        "chat_id",
+        "final",
+        "start_to_think",
+        "end_to_think",
+        "running_status",
+    }
 )
 _RUNNING: Final = re.compile(r"\*'(.{0,256}?)'\* is running")
 _MARKS: Final = ("final", "start_to_think", "end_to_think")
@@ -133,6 +135,10 @@ class EnvelopeReader:
         """All of the answer so far, the thinking in its tags included."""
         self._text = TaggedText(*_TAGS)
         passages = self._text.feed(part.text)
+        if len(passages) == 1 and not passages[0].tag and part.whole != "repeat":
+            self._run.has_text = self._run.text_open = True
+            yield Content(passages[0].text, whole=part.whole, meta=meta)
+            return
         if part.whole == "repeat":
             passages += self._text.flush()
         thinking = "".join(_readable(passage) for passage in passages if passage.tag)
