@@ -17,9 +17,9 @@ from streamweir.codec.coerce import arguments, text_of
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
-from streamweir.events import Event, Interaction, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart
+from streamweir.events import Event, Interaction, Meta, Opaque, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import made_call_id, short_id, short_index
-from streamweir.jsontext import write_json_text
+from streamweir.jsontext import write_json, write_json_text
 from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ClientCalls", "bounded"]
@@ -31,6 +31,8 @@ _HANDED: Final = 256
 """Bytes that the id and the name of a call take that is whole."""
 
 _LONGEST_NAME: Final = 1024
+_EXTRA: Final = "extra_content"
+"""The field of a call that Google's compatible API wants to see again: the signature of a thought."""
 
 _END_MARK: Final = re.compile(r"<\|\w+\|>\s*$")
 
@@ -40,6 +42,7 @@ class ClientCalls:
 
     Args:
         room: how many bytes they may take together before they are whole, about.
+        opaque_name: the key of their opaque values; None: there are none.
 
     Attributes:
         request_id: of the stream.
@@ -47,7 +50,8 @@ class ClientCalls:
         may_be_run: the server is one that runs calls itself: who does shows behind them only.
     """
 
-    def __init__(self, room: int = EVENT_BYTES) -> None:
+    def __init__(self, room: int = EVENT_BYTES, *, opaque_name: str | None = None) -> None:
+        self._opaque_name = opaque_name
         self.request_id = ""
         self.room = Room("the calls of an answer", room)
         self.may_be_run = False
@@ -88,7 +92,11 @@ class ClientCalls:
                 name, whole = _named_within(call)
                 self._handed[key][-1] = (call.tool_id, name)
                 yield ToolCallStart(
-                    call.tool_id, name or "unknown", arguments=whole, for_client=self._for_client
+                    call.tool_id,
+                    name or "unknown",
+                    arguments=whole,
+                    for_client=self._for_client,
+                    opaque=self._opaque_of(call),
                 )
 
     def hand_over(self) -> Iterator[Event]:
@@ -117,11 +125,19 @@ class ClientCalls:
         name = text_of(fields.get("name"))
         if name != call.name and len(call.name) < _LONGEST_NAME:
             call.name = short_id(call.name + name)
+        if isinstance(extra := piece.get(_EXTRA), dict) and self._opaque_name is not None:
+            self.room.take(len(write_json(extra)))
+            call.extra_content = {**call.extra_content, **extra}
         value = fields.get("arguments")
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
             self.room.take(call.arguments.append(text))
             yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=self._for_client, meta=meta)
+
+    def _opaque_of(self, call: _Call) -> Opaque | None:
+        if self._opaque_name is None or not call.extra_content:
+            return None
+        return {self._opaque_name: {_EXTRA: call.extra_content}}
 
     def _call_of(self, piece: Mapping[str, Any], calls: _Calls) -> _Call:
         call = calls.find(piece)
@@ -141,6 +157,7 @@ class _Call(msgspec.Struct):
     tool_id: str
     order: int
     name: str = ""
+    extra_content: dict[str, Any] = {}
     arguments: TextPieces = msgspec.field(default_factory=TextPieces)
 
 

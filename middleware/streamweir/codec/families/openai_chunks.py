@@ -17,7 +17,7 @@ from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
-from streamweir.codec.families.reasoning_details import ReasoningDetails
+from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
 from streamweir.codec.finish import finish_error
 from streamweir.events import (
     Content,
@@ -36,9 +36,9 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "is_usage_alone", "tokens_in", "usage_of"]
 
 TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
-_REASONING: Final = ("reasoning_content", "reasoning", "thinking")
-_DETAILS: Final = "reasoning_details"
-_TEXTS: Final = ("content", "refusal", *_REASONING)
+_TEXTS: Final = ("content", "refusal", *REASONING)
+_BEHIND_REASONING: Final = ("content", "refusal", "tool_calls", "function_call", "audio", "annotations")
+"""Fields of a delta that close the reasoning before them, unless they are empty."""
 _RAN: Final = "tool_call_results"
 """The finish reason with which Haystack's agents end the results of tools; they send no results."""
 
@@ -51,11 +51,11 @@ _DELTA: Final = frozenset(
         "function_call",
         "annotations",
         "audio",
-        _DETAILS,
-        *_REASONING,
+        REASONING_DETAILS,
+        *REASONING,
     }
 )
-"""Of these `reasoning_details` is read where none of `_REASONING` has a text, which it repeats otherwise;
+"""The text of `reasoning_details` is read where none of `REASONING` has one, which it repeats otherwise;
 `role` is always the assistant."""
 
 
@@ -91,20 +91,28 @@ class ChunkReader:
 
     Attributes:
         known: the fields of a delta that a rule reads; a dialect with more of them adds its own.
+        opaque_name: the key of the opaque values; None: the dialect has none.
         calls: those that are for the client to run.
         complete: a finish reason has come.
         summary: finish reason and usage so far.
     """
 
     known: ClassVar[frozenset[str]] = _DELTA
+    opaque_name: ClassVar[str | None] = None
 
     def __init__(self, *, room: int = EVENT_BYTES) -> None:
         self.complete = False
         self.summary: dict[str, Any] = {}
         self._begun = False
         self._id: Any = None
-        self._details = ReasoningDetails()
-        self.calls = ClientCalls(room)
+        self._reasoning = Reasoning(self.opaque_name, room=room)
+        self._other_reasoning = Reasoning(None)
+        """That of further choices, whose opaque values would belong to no message of the conversation."""
+        self.calls = ClientCalls(room, opaque_name=self.opaque_name)
+
+    def set_room(self, room: int) -> None:
+        """Set how many bytes are kept of the calls, and of the details of the reasoning."""
+        self.calls.room.size = self._reasoning.room = room
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of one chunk, one whole answer or one error object."""
@@ -139,6 +147,7 @@ class ChunkReader:
 
     def close(self) -> Iterator[Event]:
         """Yield the rest, and the end: suspended if the client is to run tools."""
+        yield from self._reasoning.close(meta_of(message_id=self._id))
         yield from self.calls.hand_over()
         yield SessionEnd("suspended" if self.calls.has_asked else "completed", summary=self.summary or None)
 
@@ -173,13 +182,10 @@ class ChunkReader:
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
         """Yield the events of the fields of a delta, or of a whole message."""
-        for name in _REASONING:
-            if text := "".join(piece.text for piece in content_pieces(delta.get(name))):
-                yield Thinking(text, "reasoning", whole, meta=meta)
-                break
-        else:
-            if details := delta.get(_DETAILS):
-                yield from self._details.read(details, whole, meta)
+        reasoning = self._reasoning if index == 0 else self._other_reasoning
+        yield from reasoning.read(delta, whole, meta)
+        if reasoning.is_pending and any(delta.get(name) for name in _BEHIND_REASONING):
+            yield from reasoning.close(meta)
         for name in ("content", "refusal"):
             value = delta.get(name)
             if isinstance(value, str):
@@ -215,6 +221,9 @@ class ChunkReader:
         if (error := finish_error(reason, meta)) is not None:
             yield error
             return
+        if index == 0:
+            yield from self._reasoning.close(meta)
+            self._reasoning.end_message()
         if reason == _RAN:
             yield from self.calls.go_on(index)
             return

@@ -33,19 +33,21 @@ class ReasoningDetails:
 
     def read(self, details: Any, whole: Whole | None, meta: Meta | None) -> Iterator[Thinking]:
         """Yield the texts of `details`, which are one object or a list of them."""
-        items = [
-            item for item in (details if isinstance(details, list) else [details]) if isinstance(item, dict)
-        ]
+        items = _items_of(details)
         text = "".join(
             text_of(next((item[name] for name in _TEXTS if item.get(name)), None)) for item in items
         )
         if not text:
             return
-        if any(text_of(item.get("format")).startswith(_CUMULATIVE) for item in items):
+        if _names_cumulative(items):
             self._is_cumulative = True
         elif self._is_cumulative is None:
             self._compare(text)
         yield Thinking(text, "reasoning", "snapshot" if self._is_cumulative else whole, meta=meta)
+
+    def are_cumulative(self, details: Any) -> bool:
+        """Return whether a text in `details` is all of it so far."""
+        return bool(self._is_cumulative) or _names_cumulative(_items_of(details))
 
     def _compare(self, text: str) -> None:
         if self._first is None:
@@ -53,3 +55,11 @@ class ReasoningDetails:
         else:
             self._is_cumulative = len(text) > len(self._first) and text.startswith(self._first)
             self._first = None
+
+
+def _items_of(details: Any) -> list[dict[str, Any]]:
+    return [item for item in (details if isinstance(details, list) else [details]) if isinstance(item, dict)]
+
+
+def _names_cumulative(items: list[dict[str, Any]]) -> bool:
+    return any(text_of(item.get("format")).startswith(_CUMULATIVE) for item in items)

@@ -10,6 +10,7 @@ import msgspec
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, named_data, text_of, tool_error
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
+from streamweir.dialects.anthropic.shared_words import NAME
 from streamweir.events import (
     Content,
     Event,
@@ -59,6 +60,9 @@ class _Call(msgspec.Struct):
 class Blocks:
     """Reads the blocks of one message, each opened and closed by its index.
 
+    A signature of thinking waits (`_signature`) until its block is closed, another one begins or the message
+    ends: the last one that came counts.
+
     Attributes:
         meta: of the message.
         request_id: of the stream.
@@ -72,6 +76,7 @@ class Blocks:
         self.meta: Meta | None = None
         self._asked: set[str] = set()
         self._calls: dict[int, _Call] = {}
+        self._signature = ""
 
     @property
     def called(self) -> bool:
@@ -80,15 +85,19 @@ class Blocks:
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         """Yield the events of a block's start. Results, and blocks of a whole message, are complete then."""
+        yield from self._signed()
         match block:
             case {"type": "text"}:
                 yield from self._text(block, beside)
             case {"type": "thinking"}:
                 if text := text_of(block.get("thinking")):
                     yield Thinking(text, "reasoning", meta=self.meta)
+                self._signature = text_of(block.get("signature"))
                 yield from self._rest(block, beside, ("type", "thinking", "signature"))
             case {"type": "redacted_thinking"}:
-                return
+                if data := text_of(block.get("data")):
+                    yield Thinking("", "reasoning", opaque={NAME: {"redacted": data}}, meta=self.meta)
+                yield from self._rest(block, beside, ("type", "data"))
             case {"type": str(kind)} if kind in _BOOKKEEPING:
                 yield named_data(kind, leftover({**block, **(beside or {})}, ("type",)) or {}, self.meta)
             case {"type": str(kind)} if kind in _CALLS:
@@ -111,7 +120,8 @@ class Blocks:
             case {"type": "citations_delta", "citation": dict(citation)}:
                 known, event = "citation", _reference([citation], self.meta)
             case {"type": "signature_delta"}:
-                return ()
+                self._signature = text_of(delta.get("signature")) or self._signature
+                known, event = "signature", None
             case {"type": "compaction_delta"}:
                 rest = leftover({**delta, **(beside or {})}, ("type",))
                 return (named_data("compaction", rest, self.meta),) if rest else ()
@@ -123,6 +133,7 @@ class Blocks:
     def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
         """Yield the call that is whole now; the client is to run it unless the server has."""
         call = self._calls.pop(index, None) if isinstance(index, int) else None
+        yield from self._signed()
         if beside:
             yield custom("content_block_stop", beside, self.meta)
         if call is None:
@@ -140,8 +151,15 @@ class Blocks:
 
     def stop_all(self) -> Iterator[Event]:
         """Yield the calls whose blocks were not closed, in the order of their start."""
+        yield from self._signed()
         for index in [*self._calls]:
             yield from self.stop(index, None)
+
+    def _signed(self) -> Iterator[Event]:
+        """Yield the signature of the thinking that is whole now."""
+        if self._signature:
+            yield Thinking("", "reasoning", opaque={NAME: {"signature": self._signature}}, meta=self.meta)
+            self._signature = ""
 
     def _text(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         if text := text_of(block.get("text")):

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CANCELLED", "ERROR_TYPES", "FINISH_REASONS", "STATUSES", "STOP_REASONS"]
+__all__ = ["CANCELLED", "ERROR_TYPES", "FINISH_REASONS", "NAME", "STATUSES", "STOP_REASONS"]
+
+NAME: Final = "anthropic"
+"""The key of the dialect's opaque values."""
 
 FINISH_REASONS: Final = {
     "end_turn": "stop",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from streamweir.codec.coerce import arguments, custom, leftover, objects_in, text_of
 from streamweir.codec.families.gemini_content import CodeRuns, file_of
 from streamweir.events import (
@@ -12,6 +14,7 @@ from streamweir.events import (
     Event,
     Interaction,
     Meta,
+    Opaque,
     Thinking,
     ToolCallEnd,
     ToolCallStart,
@@ -20,7 +23,10 @@ from streamweir.ids import made_call_id
 
 __all__ = ["Parts", "citations"]
 
-_BESIDE: Final = ("thought", "thoughtSignature")
+_SIGNATURE: Final = "thoughtSignature"
+_BESIDE: Final = ("thought", _SIGNATURE)
+_NAME: Final = "gemini"
+"""The key of the dialect's opaque values."""
 _SOURCES: Final = ("web", "retrievedContext", "maps")
 
 
@@ -54,41 +60,57 @@ class Parts:
 
     def _part(self, part: Mapping[str, Any], channel: str | None) -> Iterator[Event]:
         known = "text"
+        opaque = _opaque_in(part)
         match part:
             case {"text": str(text)}:
-                if text and part.get("thought") is True:
-                    yield Thinking(text, "reasoning", meta=self.meta)
-                elif text:
-                    yield Content(text, channel=channel, meta=self.meta)
+                yield from self._text(text, part, channel, opaque)
             case {"functionCall": dict(call)} if "partialArgs" not in call:
                 known = "functionCall"
-                yield from self._call(call)
+                yield from self._call(call, opaque)
             case {"functionResponse": dict(response)}:
                 known = "functionResponse"
                 yield _end_of(response, self.meta)
             case {"executableCode": dict(code)}:
                 known = "executableCode"
-                yield self._code.start(code, self.meta)
+                yield msgspec.structs.replace(self._code.start(code, self.meta), opaque=opaque)
             case {"codeExecutionResult": dict(result)}:
                 known = "codeExecutionResult"
                 yield self._code.end(result, self.meta)
             case {"inlineData": dict(file)} | {"fileData": dict(file)}:
                 known = "inlineData" if "inlineData" in part else "fileData"
                 yield file_of(file, self.meta)
+            case _ if opaque is not None and part.keys() <= {*_BESIDE}:
+                yield from self._text("", part, channel, opaque)
         if rest := leftover(part, (known, *_BESIDE)):
             yield custom("part", rest, self.meta)
 
-    def _call(self, call: Mapping[str, Any]) -> Iterator[Event]:
+    def _text(
+        self, text: str, part: Mapping[str, Any], channel: str | None, opaque: Opaque | None
+    ) -> Iterator[Event]:
+        if not text and opaque is None:
+            return
+        if part.get("thought") is True:
+            yield Thinking(text, "reasoning", opaque=opaque, meta=self.meta)
+        else:
+            yield Content(text, channel=channel, opaque=opaque, meta=self.meta)
+
+    def _call(self, call: Mapping[str, Any], opaque: Opaque | None) -> Iterator[Event]:
         """A call, whole; the client is to run it."""
         self._calls += 1
         self.has_called = True
         tool_id = text_of(call.get("id")) or made_call_id(self.request_id, self._calls)
         name = text_of(call.get("name")) or "unknown"
         given = arguments(call.get("args"))
-        yield ToolCallStart(tool_id, name, arguments=given, for_client=True, meta=self.meta)
+        yield ToolCallStart(tool_id, name, arguments=given, for_client=True, opaque=opaque, meta=self.meta)
         yield Interaction(tool_id, "tool", title=name, meta=self.meta)
         if rest := leftover(call, ("id", "name", "args", "willContinue")):
             yield custom("functionCall", rest, self.meta)
+
+
+def _opaque_in(part: Mapping[str, Any]) -> Opaque | None:
+    """Return the signature of a part; only some parts have one."""
+    signature = part.get(_SIGNATURE)
+    return {_NAME: {_SIGNATURE: signature}} if isinstance(signature, str) and signature else None
 
 
 def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:

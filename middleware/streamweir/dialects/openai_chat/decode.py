@@ -80,8 +80,8 @@ class OpenAIChatDecoder(Decoder):
             yield custom("message", message)
             return
         self._begun = True
-        self._chunks.calls.room.size = self.room
         self._chunks.calls.request_id = self.request_id
+        self._chunks.set_room(self.room)
         for event in self._chunks.read(message):
             is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
             yield SessionEnd("cancelled") if is_end else event
@@ -92,6 +92,7 @@ class OpenAIChatDecoder(Decoder):
 class _Chunks(RagflowChunkReader):
     """Chunks, whose last one may say that the run waits for a person."""
 
+    opaque_name = "openai-chat"
     _waits = False
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:

@@ -1,0 +1,115 @@
+"""The `reasoning_details` of one message, merged from the pieces of a stream.
+
+An entry of a piece extends an earlier entry if both have the same type and index (without indices: if both
+are texts in a row), their ids do not differ, and the earlier one is not complete: a signature or data
+completes it. Texts are appended, other fields are set unless they are empty.
+
+Source: OpenRouter's page on reasoning tokens (`reasoning_details`, streamed); @openrouter/ai-sdk-provider 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import objects_in
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.ids import short_index
+from streamweir.jsontext import write_json
+
+__all__ = ["MergedDetails", "merged_details"]
+
+_TEXTS: Final = ("text", "summary")
+_COMPLETES: Final = ("signature", "data")
+_ENTRY: Final = 512
+"""Bytes that an entry takes beside its texts."""
+
+
+class MergedDetails:
+    """The entries of one message so far.
+
+    Attributes:
+        size: about how many bytes they take.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._entries: list[_Entry] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, details: Any, *, is_cumulative: bool = False) -> None:
+        """Add a piece: one entry or a list of them. `is_cumulative`: a text is all of it so far."""
+        for item in objects_in(details if isinstance(details, list) else [details]):
+            self._add(item, is_cumulative)
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return the entries in order, and forget them."""
+        entries, self._entries, self.size = self._entries, [], 0
+        return [entry.whole() for entry in entries]
+
+    def _add(self, item: Mapping[str, Any], is_cumulative: bool) -> None:
+        entry = self._extended_by(item)
+        if entry is None:
+            entry = _Entry(item.get("type"), short_index(item.get("index")))
+            self._entries.append(entry)
+            self.size += _ENTRY
+        self.size += entry.add(item, is_cumulative)
+
+    def _extended_by(self, item: Mapping[str, Any]) -> _Entry | None:
+        kind, index = item.get("type"), short_index(item.get("index"))
+        if index is None:
+            last = self._entries[-1] if self._entries else None
+            is_next = last is not None and last.kind == kind and last.index is None and bool(last.texts)
+            return last if last is not None and is_next and last.can_take(item) else None
+        for entry in reversed(self._entries):
+            if entry.kind == kind and entry.index == index:
+                return entry if entry.can_take(item) else None
+        return None
+
+
+class _Entry:
+    """One entry while its pieces come."""
+
+    __slots__ = ("_fields", "index", "kind", "texts")
+
+    def __init__(self, kind: Any, index: Any) -> None:
+        self.kind = kind
+        self.index = index
+        self.texts: dict[str, TextPieces] = {}
+        self._fields: dict[str, Any] = {}
+
+    def can_take(self, item: Mapping[str, Any]) -> bool:
+        known, given = self._fields.get("id"), item.get("id")
+        if known is not None and given is not None and known != given:
+            return False
+        is_complete = any(self._fields.get(name) for name in _COMPLETES)
+        return not (is_complete and any(item.get(name) for name in (*_TEXTS, *_COMPLETES)))
+
+    def add(self, item: Mapping[str, Any], is_cumulative: bool) -> int:
+        """Add the fields of a piece; return about how many bytes it takes more."""
+        size = 0
+        for name, value in item.items():
+            if name in _TEXTS and isinstance(value, str):
+                self._fields.setdefault(name, "")
+                if is_cumulative or name not in self.texts:
+                    self.texts[name] = TextPieces()
+                size += self.texts[name].append(value)
+            elif value or name not in self._fields:
+                size += len(write_json(value)) if self._fields.get(name) != value else 0
+                self._fields[name] = value
+        return size
+
+    def whole(self) -> dict[str, Any]:
+        return {
+            name: self.texts[name].text if name in self.texts else value
+            for name, value in self._fields.items()
+        }
+
+
+def merged_details(details: Any) -> list[dict[str, Any]]:
+    """Return a list of `reasoning_details` whose pieces are merged; a merged list stays as it is."""
+    merged = MergedDetails()
+    merged.add(details)
+    return merged.take()
