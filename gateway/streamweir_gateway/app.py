@@ -49,6 +49,7 @@ from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.model_proxy import ModelProxy
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.upstream.client import UpstreamClients
 from streamweir_gateway.upstream.via import Via
 
@@ -245,7 +246,11 @@ class _Gateway:
         destinations = [self._destination(config, upstream) for upstream in config.upstreams]
         dialects = self._config.known_dialects
         mapping = request_mapping(
-            config, dialects, self._conversations_of(config), dropped=DROPPED_PARAMETERS
+            config,
+            dialects,
+            self._conversations_of(config),
+            dropped=DROPPED_PARAMETERS,
+            turns=self._turns_of(config),
         )
         return Endpoint(
             config,
@@ -319,6 +324,13 @@ class _Gateway:
         if config.threads is None:
             return None
         return self._conversations.of(config.template, config.threads.keep, config.threads.max)
+
+    def _turns_of(self, config: EndpointConfig) -> KeptTurns | None:
+        turns = config.turns
+        if turns is None:
+            return None
+        store = self._resumption.service.store
+        return KeptTurns(store, keep=turns.keep, max_bytes=turns.max_bytes)
 
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
         return Destination(

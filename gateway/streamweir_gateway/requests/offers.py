@@ -5,7 +5,7 @@ Source: the request contract, sections 1 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.requests.written import Written
 from streamweir.translation.sink import EventTap
 from streamweir_gateway.requests.conversation_tap import ConversationTap
+from streamweir_gateway.turns.turn_recorder import TurnRecorder
 
 __all__ = ["NO_OFFER", "Offer"]
 
@@ -28,6 +29,8 @@ class Offer:
         tap: notes the conversation and the questions in the answer of the upstream.
         taps: follow the answer too.
         answers: the request answers a question of a run, which may go on in the connection that asked.
+        new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
+        restored: the number of kept turns in the request.
     """
 
     written: Sequence[Written] | None = None
@@ -35,6 +38,8 @@ class Offer:
     tap: ConversationTap | None = None
     taps: tuple[EventTap, ...] = ()
     answers: bool = False
+    new_recorder: Callable[[], TurnRecorder] | None = None
+    restored: int = 0
 
     @property
     def asks_for_usage(self) -> bool:

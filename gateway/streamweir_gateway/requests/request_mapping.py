@@ -31,6 +31,11 @@ from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import TemplateNames, found_sound
+from streamweir_gateway.turns.found_turns import Restored
+from streamweir_gateway.turns.kept_turns import KeptTurns
+from streamweir_gateway.turns.turn_names import TurnOwner
+from streamweir_gateway.turns.turn_recorder import TurnRecorder
+from streamweir_gateway.turns.turns_of_request import TurnsOfRequest, turns_of
 
 __all__ = ["RequestMapping", "request_mapping"]
 
@@ -87,6 +92,7 @@ def request_mapping(
     *,
     new_id: Callable[[], Callable[[], str]] = lambda: lambda: str(uuid.uuid4()),
     dropped: DroppedParameters | None = None,
+    turns: KeptTurns | None = None,
 ) -> RequestMapping | None:
     """Return the mapping of an endpoint's requests; None if bodies are sent byte for byte.
 
@@ -96,10 +102,11 @@ def request_mapping(
         conversations: of the endpoint; None: none are kept.
         new_id: makes, for each request, the function that makes its ids.
         dropped: where parameters without a place are logged; None: nowhere.
+        turns: of the endpoint; None: none are kept.
     """
     match config.request.kind:
         case "mapped":
-            return _Mapped(config, dialects, conversations, new_id, dropped)
+            return _Mapped(config, dialects, conversations, new_id, dropped, turns)
         case "template":
             return _Templated(config, dialects)
     return None
@@ -134,8 +141,11 @@ class _Mapped(_Mapping):
         conversations: Conversations | None,
         new_id: Callable[[], Callable[[], str]],
         dropped: DroppedParameters | None,
+        turns: KeptTurns | None,
     ) -> None:
         super().__init__(config, dialects)
+        self._template = config.template
+        self._turns = turns
         self._new_id = new_id
         self._dropped = dropped
         self._keeps_history = config.history == "inline"
@@ -163,8 +173,12 @@ class _Mapped(_Mapping):
             conversation = known or self._conversations.find(incoming.key, request.get("thread_id", ""))
             if asked is not None:
                 conversation = Conversation(asked.upstream, asked.thread_id)
+        stores = (body or {}).get("store") is not False
+        owner = TurnOwner(self._template, incoming.key)
+        turns = await turns_of(request, self._turns, owner, is_stored=stores)
         begun_by = conversation.upstream if conversation else None
-        chosen = [target for target in destinations if target.identity == begun_by] or destinations
+        chosen = [target for target in destinations if target.identity == begun_by] or [*destinations]
+        chosen.sort(key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
         writing = _Writing(
             request,
             self._dialects[incoming.answers],
@@ -172,6 +186,7 @@ class _Mapped(_Mapping):
             incoming,
             self._names.around(body, incoming),
             self._new_id(),
+            turns,
         )
         if unknown:
             writing.unknown_answer = unknown_answer(body or {}, unknown[0])
@@ -208,7 +223,7 @@ class _Mapped(_Mapping):
             raise writing.unknown_answer  # an upstream of the client's own protocol may know it
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
-        request = writing.for_upstream(destination, writer)
+        request, restored = writing.for_upstream(destination, writer)
         target = Target(
             writer,
             path,
@@ -225,7 +240,14 @@ class _Mapped(_Mapping):
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
         tap = self._tap(writing, request, destination, writer)
-        return Offer(plan.requests, plan.lost, tap, answers=bool(request.get("resume")))
+        return Offer(
+            plan.requests,
+            plan.lost,
+            tap,
+            answers=bool(request.get("resume")),
+            new_recorder=writing.recorders(destination),
+            restored=restored,
+        )
 
     def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:
         return lambda request: tree.overlay(overlay_root(request, around))
@@ -256,8 +278,10 @@ class _Writing:
         incoming: Incoming,
         around: Mapping[str, Any],
         new_id: Callable[[], str],
+        turns: TurnsOfRequest,
     ) -> None:
         self._new_id = new_id
+        self._turns = turns
         self.request = request
         assert protocol.request_reader is not None, "an endpoint whose clients cannot be read is refused"
         self.reader = protocol.request_reader
@@ -286,17 +310,21 @@ class _Writing:
     def _call_id(self, tool_id: str) -> str:
         return self._protocol.client_call_id(tool_id, self.incoming.request_id)
 
-    def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Request:
-        """Return the request with the upstream's name for the conversation.
+    def recorders(self, destination: AskedUpstream) -> Callable[[], TurnRecorder] | None:
+        """Return the function that makes the recorder of an answer; None if no turn of it is kept."""
+        return self._turns.recorders(destination.identity, destination.dialect, self._call_id)
+
+    def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Restored:
+        """Return the request with the upstream's name for the conversation, and with its own turns.
 
         If both the client and the upstream make ids of their own, the upstream does not know the client's. A
         client whose protocol has no conversations may answer a question that was asked in one.
         """
         found = of_new_conversation(self.request, self.reader, writer)
         known = self._conversation
-        if found.get("thread_id") or known is None or known.upstream != destination.identity:
-            return found
-        return cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
+        if not found.get("thread_id") and known is not None and known.upstream == destination.identity:
+            found = cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
+        return self._turns.put_back(found, destination.identity, destination.dialect)
 
     def ids(self) -> Callable[[], str]:
         """Return the function that makes ids: the same ones for each upstream."""

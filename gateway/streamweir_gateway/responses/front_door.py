@@ -51,8 +51,6 @@ __all__ = [
 ]
 
 _PREVIOUS: Final = "previous_response_id"
-KEEP_SECONDS: Final = 86_400.0
-MAX_BYTES: Final = 1 << 20
 
 _Upstream = TypeVar("_Upstream", bound=AskedUpstream)
 
@@ -140,7 +138,8 @@ def responses_protocol(config: EndpointConfig, dialects: Dialects) -> Dialect | 
 
 def retention_of(config: EndpointConfig) -> Retention | None:
     """Return how an endpoint keeps responses; None if it does not."""
-    return Retention(KEEP_SECONDS, MAX_BYTES, config.limits.request_bytes)
+    turns = config.turns
+    return None if turns is None else Retention(turns.keep, turns.max_bytes, config.limits.request_bytes)
 
 
 class FrontDoor:

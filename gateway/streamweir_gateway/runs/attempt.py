@@ -13,8 +13,8 @@
                 failure, or the supervisor        the delivery
 
 The first output is the commit point: no other attempt follows it, and for the breaker it is a success. Until
-then the answer is held back (`HeldOpening`) if another attempt may follow; the stream of the attempt gets
-nothing of it. If none may follow, it streams from its first byte.
+then the answer is held back (`HeldOpening`) if another attempt may follow, and the stream of the attempt gets
+nothing of it.
 
 Source: the configuration contract (the commit point, `retries`, `breaker`, `max_streams`); the standard
 protocol 1.1, section 5.
@@ -109,7 +109,9 @@ class Attempt:
         context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
-        self._reading = StreamReading(self.stream, context, ends_at_once=destination.messages is not None)
+        self._reading = StreamReading(
+            self.stream, context, offer, ends_at_once=destination.messages is not None
+        )
         self._requests: AttemptRequests | None = AttemptRequests(destination, request, offer, context)
         self._offer = offer
         self._context = context
@@ -144,6 +146,7 @@ class Attempt:
         live.attempt_began(number, label)
         try:
             await self._ask()
+            await self._reading.settle_turn()
         finally:
             if self._permit is not None:
                 self._permit.release()
@@ -313,6 +316,7 @@ class Attempt:
     async def _deliver(self) -> None:
         supervisor = self._context.supervisor
         supervisor.clock.is_busy = True
+        await self._reading.store_turn()
         await self._context.audience.send()
         supervisor.clock.is_busy = False
         if supervisor.is_over:

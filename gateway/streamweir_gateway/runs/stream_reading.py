@@ -7,7 +7,9 @@ import time
 
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.parts import WHOLE_BYTES, ReadParts
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.turn_recording import open_recorder
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["StreamReading"]
@@ -22,6 +24,7 @@ class StreamReading:
     Args:
         stream: translates the reads.
         context: of the request.
+        offer: that is answered; its recorder stores the turn of the answer before the client can go on.
         ends_at_once: the stream ends at the evidence of its end, though its frames are copied: the connection
             to the upstream stays open behind it.
     """
@@ -33,6 +36,7 @@ class StreamReading:
         "_parts",
         "_position",
         "_record",
+        "_recorder",
         "_rest_is_over",
         "_stream",
         "_supervisor",
@@ -40,7 +44,12 @@ class StreamReading:
     )
 
     def __init__(
-        self, stream: StreamNormalizer, context: RequestContext, *, ends_at_once: bool = False
+        self,
+        stream: StreamNormalizer,
+        context: RequestContext,
+        offer: Offer,
+        *,
+        ends_at_once: bool = False,
     ) -> None:
         self.is_clean = False
         self._stream = stream
@@ -50,6 +59,7 @@ class StreamReading:
         self._supervisor = context.supervisor
         self._clock = context.supervisor.clock
         self._ends_at_once = ends_at_once
+        self._recorder = open_recorder(offer, stream)
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
         self._rest_is_over = False
@@ -98,6 +108,16 @@ class StreamReading:
         if is_chosen and self._position.written != written:
             self._record.note_read(time.monotonic())
 
+    async def store_turn(self) -> None:
+        """Store the turn, if the bytes that are sent next let the client go on."""
+        if self._recorder is not None and self._recorder.is_due:
+            await self._recorder.store()
+
+    async def settle_turn(self) -> None:
+        """Store the rest of a turn that ended well, before the last bytes are sent; forget a failed one."""
+        if self._recorder is not None:
+            await self._recorder.settle()
+
     async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:
         """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""
         if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
@@ -130,4 +150,6 @@ class StreamReading:
         self._clock.last_read = now
         if position.written != written:
             self._record.note_read(now)
-        return not position.ended and self._audience.send_at_once(now) and self._parts is None
+        if position.ended or (self._recorder is not None and self._recorder.is_due):
+            return False
+        return self._audience.send_at_once(now) and self._parts is None

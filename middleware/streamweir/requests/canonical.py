@@ -89,7 +89,12 @@ class ToolCall(TypedDict, total=False):
 
 
 class Message(TypedDict, total=False):
-    """One turn of a conversation, or the result of a call."""
+    """One turn of a conversation, or the result of a call.
+
+    `turn` is set by the gateway in a request for one upstream, and never read from a client: JSON of the
+    message as that upstream made it (Responses: of the list of its items). It is written in place of the
+    message.
+    """
 
     role: Required[Role]
     content: str | list[Part]
@@ -98,6 +103,7 @@ class Message(TypedDict, total=False):
     tool_calls: list[ToolCall]
     tool_call_id: str
     is_error: bool
+    turn: bytes
 
 
 class Tool(TypedDict, total=False):

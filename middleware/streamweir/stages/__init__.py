@@ -3,6 +3,7 @@
 from streamweir.stages.endings import REASON_OF_STATUS, error_event, info_of_error
 from streamweir.stages.lifecycle import Lifecycle
 from streamweir.stages.position import StreamPosition
+from streamweir.stages.questions import HeldQuestions
 from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.stage import Stage, passed_on, routes
 from streamweir.stages.text import FullText, TextDeduplication
@@ -13,6 +14,7 @@ __all__ = [
     "REASON_OF_STATUS",
     "ErrorSanitizer",
     "FullText",
+    "HeldQuestions",
     "Lifecycle",
     "Stage",
     "StreamPosition",

@@ -15,6 +15,7 @@ from streamweir.options.limits import EVENT_BYTES
 from streamweir.stages import (
     ErrorSanitizer,
     FullText,
+    HeldQuestions,
     Lifecycle,
     Stage,
     StreamPosition,
@@ -30,7 +31,7 @@ __all__ = ["Pipeline"]
 
 logger = logging.getLogger("streamweir")
 
-_STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, Lifecycle)
+_STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, HeldQuestions, Lifecycle)
 _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
@@ -58,6 +59,7 @@ class Pipeline:
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
         tools: the stage of tool calls, for queries only.
+        questions: the stage that can hold questions back.
         last: the type of the last event that was pushed.
         closing_warnings: called at the end of the stream, for warnings that are only known then.
 
@@ -89,6 +91,7 @@ class Pipeline:
         sanitizer = ErrorSanitizer(debug)
         self.tools = Tools(stream_tool_arguments, self.position, room // 2, request_id)
         self._texts = TextDeduplication(full_text, room, sanitizer)
+        self.questions = HeldQuestions()
         session_id = session_id or request_id.replace("req_", "sess_", 1)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16)
         self.last: type[Event] | None = None
@@ -97,13 +100,14 @@ class Pipeline:
             sanitizer.process,
             self.tools.process,
             self._texts.process,
+            self.questions.process,
             self._lifecycle.process,
         )
         self._is_breaking_off = False
         """The stream ends because of a fault: failures of sinks at its end are ignored."""
         self._named_piece: Any = None
         self._piece: Content | Thinking | None = None
-        """The common event of the current text run, and None behind any other event."""
+        """The common event of the current text run; None behind any other event."""
 
     @property
     def started(self) -> bool:
@@ -138,7 +142,7 @@ class Pipeline:
     @property
     def waits_for_answer(self) -> bool:
         """A question to a person, or a call for the client, is open."""
-        return self._lifecycle.waits_for_answer
+        return self._lifecycle.waits_for_answer or bool(self.questions.held)
 
     @property
     def waits_for_person(self) -> bool:
@@ -259,6 +263,7 @@ class Pipeline:
         """
         if self._lifecycle.waiting and self._lifecycle.started and self.copies_frames:
             self.write_waiting()
+        self.questions.is_on = self.questions.is_on and not self.copies_frames
         announced = () if self._lifecycle.started else (*self._lifecycle.waiting,)
         for sink in self.frame_sinks:
             sink.begin_frame(frame, items, announced)

@@ -64,6 +64,7 @@ __all__ = [
     "ModelConfig",
     "OnDisconnect",
     "Threads",
+    "Turns",
 ]
 
 _LIBRARY: Final = LibraryLimits()
@@ -120,6 +121,15 @@ class Threads(Section):
     """The oldest are forgotten first."""
 
 
+class Turns(Section):
+    """How the turns of an upstream are kept, to be shown to it again unchanged; in `store`."""
+
+    keep: Duration = written("24h")
+    """After the last use of a turn."""
+    max_bytes: Size = written("1MiB")
+    """Of one turn as JSON; a larger one is not kept."""
+
+
 class OnDisconnect(Section):
     """How long the upstream's run goes on when the client has gone away."""
 
@@ -161,6 +171,10 @@ class EndpointOptions(UpstreamOptions):
     """Earlier turns, for upstreams that do not know the conversation: in the text, or left out."""
     threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
+    turns: Annotated[
+        Turns | None, SectionOrKeyword(Turns, {"off": None, "on": Turns()}, "{keep: DURATION}")
+    ] = made_by(Turns)
+    """Whether the turns of upstreams are kept and put back into later requests, behind `request: mapped`."""
     heartbeat: Annotated[float | None, HEARTBEAT] = written(AUTO)
     """A sign of life after so much silence; may be `off`. `auto` is 15s, but the gateway adds none for
     clients of old dialects."""
@@ -288,6 +302,12 @@ class EndpointConfig(EndpointOptions):
     def is_of_model(self) -> bool:
         """Whether this serves one model of an endpoint with `models`; see `for_model`."""
         return self.chooses and not self.models
+
+    @property
+    def maps_requests(self) -> bool:
+        """Requests to an upstream of this endpoint, or of one of its models, are mapped."""
+        modes = [self.request, *(model.request for model in self.models.values())]
+        return any(mode is not None and mode.kind == "mapped" for mode in modes)
 
     @property
     def needs_no_key(self) -> bool:

@@ -1,0 +1,24 @@
+"""Turns that are kept need requests that are mapped, and a store that all workers share."""
+
+from __future__ import annotations
+
+from streamweir.yaml_files.report import Report
+from streamweir_gateway.config.models import GatewayConfig
+
+__all__ = ["check_turns"]
+
+
+def check_turns(config: GatewayConfig, report: Report) -> None:
+    """Report `turns` where no request is mapped, and turns that only some workers would find.
+
+    In `defaults` they concern the endpoints with `request: mapped`.
+    """
+    for endpoint in config.endpoints:
+        path = ("endpoints", endpoint.template, "turns")
+        if "turns" not in endpoint.model_fields_set:
+            continue
+        if not endpoint.maps_requests:
+            if report.origin_of(path)[:1] == path[:1]:
+                report.at_key(path, "needs `request: mapped`, which puts turns back into requests")
+        elif endpoint.turns is not None and config.store.is_memory and config.server.workers > 1:
+            report.at_value(path, "needs a store that all workers share: set `store` to a redis:// URL")

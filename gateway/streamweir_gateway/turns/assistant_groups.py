@@ -1,0 +1,106 @@
+"""The assistant's messages of a request, neighbours taken together: each may be a turn that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from streamweir.requests.canonical import Message
+from streamweir.requests.messages import last_user_index, text_of_message
+from streamweir_gateway.turns.argument_digest import argument_digest
+from streamweir_gateway.turns.stored_turn import StoredTurn, text_digests
+from streamweir_gateway.turns.turn_names import TurnOwner
+
+__all__ = ["AssistantGroup", "groups_of", "text_of_last_question"]
+
+
+class AssistantGroup(NamedTuple):
+    """Consecutive messages of the assistant.
+
+    Attributes:
+        begin: the index of the first.
+        messages: all of them.
+        asked: the text of the user's last message before them.
+    """
+
+    begin: int
+    messages: Sequence[Message]
+    asked: str
+
+    @property
+    def end(self) -> int:
+        """The index behind the last message."""
+        return self.begin + len(self.messages)
+
+    @property
+    def calls(self) -> list[Any]:
+        """The calls of all messages."""
+        return [call for message in self.messages for call in message.get("tool_calls", [])]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all messages, one for each part."""
+        return [text for message in self.messages for text in _texts(message)]
+
+    def names(self, owner: TurnOwner) -> Iterator[str]:
+        """Yield the names under which the turn may be stored."""
+        yield from (owner.name_of_call(call["id"]) for call in self.calls)
+        if texts := self.texts:
+            yield owner.name_of_text("".join(texts), self.asked)
+
+    def is_turn(self, turn: StoredTurn) -> bool:
+        """Return whether the messages are a turn: all calls the same; without calls, the same text.
+
+        A call that the upstream has run may be missing: some protocols do not show it.
+        """
+        own = {call["id"]: call for call in self.calls}
+        known = {call.client_id: call for call in turn.calls}
+        if len(own) < len(self.calls) or not own.keys() <= known.keys():
+            return False
+        for call_id, call in known.items():
+            sent = own.get(call_id)
+            if sent is None and not call.is_executed:
+                return False
+            if sent is not None and sent["name"] != call.name:
+                return False
+            if sent is not None and argument_digest(sent["arguments"]) != call.arguments:
+                return False
+        if all(call.is_executed for call in turn.calls):
+            return not {*text_digests(self.texts)}.isdisjoint(turn.texts)
+        return True
+
+
+def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
+    """Return the assistant's messages in groups, oldest first."""
+    groups: list[AssistantGroup] = []
+    asked = ""
+    begin: int | None = None
+    for index, message in enumerate(messages):
+        if message["role"] == "assistant":
+            begin = index if begin is None else begin
+            continue
+        if begin is not None:
+            groups.append(AssistantGroup(begin, messages[begin:index], asked))
+            begin = None
+        if message["role"] == "user":
+            asked = text_of_message(message)
+    if begin is not None:
+        groups.append(AssistantGroup(begin, messages[begin:], asked))
+    return groups
+
+
+def text_of_last_question(messages: Sequence[Message]) -> str:
+    """Return the text of the user's last message; empty without one."""
+    at = last_user_index(messages)
+    return "" if at is None else text_of_message(messages[at])
+
+
+def _texts(message: Message) -> Iterator[str]:
+    content = message.get("content", "")
+    if isinstance(content, str):
+        if content:
+            yield content
+        return
+    for part in content:
+        if part["type"] == "text" and part["text"]:
+            yield part["text"]

@@ -1,0 +1,72 @@
+"""The turns of one endpoint in the store. A store that fails keeps no turn and finds none; nothing else ends.
+
+Source: the conversation contract, section 4.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
+
+from streamweir.runs.many_values import get_values
+from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir_gateway.turns.stored_turn import StoredTurn, read_turn, write_turn
+
+__all__ = ["KeptTurns"]
+
+logger = logging.getLogger("streamweir.gateway")
+
+T = TypeVar("T")
+
+
+class KeptTurns:
+    """Stores, reads and drops turns.
+
+    Attributes:
+        max_bytes: the most bytes of one turn as JSON.
+
+    Args:
+        store: of runs and turns.
+        keep: the seconds for which a turn is kept after its last use.
+        max_bytes: see above.
+    """
+
+    def __init__(self, store: RunStore, *, keep: float, max_bytes: int) -> None:
+        self._store = store
+        self._keep = keep
+        self.max_bytes = max_bytes
+
+    async def put(self, name: str, turn: StoredTurn) -> bool:
+        """Store a turn; return whether it is stored."""
+        value = write_turn(name, turn)
+        return await _tried(lambda: self._put(name, value), False)
+
+    async def read(self, names: Iterable[str]) -> Mapping[str, StoredTurn]:
+        """Return the turns with these names, in one round trip, and keep them for longer."""
+        asked = [*dict.fromkeys(names)]
+        if not asked:
+            return {}
+        none: list[bytes | None] = []
+        values = await _tried(lambda: get_values(self._store, asked, ttl=self._keep), none)
+        found = ((name, read_turn(name, value)) for name, value in zip(asked, values, strict=False))
+        return {name: turn for name, turn in found if turn is not None}
+
+    async def drop(self, name: str) -> None:
+        """Forget a turn."""
+        await _tried(lambda: self._store.drop(name), None)
+
+    async def _put(self, name: str, value: bytes) -> bool:
+        await self._store.put(name, value, ttl=self._keep)
+        return True
+
+
+async def _tried(call: Callable[[], Awaitable[T]], otherwise: T) -> T:
+    """Return the result of a call of the store; `otherwise` if the store fails."""
+    try:
+        return await call()
+    except StoreUnavailable:
+        return otherwise
+    except Exception:
+        logger.exception("the store of turns failed")
+        return otherwise

@@ -1,0 +1,85 @@
+"""One turn as the store holds it: a checksum, and JSON.
+
+The checksum covers the name as well. A value that is cut, changed or under another name is not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+__all__ = ["StoredCall", "StoredTurn", "read_turn", "text_digests", "write_turn"]
+
+_CHECKSUM_BYTES: Final = 16
+_JOINTS: Final = ("", "\n", "\n\n")
+"""The ways in which clients join the texts of one message."""
+
+
+class StoredCall(msgspec.Struct, array_like=True, frozen=True):
+    """A call of a turn.
+
+    Attributes:
+        client_id: the id under which the client has it.
+        upstream_id: the upstream's own id; None if the upstream gave none.
+        name: of the tool.
+        arguments: the digest of its arguments (`argument_digest`).
+        is_executed: the upstream has run it itself: a client may leave it out.
+    """
+
+    client_id: str
+    upstream_id: str | None
+    name: str
+    arguments: str
+    is_executed: bool = False
+
+
+class StoredTurn(msgspec.Struct, array_like=True, frozen=True):
+    """A turn, and the facts by which an assistant's message is recognised as this turn.
+
+    Attributes:
+        made_by: the digest of the upstream (`upstream_digest`).
+        calls: in the order of the turn.
+        texts: the digests of its text, one for each way to join its blocks.
+        message: JSON in the upstream's own shape.
+    """
+
+    made_by: str
+    calls: list[StoredCall]
+    texts: list[str]
+    message: msgspec.Raw
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(StoredTurn).decode
+
+
+def write_turn(name: str, turn: StoredTurn) -> bytes:
+    """Return the value that is stored under `name`."""
+    body = _encode(turn)
+    return _checksum(name, body) + body
+
+
+def read_turn(name: str, value: bytes | None) -> StoredTurn | None:
+    """Return the turn in a value of the store; None if it is unknown or is no turn of this name."""
+    if value is None or value[:_CHECKSUM_BYTES] != _checksum(name, value[_CHECKSUM_BYTES:]):
+        return None
+    try:
+        return _decode(value[_CHECKSUM_BYTES:])
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def text_digests(texts: Sequence[str]) -> list[str]:
+    """Return the digests of a text, one for each way to join its blocks."""
+    joined = dict.fromkeys(joint.join(texts) for joint in _JOINTS)
+    return [
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_CHECKSUM_BYTES).hexdigest()
+        for text in joined
+    ]
+
+
+def _checksum(name: str, body: bytes) -> bytes:
+    return hashlib.blake2b(name.encode() + body, digest_size=_CHECKSUM_BYTES).digest()

@@ -1,0 +1,159 @@
+"""Follows the answer to one attempt, and stores its turn before the client can go on.
+
+    state      entered by                                      what is stored
+    ────────   ─────────────────────────────────────────────   ──────────────────────────────────────────
+    following  construction                                    nothing
+    due        the frame that ends the message: bytes of it    nothing; the caller holds the bytes back,
+               are held back by the caller                     and calls `store`
+    stored     `store`                                         the turn, unless it has no call and no
+                                                               opaque value
+    settled    `settle`, at the end of the attempt             the turn, with the parts behind the end;
+                                                               nothing if the stream failed
+
+A stream may end without a frame that ends the message; its turn is stored by `settle`. A stream that is
+cancelled keeps the turn that was complete before.
+
+Source: the conversation contract, section 4 (store, then end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
+from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
+from streamweir.translation.sink import ListeningSink
+from streamweir_gateway.turns.argument_digest import argument_digest
+from streamweir_gateway.turns.kept_turns import KeptTurns
+from streamweir_gateway.turns.stored_turn import StoredCall, StoredTurn, text_digests
+from streamweir_gateway.turns.turn_names import TurnOwner
+
+__all__ = ["TurnAsked", "TurnRecorder"]
+
+_MOST_CALLS: Final = 1000
+"""A turn with more calls is not kept."""
+
+_NOTHING: Final = -1
+
+
+class TurnAsked(NamedTuple):
+    """The facts about a client's request under which the turn of its answer is kept.
+
+    Attributes:
+        owner: the endpoint and the client.
+        made_by: the digest of the upstream that is asked (`upstream_digest`).
+        text: of the user's last message.
+        client_id: returns the id under which the client gets a call, given the call's id.
+    """
+
+    owner: TurnOwner
+    made_by: str
+    text: str
+    client_id: Callable[[str], str]
+
+
+class TurnRecorder(ListeningSink):
+    """Follows one attempt. Its states open this file.
+
+    Attributes:
+        collector: builds the turn.
+        has_kept: the turn is in the store.
+
+    Args:
+        turns: of the endpoint.
+        asked: the client's request.
+        collector: of the upstream's dialect.
+    """
+
+    def __init__(self, turns: KeptTurns, asked: TurnAsked, collector: TurnCollector) -> None:
+        self.collector = collector
+        self.has_kept = False
+        self._turns = turns
+        self._asked = asked
+        self._calls: dict[str, tuple[str, str]] = {}
+        """By the id of a call, its name and the digest of its arguments."""
+        self._executed: set[str] = set()
+        self._end: str | None = None
+        self._stored_at = _NOTHING
+        """The collector's count of bytes when the turn was stored last."""
+        self._name: str | None = None
+        """The name under which the turn is stored."""
+
+    @property
+    def is_due(self) -> bool:
+        """The message is complete, and has parts that are not stored."""
+        collector = self.collector
+        return collector.is_complete and collector.taken != self._stored_at
+
+    # The sink
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Note the calls and the end of the stream."""
+        del stamp
+        if type(event) is ToolCallStart:
+            if len(self._calls) <= _MOST_CALLS:
+                self._calls[event.tool_id] = event.tool_name, argument_digest(event.arguments)
+        elif type(event) is ToolCallEnd:
+            self._executed.add(event.tool_id)
+        elif type(event) is SessionEnd:
+            self._end = event.status
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Take no note of texts: the collector has them."""
+
+    def finish(self) -> None:
+        """Do nothing: `settle` stores the turn."""
+
+    def heartbeat(self) -> bytes:
+        """Return nothing: there is no client."""
+        return b""
+
+    # Storing
+
+    async def store(self) -> None:
+        """Store the turn so far, unless the stream has failed; never raises."""
+        if self._end not in (None, "completed", "suspended"):
+            return
+        self._stored_at = self.collector.taken
+        turn = self.collector.turn()
+        if turn is None or not (turn.has_call or turn.has_opaque) or len(self._calls) > _MOST_CALLS:
+            return
+        calls = self._stored_calls(turn)
+        name = self._name_of(turn, calls)
+        if name is None:
+            return
+        stored = StoredTurn(self._asked.made_by, calls, text_digests(turn.texts), msgspec.Raw(turn.message))
+        self.has_kept = await self._turns.put(name, stored)
+        self._name = name if self.has_kept else None
+
+    async def settle(self) -> None:
+        """Store the rest of a turn that ended well; forget the turn of a stream that failed."""
+        if self._end in ("completed", "suspended"):
+            if self.collector.taken != self._stored_at:
+                await self.store()
+        elif self._end == "error" and self._name is not None:
+            name, self._name, self.has_kept = self._name, None, False
+            await self._turns.drop(name)
+
+    def _stored_calls(self, turn: CollectedTurn) -> list[StoredCall]:
+        own_ids = {short_id(call_id): call_id for call_id in turn.call_ids}
+        return [
+            StoredCall(
+                self._asked.client_id(tool_id), own_ids.get(tool_id), name, digest, tool_id in self._executed
+            )
+            for tool_id, (name, digest) in self._calls.items()
+        ]
+
+    def _name_of(self, turn: CollectedTurn, calls: Sequence[StoredCall]) -> str | None:
+        """Return the name: by the first call that the client runs, else by the text, else by any call."""
+        owner = self._asked.owner
+        for call in calls:
+            if not call.is_executed:
+                return owner.name_of_call(call.client_id)
+        if turn.texts:
+            return owner.name_of_text("".join(turn.texts), self._asked.text)
+        return owner.name_of_call(calls[0].client_id) if calls else None

@@ -1,0 +1,86 @@
+"""The turns of one request: those that are found for it, and the recorder of the one that its answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from streamweir.codec.dialect import Dialect
+from streamweir.requests.canonical import Request
+from streamweir_gateway.turns.assistant_groups import text_of_last_question
+from streamweir_gateway.turns.found_turns import NO_TURNS, FoundTurns, Restored, find_turns
+from streamweir_gateway.turns.kept_turns import KeptTurns
+from streamweir_gateway.turns.turn_names import TurnOwner, upstream_digest
+from streamweir_gateway.turns.turn_recorder import TurnAsked, TurnRecorder
+
+__all__ = ["TurnsOfRequest", "turns_of"]
+
+
+class TurnsOfRequest(NamedTuple):
+    """The turns of one request.
+
+    Attributes:
+        owner: the endpoint and the client.
+        asked: the text of the user's last message.
+        turns: keeps the turn of the answer; None: it is not kept.
+        found: the kept turns among the messages.
+    """
+
+    owner: TurnOwner
+    asked: str
+    turns: KeptTurns | None = None
+    found: FoundTurns = NO_TURNS
+
+    def is_of_latest(self, upstream: str, dialect: Dialect) -> bool:
+        """Return whether an upstream has made the latest turn.
+
+        Args:
+            upstream: its name or URL.
+            dialect: that it speaks.
+        """
+        return self.found.latest_made_by == upstream_digest(upstream, dialect.name)
+
+    def put_back(self, request: Request, upstream: str, dialect: Dialect) -> Restored:
+        """Return the request with the turns that an upstream has made.
+
+        Args:
+            request: with the messages in which the turns were found.
+            upstream: its name or URL.
+            dialect: that it speaks.
+        """
+        return self.found.put_back(request, upstream_digest(upstream, dialect.name))
+
+    def recorders(
+        self, upstream: str, dialect: Dialect, client_id: Callable[[str], str]
+    ) -> Callable[[], TurnRecorder] | None:
+        """Return the function that makes the recorder of an answer; None if no turn of it is kept.
+
+        Args:
+            upstream: that is asked: its name or URL.
+            dialect: that it speaks.
+            client_id: returns the id under which the client gets a call, given the call's id.
+        """
+        turns, collector = self.turns, dialect.turn_collector
+        if turns is None or collector is None:
+            return None
+        asked = TurnAsked(self.owner, upstream_digest(upstream, dialect.name), self.asked, client_id)
+        return lambda: TurnRecorder(turns, asked, collector(turns.max_bytes))
+
+
+async def turns_of(
+    request: Request, turns: KeptTurns | None, owner: TurnOwner, *, is_stored: bool
+) -> TurnsOfRequest:
+    """Return the turns of a request; all that are kept are read in one round trip.
+
+    Args:
+        request: the canonical request.
+        turns: of the endpoint; None: none are kept.
+        owner: the endpoint and the client.
+        is_stored: False if the client does not want its answer to be kept.
+    """
+    messages = request.get("messages", [])
+    asked = text_of_last_question(messages)
+    if turns is None:
+        return TurnsOfRequest(owner, asked)
+    found = await find_turns(turns, owner, messages)
+    return TurnsOfRequest(owner, asked, turns if is_stored else None, found)
