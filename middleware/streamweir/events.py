@@ -128,17 +128,19 @@ class ToolCallDelta(Payload):
     """A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole.
 
     Pieces without an id belong to the call that began with their `index`. `for_client`: the client is to run
-    the call, so that the pieces may be handed to it before the call is whole.
+    the call, so that the pieces may be handed to it before the call is whole. `may_run`: the client is to run
+    it unless its result arrives, so that the pieces may be shown, but not handed over.
     """
 
     type = "tool_call_delta"
-    hints = frozenset({"index", "for_client"})
+    hints = frozenset({"index", "for_client", "may_run"})
 
     tool_id: str
     tool_name: str | None = None
     arguments_delta: str = ""
     index: Any = None
     for_client: bool | None = None
+    may_run: bool | None = None
 
 
 class ToolCallProgress(Payload):

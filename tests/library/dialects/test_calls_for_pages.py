@@ -43,10 +43,13 @@ def test_call_for_the_page_is_one_part_and_handed_over_once(stream: Recorded) ->
     assert sorted(whole) == sorted(for_client(stream))
 
 
+RUNNING_THEIR_OWN = [("openai-chat", "agent-runs-tools"), ("openai-responses", "agent-runs-functions")]
+
+
 @pytest.mark.parametrize("target", ["anthropic", "openai-chat", "openai-responses", "vercel-ui"])
-def test_call_that_an_agent_has_run_is_never_handed_over(target: str) -> None:
-    """It looks like a client's until the answer goes on behind it."""
-    named = ("openai-chat", "agent-runs-tools")
+@pytest.mark.parametrize("named", RUNNING_THEIR_OWN, ids=str)
+def test_call_that_an_agent_has_run_is_never_handed_over(named: tuple[str, str], target: str) -> None:
+    """It looks like a client's until the answer goes on behind it, or has its output."""
     (stream,) = [found for found in recorded_streams() if (found.dialect, found.path.stem) == named]
     body = translate(
         [stream.body],

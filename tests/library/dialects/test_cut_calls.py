@@ -24,13 +24,17 @@ def recordings() -> dict[str, tuple[bytes, int]]:
 
 
 def call_end(dialect: str, body: bytes) -> int | None:
-    """Return the end of the line that hands the client a call, if more lines follow."""
+    """Return the end of the line with the first call for the client, if more lines follow."""
+    asked = {
+        event["data"]["interaction_id"]
+        for event in events_of(Translator(speaks=dialect, framing="ndjson").feed(body))
+        if event["type"] == "interaction" and event["data"]["kind"] == "tool"
+    }
     translator, start = Translator(speaks=dialect, framing="ndjson"), 0
     for line in body.splitlines(keepends=True):
         start += len(line)
         for event in events_of(translator.feed(line)):
-            data = event["data"]
-            if event["type"] == "interaction" and (data["kind"], data["state"]) == ("tool", "requested"):
+            if event["type"] == "tool_call_start" and event["data"]["tool_id"] in asked:
                 return start if body[start:].strip() else None
     return None
 

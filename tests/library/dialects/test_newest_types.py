@@ -15,20 +15,14 @@ from streams import events_of, translate
 LISTED: Mapping[str, Any] = json.loads(Path(__file__).with_name("newest_types.json").read_text())
 
 BOOKKEEPING: Mapping[str, str] = {
-    "additional_tools": "tools that the model was offered later; no part of the answer",
     "choice.logprobs": "probabilities of tokens, for clients that asked for them",
     "chunk.metadata": "labels that the application gave the stored completion",
     "compaction": "a shortened conversation, which the client sends back unread",
     "container_upload": "a file that was copied into the container of a tool",
     "fallback": "the model that went on in place of another",
-    "mcp_approval_response": "a person's answer, which the request contained",
-    "mcp_list_tools": "the tools that a server offers",
     "mcp_tool_listing": "the tools that a server offers",
     "message_delta.context_management": "the parts of the request that were cleared",
     "message_delta.input_transformations": "the parts of the request that were changed",
-    "response.input_transformations": "the parts of the request that were changed",
-    "response.prompt_cache_diagnostics": "how the request met the cache",
-    "response.tool_usage": "counts of tokens by tool, beside the usage of the response",
 }
 """By the name of custom data, or by its name and a field: why the decoder makes no standard event of it."""
 

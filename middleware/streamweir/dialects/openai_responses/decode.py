@@ -11,15 +11,18 @@ from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream
 from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.dialects.openai_responses.decode_audio import Audio
 from streamweir.dialects.openai_responses.decode_items import Items
+from streamweir.dialects.openai_responses.decode_notes import compacting, listing_failed, queued
 from streamweir.dialects.openai_responses.shared_words import (
     EVENTS,
     REPETITIONS,
     RESPONSE_ENDS,
     TEXT_DELTAS,
     THINKING_DELTAS,
+    plain_type,
 )
-from streamweir.events import Content, Data, Event, Meta, SessionEnd, SessionStart, Thinking
+from streamweir.events import Content, Event, Meta, SessionEnd, SessionStart, Thinking
 from streamweir.framing import Frame
 
 __all__ = ["ResponsesDecoder"]
@@ -31,7 +34,7 @@ _SETTINGS: Final = (
     *("previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning"),
     *("safety_identifier", "service_tier", "store", "text", "top_logprobs", "truncation", "user"),
     *("billing", "frequency_penalty", "presence_penalty", "access_programs", "image", "moderation"),
-    *("prompt_cache_options", SUSPENSION),
+    *("prompt_cache_options", "prompt_cache_diagnostics", "input_transformations", "tool_usage", SUSPENSION),
 )
 """The fields of a response: its own, and those of its request."""
 
@@ -44,6 +47,12 @@ _TOKENS: Final = {
 
 
 _DELTAS: Final = TEXT_DELTAS | THINKING_DELTAS
+_ARGUMENT_DELTAS: Final = frozenset(
+    {
+        *("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"),
+        "response.shell_call_command.delta",
+    }
+)
 
 
 class ResponsesDecoder(Decoder):
@@ -53,6 +62,7 @@ class ResponsesDecoder(Decoder):
 
     def __init__(self) -> None:
         self._items = Items()
+        self._audio = Audio(self._items.room)
         self._meta: Meta | None = None
         self._tokens: Mapping[str, Any] = NO_EXTRA
 
@@ -99,17 +109,44 @@ class ResponsesDecoder(Decoder):
                 return self._items.begin(message.get("output_index"), item)
             case {"type": "response.output_item.done", "item": dict(item)}:
                 return self._items.finish(message.get("output_index"), item)
-            case {"type": "response.function_call_arguments.delta", "delta": str(text)}:
+            case {"type": str(kind), "delta": str(text)} if kind in _ARGUMENT_DELTAS:
                 return self._items.piece(message, text)
-            case {"type": "response.audio.delta", "delta": str(sound)}:
-                return (Data("audio", {"base64": sound, "media_type": "audio/pcm"}, meta=self._meta),)
             case {"type": "response.output_text.annotation.added", "annotation": dict(annotation)}:
                 return self._annotation(message, annotation)
             case {"object": "response", "output": list()}:
                 return self._whole(message)
             case {"type": "error"} | {"error": dict()}:
                 return (_failure(message.get("error", message)),)
-        return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
+        return self._read_rarely(message, text_of(message.get("type")))
+
+    def _read_rarely(self, message: dict[str, Any], kind: str) -> Iterable[Event]:
+        match kind:
+            case "response.audio.delta":
+                return self._audio.add(text_of(message.get("delta")), self._meta)
+            case "response.audio.done":
+                return self._audio.take(self._meta)
+            case "response.audio.transcript.delta":
+                return self._transcript(message)
+            case "response.audio.transcript.done":
+                return (Content("", is_complete=True, channel="transcript", meta=self._meta),)
+            case "response.shell_call_output_content.delta":
+                return self._items.output_piece(message)
+            case "response.image_generation_call.partial_image":
+                return self._items.partial_image(message)
+            case "response.compaction.compacting":
+                return (compacting(),)
+            case "response.queued":
+                return (queued(),)
+            case "response.mcp_list_tools.failed":
+                return (listing_failed(),)
+        if (plain := plain_type(kind, EVENTS)) != kind:
+            return self._read({**message, "type": plain})
+        return (custom(kind or "message", leftover(message, ("type",)), self._meta),)
+
+    def _transcript(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        if text := text_of(message.get("delta")):
+            yield Content(text, channel="transcript", meta=self._meta)
+        yield from self._rest(message)
 
     def _delta(self, message: Mapping[str, Any], text: str) -> Iterator[Event]:
         self._items.note_text(message)
@@ -134,6 +171,7 @@ class ResponsesDecoder(Decoder):
 
     def _start(self, response: Mapping[str, Any]) -> Iterator[Event]:
         self._meta = meta_of(run_id=response.get("id"))
+        self._items.calls.declare(response.get("tools"))
         model = response.get("model")
         extra = {**({"model": model} if model else {}), **(leftover(response, _SETTINGS) or {})}
         yield SessionStart(meta=meta_of(run_id=response.get("id"), extra=extra))
@@ -149,6 +187,7 @@ class ResponsesDecoder(Decoder):
         for index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
                 yield from self._items.finish(index, item)
+        yield from self._audio.take(self._meta)
         yield from asked_in(response)
         if rest := leftover(response, _SETTINGS):
             yield custom("response", rest, self._meta)
@@ -168,8 +207,9 @@ class ResponsesDecoder(Decoder):
                     return
                 summary["finish_reason"] = standard_finish(reason, _INCOMPLETE)
             case _:
-                summary["finish_reason"] = "tool_calls" if self._items.called else "stop"
-        waits = self._items.waits or is_suspended(response)
+                summary["finish_reason"] = "tool_calls" if self._items.calls.called else "stop"
+        yield from self._items.calls.ask()
+        waits = self._items.calls.waits or is_suspended(response)
         yield SessionEnd("suspended" if waits else "completed", summary=summary, meta=self._meta)
 
 

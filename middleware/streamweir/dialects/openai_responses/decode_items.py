@@ -7,51 +7,45 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, meta_of, named_data, text_of
+from streamweir.codec.coerce import custom, leftover, meta_of, text_of
 from streamweir.codec.room import Room
-from streamweir.codec.text_pieces import TextPieces
-from streamweir.dialects.openai_responses.decode_tools import (
-    CLIENT_CALLS,
-    OUTPUTS,
-    client_call,
-    output_of,
-    read_server_call,
-)
+from streamweir.dialects.openai_responses.decode_calls import BegunCall, Calls
+from streamweir.dialects.openai_responses.decode_notes import NOTES, note_of
+from streamweir.dialects.openai_responses.decode_tools import opaque_id, server_call
+from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS, ITEMS, OUTPUTS, plain_type
 from streamweir.events import (
     Content,
     Data,
     Event,
-    Interaction,
     Meta,
+    Opaque,
     Reference,
     Thinking,
-    ToolCallDelta,
+    ToolCallProgress,
     ToolCallStart,
 )
 from streamweir.ids import short_id
 
 __all__ = ["Items"]
 
+_DIALECT: Final = "openai-responses"
 _ITEM: Final = 512
 """Bytes that an item takes: it is known by its index."""
 
-_BOOKKEEPING: Final = frozenset({"mcp_list_tools", "mcp_approval_response", "additional_tools", "compaction"})
-"""Items that are no part of the answer; they arrive as custom data with their names."""
-
-_MOST_ASKED: Final = 1000
+_IMAGE: Final = "image_generation_call"
 
 
 class _Item(msgspec.Struct):
     """An item, and how much of it has been read.
 
     `kind` is its type, as it began. `is_over`: its end has come, so that a repetition of it says nothing new.
+    `call`: it is a call, or the output of a call. `has_start`: the start of a call has been yielded.
     """
 
     kind: str = ""
-    tool_id: str = ""
-    name: str = ""
-    arguments: TextPieces | None = None
+    call: BegunCall | None = None
     has_text: bool = False
+    has_start: bool = False
     is_over: bool = False
 
 
@@ -60,32 +54,23 @@ class Items:
 
     Attributes:
         room: for the bytes that are kept of them.
-        waits: a person is asked for an approval, or the client is to run a call.
+        calls: the calls among them.
+
+    Messages and calls behind encrypted reasoning have the ids of their items as opaque values. Without such
+    reasoning an upstream does not need the ids, and does not know them if it stores nothing.
     """
 
     def __init__(self) -> None:
         self.room = Room("the items of a response")
-        self._asked: set[str] = set()
-        self._is_approval_asked = False
+        self.calls = Calls(self.room)
         self._items: dict[int | str, _Item] = {}
-
-    @property
-    def called(self) -> bool:
-        """A call is the client's to run: it has no result."""
-        return bool(self._asked)
-
-    @property
-    def waits(self) -> bool:
-        """The response pauses for its client."""
-        return self.called or self._is_approval_asked
 
     def begin(self, index: Any, item: Mapping[str, Any]) -> Iterable[Event]:
         """Take an item that begins; all of it comes again at its end."""
         found = self._at(index, item.get("id"))
-        found.kind = text_of(item.get("type"))
-        if item.get("type") == "function_call":
-            found.tool_id = short_id(text_of(item.get("call_id")) or text_of(item.get("id")))
-            found.name = short_id(text_of(item.get("name")))
+        found.kind = _kind_of(item)
+        if found.call is None and (found.kind in CLIENT_CALLS or found.kind in OUTPUTS):
+            found.call = self.calls.begin({**item, "type": found.kind})
         return ()
 
     def note_text(self, message: Mapping[str, Any]) -> None:
@@ -93,14 +78,27 @@ class Items:
         self._at(message.get("output_index"), message.get("item_id")).has_text = True
 
     def piece(self, message: Mapping[str, Any], text: str) -> Iterable[Event]:
-        """Return a piece of the arguments of a call that the client is to run."""
+        """Return a piece of the arguments of a call that the client may have to run."""
         item = self._at(message.get("output_index"), message.get("item_id"))
-        if not text or not item.tool_id:
+        if not text or item.call is None or not item.call.tool_id:
             return ()
-        if item.arguments is None:
-            item.arguments = TextPieces()
-        self.room.take(item.arguments.append(text))
-        return (ToolCallDelta(item.tool_id, item.name or None, text, for_client=True),)
+        return self.calls.piece(item.call, text_of(message.get("type")), message, text)
+
+    def output_piece(self, message: Mapping[str, Any]) -> Iterable[Event]:
+        """Return a piece of the output of a call."""
+        item = self._at(message.get("output_index"), message.get("item_id"))
+        return self.calls.output_piece(item.call, message.get("delta"))
+
+    def partial_image(self, message: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield the progress of an image; the whole image is in the end of its item."""
+        item_id = text_of(message.get("item_id"))
+        item = self._at(message.get("output_index"), item_id)
+        if not item.has_start:
+            item.has_start = True
+            yield ToolCallStart(short_id(item_id), _IMAGE.removesuffix("_call"))
+        number = message.get("partial_image_index")
+        which = f" {number + 1}" if type(number) is int else ""
+        yield ToolCallProgress(short_id(item_id), message=f"Partial image{which}.")
 
     def annotations(self, found: list[Any], meta: Meta | None) -> Iterable[Event]:
         """Return the citations among annotations."""
@@ -111,66 +109,50 @@ class Items:
 
     def finish(self, index: Any, item: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the part of a finished item that was not streamed."""
-        known = self._at(index, item.get("id"))
-        if known.kind and known.kind != item.get("type"):  # a router shows another item in its place
+        known, kind = self._at(index, item.get("id")), _kind_of(item)
+        if known.kind and known.kind != kind:  # a router shows another item in its place
             known = self._at(None, item.get("id"))
         if known.is_over:
             return
-        known.kind = text_of(item.get("type"))
+        known.kind = kind
         known.is_over = True
-        match item:
-            case {"type": "message"}:
-                yield from self._message(item, known)
-            case {"type": "reasoning"}:
-                yield from self._reasoning(item, known)
-            case {"type": "function_call"}:
-                yield from self._call(item, known)
-            case {"type": "image_generation_call", "result": str(image)} if image:
-                yield from read_server_call(item)
-                yield Data("image", {"base64": image, "media_type": "image/png"})
-            case {"type": "mcp_approval_request"}:
-                yield from self._approval(item)
-            case {"type": str(kind)} if kind in CLIENT_CALLS or item.get("execution") == "client":
-                call = client_call(item)
-                yield call
-                yield self._ask(call.tool_id, call.tool_name)
-            case {"type": str(kind)} if kind in OUTPUTS:
-                yield from self._output(item)
-            case {"type": str(kind)} if kind.endswith("_call") or kind == "program":
-                yield from read_server_call(item)
-            case {"type": str(kind)} if kind in _BOOKKEEPING:
-                yield named_data(kind, leftover(item, ("type",)) or {})
-            case _:
-                yield custom(text_of(item.get("type")) or "item", leftover(item, ("type",)))
+        if kind == "message":
+            yield from self._message(item, known)
+        elif kind == "reasoning":
+            yield from self._reasoning(item, known)
+        elif kind == "mcp_approval_request":
+            yield from self.calls.ask_approval(item)
+        elif kind in CLIENT_CALLS or (kind == "tool_search_call" and item.get("execution") == "client"):
+            yield from self.calls.finish(item, known.call)
+        elif kind in OUTPUTS:
+            yield from self.calls.output(item)
+        elif kind in NOTES:
+            yield from self._note(kind, item)
+        elif kind.endswith("_call") or kind == "program":
+            yield from self._server_call(kind, item, known)
+        else:
+            yield custom(kind or "item", leftover(item, ("type",)))
 
     def finish_rest(self) -> Iterator[Event]:
         """Yield the calls whose end was left out, in a response that is complete."""
         for item in self._items.values():
-            if item.tool_id and not item.is_over:
+            if item.call and item.call.is_client and item.call.tool_id and not item.is_over:
                 item.is_over = True
-                yield from self._call({}, item)
+                yield from self.calls.finish({}, item.call)
 
-    def _ask(self, tool_id: str, name: str) -> Interaction:
-        if len(self._asked) < _MOST_ASKED:
-            self._asked.add(tool_id)
-        return Interaction(tool_id, "tool", title=name)
+    def _note(self, kind: str, item: Mapping[str, Any]) -> Iterator[Event]:
+        if kind == "mcp_approval_response":
+            yield from self.calls.approval(item)
+        yield note_of(kind, item)
 
-    def _approval(self, item: Mapping[str, Any]) -> Iterator[Event]:
-        """A call behind MCP that a person has to allow."""
-        tool_id, name = short_id(text_of(item.get("id"))), text_of(item.get("name")) or "unknown"
-        rest = leftover(item, ("id", "type", "name", "arguments"))
-        given = arguments(item.get("arguments"))
-        yield ToolCallStart(tool_id, name, arguments=given, meta=and_extra(None, rest))
-        self._is_approval_asked = True
-        yield Interaction(tool_id, "approval", title=name)
-
-    def _output(self, item: Mapping[str, Any]) -> Iterator[Event]:
-        """The result of a call, which the server has run then."""
-        end = output_of(item)
-        if end.tool_id in self._asked:
-            self._asked.discard(end.tool_id)
-            yield Interaction(end.tool_id, "tool", "resolved")
-        yield end
+    def _server_call(self, kind: str, item: Mapping[str, Any], known: _Item) -> Iterator[Event]:
+        for event in server_call(item, has_begun=known.has_start):
+            yield self.calls.marked(event, item)
+        image = item.get("result")
+        if kind == _IMAGE and isinstance(image, str) and image:
+            form = text_of(item.get("output_format")) or "png"
+            media_type = "image/svg+xml" if form == "svg" else f"image/{form}"
+            yield Data("image", {"base64": image, "media_type": media_type})
 
     def _at(self, index: Any, item_id: Any) -> _Item:
         """The item in this place; of servers that count none, the one of this id."""
@@ -200,7 +182,8 @@ class Items:
             yield from self.annotations(given if isinstance(given, list) else [], meta)
             if rest := leftover(part, ("type", "text", "refusal", "annotations", "logprobs")):
                 yield custom("content", rest, meta)
-        yield Content("", is_complete=True, meta=meta)
+        opaque = opaque_id(item) if self.calls.have_opaque else None
+        yield Content("", is_complete=True, opaque=opaque, meta=meta)
         yield from _rest(item, ("id", "type", "role", "status", "content", "phase"), meta)
 
     def _reasoning(self, item: Mapping[str, Any], known: _Item) -> Iterator[Event]:
@@ -211,18 +194,22 @@ class Items:
                 texts = [text_of(part.get("text")) for part in parts or () if isinstance(part, dict)]
                 if text := "\n\n".join(filter(None, texts)):
                     yield Thinking(text, "reasoning", meta=meta)
+        if (opaque := _encrypted(item)) is not None:
+            self.calls.have_opaque = True
+            yield Thinking("", "reasoning", opaque=opaque, meta=meta)
         yield from _rest(item, ("id", "type", "summary", "content", "encrypted_content", "status"), meta)
 
-    def _call(self, item: Mapping[str, Any], known: _Item) -> Iterator[Event]:
-        tool_id = known.tool_id or short_id(text_of(item.get("call_id")) or text_of(item.get("id")))
-        name = text_of(item.get("name")) or known.name or "unknown"
-        text = item.get("arguments") or (known.arguments.text if known.arguments else "")
-        rest = leftover(item, ("id", "type", "call_id", "name", "arguments", "status"))
-        yield ToolCallStart(
-            tool_id, name, arguments=arguments(text), for_client=True, meta=and_extra(None, rest)
-        )
-        if item.get("status") != "incomplete":  # else nobody can run it: its arguments may be a half
-            yield self._ask(tool_id, name)
+
+def _kind_of(item: Mapping[str, Any]) -> str:
+    return plain_type(text_of(item.get("type")), ITEMS)
+
+
+def _encrypted(item: Mapping[str, Any]) -> Opaque | None:
+    """Return the opaque value of reasoning; without its encrypted content an id is of no use."""
+    encrypted = item.get("encrypted_content")
+    if not isinstance(encrypted, str) or not encrypted:
+        return None
+    return {_DIALECT: {"id": item.get("id"), "encrypted_content": encrypted}}
 
 
 def _rest(item: Mapping[str, Any], known: tuple[str, ...], meta: Meta | None) -> Iterator[Event]:

@@ -1,17 +1,53 @@
-"""The names of events, and which of them say nothing that others do not.
+"""The types of items and events, and which events repeat what others say.
 
-Source: the Responses API, streaming events.
+Source: the Responses API, streaming events (openai-python 3.57, `response_stream_event.py`,
+`response_output_item.py`); Open Responses: types of one vendor are `vendor:type`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
-__all__ = ["EVENTS", "REPETITIONS", "RESPONSE_ENDS", "TEXT_DELTAS", "THINKING_DELTAS"]
+__all__ = [
+    "CLIENT_CALLS",
+    "EVENTS",
+    "ITEMS",
+    "OUTPUTS",
+    "REPETITIONS",
+    "RESPONSE_ENDS",
+    "TEXT_DELTAS",
+    "THINKING_DELTAS",
+    "plain_type",
+]
 
-TEXT_DELTAS: Final = frozenset(
-    {"response.output_text.delta", "response.refusal.delta", "response.audio.transcript.delta"}
+CLIENT_CALLS: Final = frozenset(
+    {
+        *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call"),
+        "apply_patch_call",
+    }
 )
+"""Calls that the client runs unless the response has their output too."""
+
+OUTPUTS: Final = frozenset(
+    {
+        *("function_call_output", "custom_tool_call_output", "computer_call_output", "program_output"),
+        *("local_shell_call_output", "shell_call_output", "apply_patch_call_output", "tool_search_output"),
+    }
+)
+"""Items that hold the result of a call, by its `call_id`."""
+
+ITEMS: Final = frozenset(
+    {
+        *CLIENT_CALLS,
+        *OUTPUTS,
+        *("message", "reasoning", "web_search_call", "file_search_call", "code_interpreter_call"),
+        *("image_generation_call", "mcp_call", "program", "tool_search_call", "mcp_approval_request"),
+        *("mcp_list_tools", "additional_tools", "compaction", "mcp_approval_response"),
+    }
+)
+
+TEXT_DELTAS: Final = frozenset({"response.output_text.delta", "response.refusal.delta"})
 THINKING_DELTAS: Final = frozenset(
     {
         *("response.reasoning_summary_text.delta", "response.reasoning_text.delta"),
@@ -24,18 +60,15 @@ RESPONSE_ENDS: Final = frozenset({"response.completed", "response.incomplete", "
 
 REPETITIONS: Final = frozenset(
     {
-        *("response.in_progress", "response.queued", "keepalive"),
+        *("response.in_progress", "keepalive"),
         *("response.content_part.added", "response.content_part.done"),
         *("response.output_text.done", "response.refusal.done"),
         *("response.reasoning_summary_part.added", "response.reasoning_summary_part.done"),
         *("response.reasoning_summary_text.done", "response.reasoning_text.done"),
         *("response.reasoning_part.added", "response.reasoning_part.done"),
         *("response.reasoning_summary.done", "response.reasoning.done"),
-        *("response.audio.done", "response.audio.transcript.done", "response.compaction.compacting"),
-        *("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"),
-        *("response.shell_call_command.added", "response.shell_call_command.delta"),
-        *("response.shell_call_command.done", "response.shell_call_output_content.delta"),
-        *("response.shell_call_output_content.done", "response.image_generation_call.partial_image"),
+        *("response.custom_tool_call_input.done", "response.shell_call_command.added"),
+        *("response.shell_call_command.done", "response.shell_call_output_content.done"),
         *("response.function_call_arguments.done", "response.mcp_call_arguments.done"),
         *("response.mcp_call.in_progress", "response.mcp_call.completed", "response.mcp_call.failed"),
         *("response.web_search_call.in_progress", "response.web_search_call.searching"),
@@ -46,7 +79,7 @@ REPETITIONS: Final = frozenset(
         *("response.code_interpreter_call_code.done", "response.image_generation_call.in_progress"),
         *("response.image_generation_call.generating", "response.image_generation_call.completed"),
         *("response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed"),
-        *("response.mcp_list_tools.failed", "response.mcp_call_arguments.delta"),
+        "response.mcp_call_arguments.delta",
     }
 )
 """Events whose content the end of their item says again, and all of it."""
@@ -57,8 +90,23 @@ EVENTS: Final = frozenset(
         *THINKING_DELTAS,
         *RESPONSE_ENDS,
         *REPETITIONS,
-        *("response.created", "response.output_item.added", "response.output_item.done", "error"),
+        *("response.created", "response.queued", "response.output_item.added", "response.output_item.done"),
         *("response.output_text.annotation.added", "response.function_call_arguments.delta"),
-        "response.audio.delta",
+        *("response.custom_tool_call_input.delta", "response.shell_call_command.delta"),
+        *("response.audio.delta", "response.audio.done", "response.audio.transcript.delta"),
+        *("response.audio.transcript.done", "response.image_generation_call.partial_image"),
+        *("response.shell_call_output_content.delta", "response.compaction.compacting"),
+        *("response.mcp_list_tools.failed", "error"),
     }
 )
+
+
+def plain_type(name: str, known: Set[str]) -> str:
+    """Return the type behind the vendor of `vendor:type`, if it is known; any other name is returned whole.
+
+    Args:
+        name: the type of an item or of an event.
+        known: `ITEMS` or `EVENTS`.
+    """
+    behind = name.rpartition(":")[2]
+    return behind if behind in known else name

@@ -96,13 +96,14 @@ class Calls:
         return self._begun.get(tool_id) is True
 
     def _begin(self, event: ToolCallStart | ToolCallDelta) -> Chunk:
-        self._begun.add(event.tool_id, bool(event.for_client))
+        is_pages = bool(event.for_client or (isinstance(event, ToolCallDelta) and event.may_run))
+        self._begun.add(event.tool_id, is_pages)
         self._open += 1
         return {
             "type": "tool-input-start",
             "toolCallId": event.tool_id,
             "toolName": event.tool_name,
-            **({} if event.for_client else _OURS),
+            **({} if is_pages else _OURS),
         }
 
 

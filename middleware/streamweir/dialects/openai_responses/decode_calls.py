@@ -1,0 +1,199 @@
+"""Reads calls and their outputs: which side runs a call is known at the end of the response.
+
+    state of a call   entered by                              left by
+    ───────────────   ─────────────────────────────────────   ─────────────────────────────────────
+    begun             `output_item.added`, or a first piece   its end, with the whole arguments
+    open              its end                                 its output, or the end of the response
+    run               its output                              -
+    asked             the end of the response                 -
+
+An open call is asked of the client only at the end: an agent that runs its own functions puts their outputs
+into the same response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.coerce import and_extra, arguments, leftover, text_of, tool_error
+from streamweir.codec.room import Room
+from streamweir.dialects.openai_responses.decode_pieces import ArgumentText
+from streamweir.dialects.openai_responses.decode_tools import (
+    call_id_of,
+    client_call,
+    is_client_call,
+    name_of,
+    opaque_id,
+    output_of,
+)
+from streamweir.events import Event, Interaction, ToolCallDelta, ToolCallEnd, ToolCallProgress, ToolCallStart
+from streamweir.ids import short_id
+
+__all__ = ["BegunCall", "Calls"]
+
+_MOST_OPEN: Final = 1000
+_MOST_DECLARED: Final = 1000
+_CALL: Final = 512
+"""Bytes that a call takes beside its arguments."""
+
+
+class BegunCall(msgspec.Struct):
+    """A call, or an output, whose end has not come.
+
+    `is_client`: the client is to run it, unless its output comes. `is_declared`: the request has a function
+    of this name, so the client is surely to run it.
+    """
+
+    tool_id: str
+    name: str
+    is_client: bool = False
+    is_declared: bool = False
+    arguments: ArgumentText | None = None
+
+
+class Calls:
+    """The calls of one response, with their states as the module says.
+
+    Attributes:
+        room: for the arguments of calls that have begun.
+        have_opaque: calls have the ids of their items as opaque values.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.have_opaque = False
+        self._declared: frozenset[str] = frozenset()
+        self._open: dict[str, str] = {}
+        """The names of open calls, by id."""
+        self._approvals: dict[str, str] = {}
+        """The names of calls that wait for an approval, by the id of its request."""
+
+    @property
+    def called(self) -> bool:
+        """A call is the client's to run: the response has no output of it."""
+        return bool(self._open)
+
+    @property
+    def waits(self) -> bool:
+        """The response pauses for its client."""
+        return self.called or bool(self._approvals)
+
+    def declare(self, tools: Any) -> None:
+        """Note the functions of the request, which a response repeats."""
+        named = (
+            (tool.get("name") for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+        )
+        names = [short_id(name) for name in named if isinstance(name, str)]
+        self._declared = frozenset(names[:_MOST_DECLARED])
+
+    def begin(self, item: Mapping[str, Any]) -> BegunCall:
+        """Return the call, or the output, that begins."""
+        name = name_of(item)
+        is_declared = item.get("type") == "function_call" and name in self._declared
+        self.room.take(_CALL)
+        return BegunCall(call_id_of(item), name, is_client_call(item), is_declared)
+
+    def piece(self, call: BegunCall, kind: str, message: Mapping[str, Any], text: str) -> Iterable[Event]:
+        """Return a piece of the arguments of a call.
+
+        Args:
+            call: the call.
+            kind: the type of the event.
+            message: the event.
+            text: its `delta`.
+        """
+        if call.arguments is None:
+            call.arguments = ArgumentText()
+        before = call.arguments.size
+        if kind == "response.shell_call_command.delta":
+            piece = call.arguments.command(text, message.get("command_index"))
+        elif kind == "response.custom_tool_call_input.delta":
+            piece = call.arguments.input(text)
+        else:
+            piece = call.arguments.json(text)
+        self.room.take(call.arguments.size - before)
+        return (self._delta(call, piece),)
+
+    def finish(self, item: Mapping[str, Any], call: BegunCall | None) -> Iterator[Event]:
+        """Yield a call that is whole. An incomplete call is not opened: its arguments may be a half.
+
+        Args:
+            item: the call. If its end was left out, it has no fields.
+            call: as it began; None if its beginning was left out.
+        """
+        known = call.arguments if call else None
+        if call and known:
+            if last := known.last(item):
+                yield self._delta(call, last)
+            self.room.give_back(known.size)
+        start = client_call(item, arguments(known.whole) if known and not item.get("arguments") else None)
+        is_client = is_client_call(item) if item else call is not None and call.is_client
+        if call:
+            start.tool_id, start.tool_name = call.tool_id or start.tool_id, _name(item, call)
+        start.for_client = is_client or None
+        yield self.marked(start, item)
+        if is_client and item.get("status") != "incomplete" and len(self._open) < _MOST_OPEN:
+            self._open[start.tool_id] = start.tool_name
+
+    def output(self, item: Mapping[str, Any]) -> Iterable[Event]:
+        """Return the result of a call, which the server has run then."""
+        end = output_of(item)
+        self._open.pop(end.tool_id, None)
+        return (end,)
+
+    def output_piece(self, call: BegunCall | None, delta: Any) -> Iterable[Event]:
+        """Return a piece of the output of a shell."""
+        texts = [text_of(delta.get(name)) for name in ("stdout", "stderr")] if isinstance(delta, dict) else []
+        text = "".join(texts) or text_of(delta if isinstance(delta, str) else None)
+        return (ToolCallProgress(call.tool_id, message=text),) if call and text else ()
+
+    def ask_approval(self, item: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield a call behind MCP that a person has to allow."""
+        request_id, name = short_id(text_of(item.get("id"))), text_of(item.get("name")) or "unknown"
+        rest = leftover(item, ("id", "type", "name", "arguments"))
+        given = arguments(item.get("arguments"))
+        meta = and_extra(None, rest)
+        yield self.marked(ToolCallStart(request_id, name, arguments=given, meta=meta), item)
+        if len(self._approvals) < _MOST_OPEN:
+            self._approvals[request_id] = name
+        asked = {"approval_request_id": item.get("id"), "arguments": item.get("arguments")}
+        yield Interaction(request_id, "approval", title=name, resume=asked)
+
+    def approval(self, item: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield the answer to a request for approval, if that is a part of the same response."""
+        request_id = short_id(text_of(item.get("approval_request_id")))
+        if self._approvals.pop(request_id, None) is None:
+            return
+        yield Interaction(request_id, "approval", "resolved")
+        if item.get("approve") is True:
+            yield ToolCallEnd(request_id)
+        else:
+            error = tool_error("The call was not approved.")
+            yield ToolCallEnd(request_id, "failed", error=error, for_users=True)
+
+    def ask(self) -> Iterator[Event]:
+        """Yield the requests to the client to run the calls that are open at the end of the response."""
+        for tool_id, name in self._open.items():
+            yield Interaction(tool_id, "tool", title=name)
+
+    def marked(self, event: Event, item: Mapping[str, Any]) -> Event:
+        """Return the event of a call; a start has the id of its item, if calls have opaque values."""
+        if self.have_opaque and isinstance(event, ToolCallStart):
+            event.opaque = opaque_id(item)
+        return event
+
+    def _delta(self, call: BegunCall, piece: str) -> Event:
+        return ToolCallDelta(
+            call.tool_id,
+            call.name or None,
+            piece,
+            for_client=call.is_declared or None,
+            may_run=call.is_client or None,
+        )
+
+
+def _name(item: Mapping[str, Any], call: BegunCall) -> str:
+    return (name_of(item) if item else "") or call.name or "unknown"

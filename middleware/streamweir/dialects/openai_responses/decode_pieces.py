@@ -1,0 +1,88 @@
+"""The pieces of the arguments of a call, as pieces of one JSON text.
+
+    event                             pieces             JSON text of the arguments
+    ───────────────────────────────   ────────────────   ─────────────────────────────────────────────
+    function_call_arguments.delta     JSON               the pieces
+    custom_tool_call_input.delta      text               {"input": "..."}
+    shell_call_command.delta          text, by command   {"action": {"commands": ["...", "..."], ...}}
+
+Source: the Responses API, streaming events (openai-python 3.57).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.codec.coerce import leftover
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.jsontext import write_json_text
+
+__all__ = ["ArgumentText"]
+
+_INPUT: Final = '{"input":"'
+_COMMANDS: Final = '{"action":{"commands":["'
+_NEXT_COMMAND: Final = '","'
+
+
+class ArgumentText:
+    """The JSON text of the arguments of one call, while it arrives in pieces.
+
+    Attributes:
+        size: the bytes of the text so far.
+    """
+
+    def __init__(self) -> None:
+        self._text = TextPieces()
+        self._end: str | None = None
+        """The text that ends what was begun; None before the first piece. Empty if the pieces are JSON."""
+        self._command: Any = None
+
+    @property
+    def size(self) -> int:
+        """The number of bytes so far."""
+        return self._text.size
+
+    @property
+    def whole(self) -> str:
+        """The text, with its end."""
+        return self._text.text + (self._end or "")
+
+    def json(self, piece: str) -> str:
+        """Take a piece of JSON; return it."""
+        self._end = ""
+        return self._add(piece)
+
+    def input(self, piece: str) -> str:
+        """Take a piece of the input of a tool without a schema; return it as a piece of JSON."""
+        begin = _INPUT if self._end is None else ""
+        self._end = '"}'
+        return self._add(begin + _within_string(piece))
+
+    def command(self, piece: str, index: Any) -> str:
+        """Take a piece of the command with an index; return it as a piece of JSON."""
+        begin = _COMMANDS if self._end is None else "" if index == self._command else _NEXT_COMMAND
+        self._command = index
+        self._end = '"]}}'
+        return self._add(begin + _within_string(piece))
+
+    def last(self, item: Mapping[str, Any]) -> str:
+        """Return the last piece of JSON; empty if there was no piece, or if the pieces are JSON.
+
+        Args:
+            item: the whole call.
+        """
+        end = self._end or ""
+        action = item.get("action")
+        if end and self._command is not None and isinstance(action, dict):
+            rest = leftover(action, ("commands",))
+            end = '"]' + (f",{write_json_text(rest)[1:-1]}" if rest else "") + "}}"
+        return end
+
+    def _add(self, piece: str) -> str:
+        self._text.append(piece)
+        return piece
+
+
+def _within_string(text: str) -> str:
+    return write_json_text(text)[1:-1]
