@@ -40,7 +40,7 @@ from streamweir_gateway.responses.front_door import front_door
 from streamweir_gateway.resumption.response_routes import response_routes
 from streamweir_gateway.resumption.resumable_proxy import ResumableProxy
 from streamweir_gateway.resumption.resumption import Resumption
-from streamweir_gateway.resumption.run_store import UpstreamRuns, open_runs
+from streamweir_gateway.resumption.run_store import UpstreamRuns, open_runs, shared_store
 from streamweir_gateway.routing import Route, RoutingTable, routes_of
 from streamweir_gateway.runs.admission import Admissions
 from streamweir_gateway.runs.destination import Destination
@@ -88,7 +88,9 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         ConfigurationError: `taps` is not a list of callables.
     """
     via = Via() if via is None else via
+    owns_runs = runs is None
     metrics = make_metrics() if metrics is None else metrics
+    runs = open_runs(config, metrics) if runs is None else runs
     gateway = _Gateway(
         config,
         UpstreamClients() if clients is None else clients,
@@ -100,10 +102,10 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
             endpoints=[endpoint.template for endpoint in config.endpoints],
             secrets=secrets_of(config),
         ),
-        ConversationsOfWorker() if conversations is None else conversations,
-        open_runs(config, metrics) if runs is None else runs,
+        ConversationsOfWorker(shared_store(config, runs)) if conversations is None else conversations,
+        runs,
         via=via,
-        owns_runs=runs is None,
+        owns_runs=owns_runs,
         taps=checked_makers(taps),
     )
     routes = routes_of(

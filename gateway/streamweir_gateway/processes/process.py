@@ -22,7 +22,7 @@ from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
 from streamweir_gateway.processes.worker_board import WorkerBoard
 from streamweir_gateway.requests.conversations import ConversationsOfWorker
-from streamweir_gateway.resumption.run_store import open_runs
+from streamweir_gateway.resumption.run_store import open_runs, shared_store
 from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.request_body import RequestBodies
 from streamweir_gateway.upstream.via import Via, mark_of_start
@@ -63,10 +63,10 @@ class ServingProcess:
         if board is not None:
             self._streams.watch(board.follow)
         self._bodies = RequestBodies(config.server.body_bytes)
-        self._conversations = ConversationsOfWorker()
         self._via = Via(mark_of_start())
         self.metrics = make_metrics()
         self._runs = open_runs(config, self.metrics, absence)
+        self._conversations = ConversationsOfWorker(shared_store(config, self._runs))
         self.metrics.config_served(config.fingerprint)
         self._generations = Generations(self._app(config), self._runs.aclose)
         self._turn = asyncio.Lock()

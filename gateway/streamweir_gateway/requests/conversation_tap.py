@@ -10,7 +10,8 @@ from streamweir.events import Content, Event, Interaction, SessionStart, Stamp, 
 from streamweir.ids import short_id
 from streamweir.jsontext import write_json
 from streamweir.translation.sink import EventTap
-from streamweir_gateway.requests.conversations import Conversation, Conversations
+from streamweir_gateway.requests.conversation import Conversation
+from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.open_questions import OpenQuestion, QuestionPlace
 
 __all__ = ["Asking", "ConversationTap"]
@@ -79,6 +80,11 @@ class ConversationTap(EventTap):
             self._note()
         if isinstance(event, Interaction) and self._answers:
             self._take_interaction(event)
+
+    async def settle(self) -> None:
+        """Return once the conversation and its questions are known to other replicas."""
+        if self._conversations.sync is not None:
+            await self._conversations.sync.settle()
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Note the conversation of the first piece: the others have the same."""

@@ -1,4 +1,6 @@
-"""The upstreams' conversations that belong to those of clients, and their questions: in memory, per worker.
+"""The upstreams' conversations that belong to those of clients, and their questions, in memory.
+
+With a store that all replicas share, `conversation_sync.py` reads them from it and writes changes to it.
 
 Source: the request contract, sections 4 (threads) and 5 (answering an interaction).
 """
@@ -7,10 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import Final, NamedTuple
+from typing import Final
 
 from streamweir.ids import short_id
-from streamweir_gateway.requests.open_questions import OpenQuestions
+from streamweir.runs.store import RunStore
+from streamweir_gateway.requests.conversation import Conversation
+from streamweir_gateway.requests.conversation_sync import ConversationSync
+from streamweir_gateway.requests.open_questions import OpenQuestions, QuestionPlace
 
 __all__ = ["Conversation", "Conversations", "ConversationsOfWorker"]
 
@@ -21,30 +26,25 @@ Key = tuple[str | None, str]
 """The name of a client's key, and the conversation as the client names it."""
 
 
-class Conversation(NamedTuple):
-    """One conversation of a client.
-
-    Attributes:
-        upstream: that began it.
-        thread_id: as the upstream calls it; None where that is not known.
-    """
-
-    upstream: str
-    thread_id: str | None
-
-
 class Conversations:
     """The conversations of one endpoint.
 
     Attributes:
         questions: the questions in them.
+        sync: shares them with other processes; None: they are of this process only.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
         self._keep = keep
         self._max = max_kept
         self.questions = OpenQuestions(keep, max_kept)
+        self.sync: ConversationSync | None = None
         self._known: OrderedDict[Key, tuple[float, Conversation]] = OrderedDict()
+
+    @property
+    def keep(self) -> float:
+        """The seconds for which a conversation without requests is kept."""
+        return self._keep
 
     def set_limits(self, keep: float, max_kept: int) -> None:
         """Set the seconds for which a conversation without requests is kept, and the most conversations."""
@@ -62,6 +62,12 @@ class Conversations:
         """Keep a conversation, or keep it longer, unless its upstream calls it by a very long name."""
         if len(conversation.thread_id or "") > MAX_THREAD_CHARACTERS:
             return
+        self.keep_known(key, thread, conversation)
+        if self.sync is not None:
+            self.sync.note_change(QuestionPlace(key, short_id(thread)))
+
+    def keep_known(self, key: str | None, thread: str, conversation: Conversation) -> None:
+        """Keep a conversation in this process."""
         place = key, short_id(thread)
         self._known[place] = (time.monotonic() + self._keep, conversation)
         self._known.move_to_end(place)
@@ -70,13 +76,21 @@ class Conversations:
 
 
 class ConversationsOfWorker:
-    """The conversations of all endpoints. They outlive a reload of the configuration."""
+    """The conversations of all endpoints. They outlive a reload of the configuration.
 
-    def __init__(self) -> None:
+    Args:
+        store: shares them with other processes; None: they are of this process only.
+    """
+
+    def __init__(self, store: RunStore | None = None) -> None:
+        self._store = store
         self._endpoints: dict[str, Conversations] = {}
 
     def of(self, template: str, keep: float, max_kept: int) -> Conversations:
         """Return the conversations of an endpoint, with changed limits."""
         found = self._endpoints.setdefault(template, Conversations(keep, max_kept))
         found.set_limits(keep, max_kept)
+        if self._store is not None and found.sync is None:
+            found.sync = ConversationSync(self._store, template, found)
+            found.questions.on_change = found.sync.note_change
         return found

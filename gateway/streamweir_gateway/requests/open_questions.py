@@ -1,4 +1,4 @@
-"""Questions of upstreams that wait for an answer: in memory, per worker.
+"""Questions of upstreams that wait for an answer, in memory; `conversation_sync.py` shares them by a store.
 
 A question is kept under the name of the client's key, the conversation, and the id under which the client
 answers. It is found under exactly these three. A look-up costs the same however many questions are open.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from streamweir.errors import MalformedEvent
 from streamweir.ids import short_id
 from streamweir.jsontext import parse_json
 
-__all__ = ["MAX_HELD_BYTES", "OpenQuestion", "OpenQuestions", "QuestionPlace"]
+__all__ = ["MAX_HELD_BYTES", "HeldQuestion", "OpenQuestion", "OpenQuestions", "QuestionPlace"]
 
 MAX_HELD_BYTES: Final = 64 << 20
 """The bytes that all questions of an endpoint may take together."""
@@ -78,6 +78,33 @@ class OpenQuestion(NamedTuple):
         """The schema of its form; None if it has no form."""
         return self._held()[1]
 
+    def written(self) -> list[Any]:
+        """Return the question as JSON for a store."""
+        behind = None if self.asked_behind is None else self.asked_behind.hex()
+        return [*self[:3], self.held.decode(), self.thread_id, behind, self.run]
+
+    @classmethod
+    def read(cls, value: Any) -> OpenQuestion | None:
+        """Return the question that a value of a store is; None if it is anything else."""
+        match value:
+            case [
+                str(upstream),
+                str(interaction_id),
+                str(kind),
+                str(held),
+                str() | None as thread_id,
+                str() | None as behind,
+                str() | None as run,
+            ]:
+                pass
+            case _:
+                return None
+        try:
+            digest = None if behind is None else bytes.fromhex(behind)
+        except ValueError:
+            return None
+        return cls(upstream, interaction_id, kind, held.encode("utf-8", "replace"), thread_id, digest, run)
+
     def is_same(self, other: OpenQuestion) -> bool:
         """Return whether two questions are equal, except for their runs and the messages before them."""
         return self[:5] == other[:5]
@@ -101,22 +128,41 @@ class _Kept:
     is_open: bool = True
 
 
+class HeldQuestion(NamedTuple):
+    """A question as a store shares it.
+
+    Attributes:
+        answer_id: the id under which the client answers.
+        question: the question.
+        is_open: the client's next message may answer it.
+    """
+
+    answer_id: str
+    question: OpenQuestion
+    is_open: bool
+
+
 class OpenQuestions:
     """The questions of one endpoint.
 
     Attributes:
         keep: the seconds for which a question is kept.
         max: the most questions that are kept.
+        on_change: called with the conversation and the answer id of a question that is added, answered or
+            dropped on request; None: nothing is called.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
         self.keep = keep
         self.max = max_kept
+        self.on_change: Callable[[QuestionPlace, str], None] | None = None
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
         """All questions by number, the oldest first."""
         self._by_id: dict[tuple[QuestionPlace, str], list[int]] = {}
         self._open: dict[QuestionPlace, dict[int, None]] = {}
         """The numbers of the open questions of each conversation."""
+        self._at: dict[QuestionPlace, dict[int, None]] = {}
+        """The numbers of all questions of each conversation."""
         self._count = 0
         self._held_bytes = 0
 
@@ -139,8 +185,10 @@ class OpenQuestions:
         self._kept[self._count] = _Kept(question, place, answer_id, time.monotonic() + self.keep)
         self._by_id.setdefault((place, answer_id), []).append(self._count)
         self._open.setdefault(place, {})[self._count] = None
+        self._at.setdefault(place, {})[self._count] = None
         self._held_bytes += len(question.held)
         self._make_room(place, answer_id)
+        self._changed(place, answer_id)
 
     def find(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
@@ -164,6 +212,7 @@ class OpenQuestions:
         if found is None:
             return None
         self._close(found)
+        self._changed(_short(place), short_id(answer_id))
         return self._kept[found].question
 
     def take_only(self, place: QuestionPlace) -> OpenQuestion | None:
@@ -174,6 +223,8 @@ class OpenQuestions:
         """
         place = _short(place)
         numbers = self._first_open(place)
+        if numbers:
+            self._changed(place, "")
         if len(numbers) == 1:
             question = self._kept[numbers[0]].question
             self._drop(numbers[0])
@@ -184,8 +235,41 @@ class OpenQuestions:
 
     def forget(self, place: QuestionPlace, answer_id: str) -> None:
         """Drop the questions with an id: the upstream has its answer, or does not wait any longer."""
-        for number in [*self._by_id.get((_short(place), short_id(answer_id)), ())]:
+        numbers = [*self._by_id.get((_short(place), short_id(answer_id)), ())]
+        for number in numbers:
             self._drop(number)
+        if numbers:
+            self._changed(_short(place), short_id(answer_id))
+
+    def held(self, place: QuestionPlace, answer_id: str | None = None) -> list[HeldQuestion]:
+        """Return the questions of a conversation, oldest first; only those with an id if one is given."""
+        place = _short(place)
+        if answer_id is None:
+            numbers = [*self._at.get(place, ())]
+        else:
+            numbers = self._by_id.get((place, short_id(answer_id)), [])
+        now = time.monotonic()
+        alive = [kept for number in numbers if (kept := self._kept[number]).until >= now]
+        return [HeldQuestion(kept.answer_id, kept.question, kept.is_open) for kept in alive]
+
+    def replace(
+        self, place: QuestionPlace, held: Iterable[HeldQuestion], answer_id: str | None = None
+    ) -> None:
+        """Keep these questions of a conversation, or with an id, in place of those that `held` returns."""
+        place = _short(place)
+        numbers = self._at.get(place, ()) if answer_id is None else self._by_id.get((place, answer_id), ())
+        for number in [*numbers]:
+            self._drop(number)
+        on_change, self.on_change = self.on_change, None
+        for entry in held:
+            self.add(place, entry.answer_id, entry.question)
+            if not entry.is_open and self._count in self._kept:
+                self._close(self._count)
+        self.on_change = on_change
+
+    def _changed(self, place: QuestionPlace, answer_id: str) -> None:
+        if self.on_change is not None:
+            self.on_change(place, answer_id)
 
     def _first_open(self, place: QuestionPlace) -> list[int]:
         """Return the first two open questions of a conversation; expired ones before them are dropped."""
@@ -231,6 +315,9 @@ class OpenQuestions:
         self._close(number)
         kept = self._kept.pop(number)
         self._held_bytes -= len(kept.question.held)
+        del self._at[kept.place][number]
+        if not self._at[kept.place]:
+            del self._at[kept.place]
         numbers = self._by_id[kept.place, kept.answer_id]
         numbers.remove(number)
         if not numbers:

@@ -25,10 +25,12 @@ from streamweir.requests.writing import Target, of_new_conversation, plan_reques
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.asked_upstream import AskedUpstream
+from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
-from streamweir_gateway.requests.conversations import Conversation, Conversations
+from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
+from streamweir_gateway.requests.loaded_conversation import load_conversation
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import TemplateNames, found_sound
 from streamweir_gateway.turns.found_turns import Restored
@@ -167,6 +169,7 @@ class _Mapped(_Mapping):
         request, conversation = read_canonical(reader, body or {}), known
         unknown: tuple[str, ...] = ()
         if self._conversations is not None:
+            await load_conversation(self._conversations, request, incoming.key)
             request, asked, unknown = with_kept_answers(
                 request, reader, incoming.key, self._conversations.questions
             )

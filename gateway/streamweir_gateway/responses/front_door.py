@@ -126,11 +126,7 @@ def responses_protocol(config: EndpointConfig, dialects: Dialects) -> Dialect | 
         config: of the endpoint, which was checked.
         dialects: in which names are looked up.
     """
-    modes = [
-        config.request,
-        *(model.request for model in config.models.values() if model.request is not None),
-    ]
-    if all(mode.kind != "mapped" for mode in modes):
+    if not config.maps_requests:
         return None
     protocols = map(dialects.to_write, config.answers)
     return next((protocol for protocol in protocols if keeps_responses(protocol)), None)

@@ -5,22 +5,18 @@ Source: the conversation contract, section 5.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json, write_json
-from streamweir_gateway.requests.conversations import Conversation
+from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.responses.ancestors import NO_ANCESTORS, Ancestors
 
-__all__ = ["PREFIX", "KeptResponse", "value_name"]
+__all__ = ["PREFIX", "KeptResponse"]
 
 PREFIX: Final = "resp_"
 """Every id of a response that the gateway makes begins with it."""
-
-_MAX_ID: Final = 256
-"""The most characters of an id that is looked up; an upstream's id may have another form than ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +93,3 @@ class KeptResponse:
             } if own == response_id:
                 return cls(response, items, Ancestors.read(ancestors), upstream, thread, is_running)
         return None
-
-
-def value_name(kind: str, endpoint: str, key: str | None, name: str) -> str | None:
-    """Return the name of a value in the store, from which no part of it can be read.
-
-    Args:
-        kind: of the value, such as `response`.
-        endpoint: the template of its path.
-        key: the name of the client's key; None without keys.
-        name: by which the client names it.
-
-    Returns:
-        None if the name is one that nothing is kept under.
-    """
-    if not 0 < len(name) <= _MAX_ID:
-        return None
-    text = "\0".join((kind, endpoint, "" if key is None else f"key {key}", name))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -12,14 +12,18 @@ from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json, write_json
 from streamweir.runs.many_values import get_values
 from streamweir.runs.store import RunStore
+from streamweir_gateway.requests.value_names import value_name
 from streamweir_gateway.responses.ancestors import NO_ANCESTORS, PAGE, Ancestors, Sized, listed, sized_names
 from streamweir_gateway.responses.history import sound_history
-from streamweir_gateway.responses.kept_response import KeptResponse, value_name
+from streamweir_gateway.responses.kept_response import KeptResponse
 
 __all__ = ["Continued", "KeptResponses"]
 
 _RESPONSE: Final = "response"
 _PAGE: Final = "page of responses"
+_MAX_ID: Final = 256
+"""The most characters of an id that is looked up; an upstream's id may have another form than ours."""
+
 MAX_ITEMS: Final = 5_000
 """The most items of earlier responses that precede the input of a request."""
 
@@ -54,22 +58,19 @@ class KeptResponses:
 
     async def find(self, key: str | None, response_id: str) -> Continued | None:
         """Return a response; None if it is unknown, expired, deleted, unreadable or of another key."""
-        name = value_name(_RESPONSE, self._endpoint, key, response_id)
-        value = None if name is None else await self._store.get(name, ttl=self._keep)
+        if len(response_id) > _MAX_ID:
+            return None
+        value = await self._store.get(self._name(key, response_id), ttl=self._keep)
         found = KeptResponse.read(value, response_id)
         return None if found is None else Continued(found, len(value or b""), key)
 
     async def put(self, key: str | None, response: KeptResponse) -> None:
         """Keep a response, in place of the one with the same id."""
-        name = value_name(_RESPONSE, self._endpoint, key, response.id)
-        if name is not None:
-            await self._store.put(name, response.written(), ttl=self._keep)
+        await self._store.put(self._name(key, response.id), response.written(), ttl=self._keep)
 
     async def drop(self, key: str | None, response_id: str) -> None:
         """Forget a response; those that continue it stay."""
-        name = value_name(_RESPONSE, self._endpoint, key, response_id)
-        if name is not None:
-            await self._store.drop(name)
+        await self._store.drop(self._name(key, response_id))
 
     async def ancestors_behind(self, continued: Continued | None) -> Ancestors:
         """Return the ancestors of a response that continues another one; a full page is stored."""
@@ -79,7 +80,6 @@ class KeptResponses:
         found, page = response.ancestors.followed_by(response.id, continued.size)
         if page is not None:
             name = value_name(_PAGE, self._endpoint, continued.key, page.name)
-            assert name is not None, "its name is one of ours"
             await self._store.put(name, write_json(listed(page.entries)), ttl=self._keep)
         return found
 
@@ -103,8 +103,11 @@ class KeptResponses:
         ]
         return sound_history([kept.items for kept in [*earlier, response]], most=MAX_ITEMS)
 
+    def _name(self, key: str | None, response_id: str) -> str:
+        return value_name(_RESPONSE, self._endpoint, key, response_id)
+
     async def _values(self, kind: str, key: str | None, names: Iterable[str]) -> Sequence[bytes | None]:
-        hashed = [value_name(kind, self._endpoint, key, name) or "" for name in names]
+        hashed = [value_name(kind, self._endpoint, key, name) for name in names]
         return await get_values(self._store, hashed, ttl=self._keep) if hashed else []
 
 

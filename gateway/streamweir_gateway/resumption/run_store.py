@@ -11,7 +11,7 @@ from streamweir_gateway.observability.event_lines import Absence, StoreLines
 from streamweir_gateway.observability.metrics import Metrics
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 
-__all__ = ["UpstreamRuns", "open_runs"]
+__all__ = ["UpstreamRuns", "open_runs", "shared_store"]
 
 UpstreamRuns = RunService[UpstreamRun]
 
@@ -26,6 +26,11 @@ def open_runs(config: GatewayConfig, metrics: Metrics, absence: Absence | None =
     """
     metrics.store_changed(True)
     return RunService(_open_store(config, metrics, absence))
+
+
+def shared_store(config: GatewayConfig, runs: UpstreamRuns) -> RunStore | None:
+    """Return the store of `runs` if other processes share it; None if it is that of this process."""
+    return None if config.store.is_memory else runs.store
 
 
 def _open_store(config: GatewayConfig, metrics: Metrics, absence: Absence | None) -> RunStore:

@@ -40,6 +40,7 @@ class StreamReading:
         "_rest_is_over",
         "_stream",
         "_supervisor",
+        "_tap",
         "is_clean",
     )
 
@@ -60,6 +61,7 @@ class StreamReading:
         self._clock = context.supervisor.clock
         self._ends_at_once = ends_at_once
         self._recorder = open_recorder(offer, stream)
+        self._tap = offer.tap
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
         self._rest_is_over = False
@@ -114,9 +116,14 @@ class StreamReading:
             await self._recorder.store()
 
     async def settle_turn(self) -> None:
-        """Store the rest of a turn that ended well, before the last bytes are sent; forget a failed one."""
+        """Store the rest of a turn that ended well, before the last bytes are sent; forget a failed one.
+
+        Its conversation is known to other replicas, too, when this returns.
+        """
         if self._recorder is not None:
             await self._recorder.settle()
+        if self._tap is not None:
+            await self._tap.settle()
 
     async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:
         """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""

@@ -10,7 +10,8 @@ import pytest
 from loopback import Answer, Gateway, ask, gateway, one_endpoint, settled
 from places import RECORDED
 from scripted_upstream import Call, Upstream, answer, upstream
-from streamweir_gateway.requests.conversations import Conversation, Conversations
+from streamweir_gateway.requests.conversation import Conversation
+from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestions, QuestionPlace
 
 pytestmark = pytest.mark.anyio

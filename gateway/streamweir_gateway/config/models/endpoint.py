@@ -113,12 +113,12 @@ class InjectedWarning(Section):
 
 
 class Threads(Section):
-    """How long, and how many, conversations of clients are known; in memory, per worker."""
+    """How long, and how many, conversations of clients are known; with a Redis `store` to all replicas."""
 
     keep: Duration = written("24h")
     """After the last request in one."""
     max: AtLeastOne = 10_000
-    """The oldest are forgotten first."""
+    """In the memory of one worker; the oldest are forgotten first."""
 
 
 class Turns(Section):

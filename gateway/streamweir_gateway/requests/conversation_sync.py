@@ -1,0 +1,153 @@
+"""Shares the conversations of an endpoint and their questions with the other workers and replicas.
+
+The conversations in memory are a copy. A request first replaces its own conversation by the one in the
+store (`load`). Changes are written in the background; `settle` returns once they are written. The end of a
+stream waits for that, so a client that goes on at another replica is known there. While the store does not
+answer, the copy is used.
+
+    value of a conversation             {conversation: [upstream, thread] or null, questions: [...]}
+    value of a question whose client    {conversation: null, questions: [...]}
+    names no conversation
+
+Source: the conversation contract, section 4; the request contract, sections 4 and 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from streamweir.errors import MalformedEvent
+from streamweir.ids import short_id
+from streamweir.jsontext import parse_json, write_json
+from streamweir.runs.many_values import get_values
+from streamweir.runs.store import RunStore, StoreUnavailable
+from streamweir_gateway.requests.conversation import Conversation
+from streamweir_gateway.requests.open_questions import HeldQuestion, OpenQuestion, QuestionPlace
+from streamweir_gateway.requests.value_names import value_name
+
+if TYPE_CHECKING:
+    from streamweir_gateway.requests.conversations import Conversations
+
+__all__ = ["ConversationSync"]
+
+_CONVERSATION: Final = "conversation"
+_QUESTION: Final = "question"
+_MAX_ANSWERS: Final = 1_000
+"""The most answers of one request whose questions are looked up."""
+
+
+class _Place(NamedTuple):
+    """One value of the store.
+
+    Attributes:
+        place: the client and the conversation.
+        answer_id: of the question; None: the value is that of a conversation.
+    """
+
+    place: QuestionPlace
+    answer_id: str | None
+
+
+class ConversationSync:
+    """The conversations of one endpoint in the store.
+
+    Args:
+        store: is shared with other processes.
+        endpoint: the template of the path.
+        conversations: the copy in this process.
+    """
+
+    def __init__(self, store: RunStore, endpoint: str, conversations: Conversations) -> None:
+        self._store: Final = store
+        self._endpoint: Final = endpoint
+        self._conversations: Final = conversations
+        self._changed: dict[_Place, None] = {}
+        """The values that have to be written."""
+        self._writing: asyncio.Task[None] | None = None
+
+    async def load(self, key: str | None, thread: str, answer_ids: Sequence[str]) -> None:
+        """Read the conversation of a request, or the questions that it answers.
+
+        Args:
+            key: the name of the client's key.
+            thread: the client's name for the conversation; empty: it names none.
+            answer_ids: the ids of the answers in the request, for a client without conversations.
+        """
+        place = QuestionPlace(key, short_id(thread))
+        wanted = (
+            [_Place(place, None)]
+            if thread
+            else [_Place(place, short_id(name)) for name in dict.fromkeys(answer_ids)][:_MAX_ANSWERS]
+        )
+        if not wanted:
+            return
+        await self.settle()
+        names = [self._name(one) for one in wanted]
+        with suppress(StoreUnavailable):
+            values = await get_values(self._store, names, ttl=self._conversations.keep)
+            for one, value in zip(wanted, values, strict=True):
+                if value is not None:
+                    self._take(one, value)
+
+    def note_change(self, place: QuestionPlace, answer_id: str = "") -> None:
+        """Note that a conversation, or one of its questions, has changed in this process."""
+        self._changed[_Place(place, None if place.thread else answer_id)] = None
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write())
+
+    async def settle(self) -> None:
+        """Return once all changes are written, or the store has not taken them."""
+        while self._writing is not None:
+            await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
+        try:
+            while self._changed:
+                changed, self._changed = self._changed, {}
+                await asyncio.gather(*map(self._put, changed))
+        finally:
+            self._writing = None
+
+    async def _put(self, one: _Place) -> None:
+        with suppress(StoreUnavailable):
+            await self._store.put(self._name(one), self._value(one), ttl=self._conversations.keep)
+
+    def _name(self, one: _Place) -> str:
+        kind, name = (
+            (_CONVERSATION, one.place.thread) if one.answer_id is None else (_QUESTION, one.answer_id)
+        )
+        return value_name(kind, self._endpoint, one.place.key, name)
+
+    def _value(self, one: _Place) -> bytes:
+        known = None if one.answer_id is not None else self._conversations.find(*one.place)
+        held = self._conversations.questions.held(one.place, one.answer_id)
+        return write_json(
+            {
+                "conversation": None if known is None else [*known],
+                "questions": [[entry.answer_id, entry.question.written(), entry.is_open] for entry in held],
+            }
+        )
+
+    def _take(self, one: _Place, value: bytes) -> None:
+        """Replace the copy by a value of the store; one that is unreadable is ignored."""
+        try:
+            found: Any = parse_json(value)[0]
+        except MalformedEvent:
+            return
+        match found:
+            case {"conversation": known, "questions": list(questions)}:
+                held = [entry for given in questions if (entry := _held(given)) is not None]
+                self._conversations.questions.replace(one.place, held, one.answer_id)
+                match known:
+                    case [str(upstream), str() | None as thread] if one.answer_id is None:
+                        self._conversations.keep_known(*one.place, Conversation(upstream, thread))
+
+
+def _held(value: Any) -> HeldQuestion | None:
+    match value:
+        case [str(answer_id), question, bool(is_open)] if (read := OpenQuestion.read(question)) is not None:
+            return HeldQuestion(answer_id, read, is_open)
+    return None
