@@ -168,7 +168,8 @@ def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _belongs_to(before: Message, message: Message) -> bool:
-    if not before["role"] == message["role"] == "assistant" or before.get("tool_calls"):
+    is_turn = before["role"] == message["role"] == "assistant"
+    if not is_turn or before.get("tool_calls") or "turn" in before or "turn" in message:
         return False
     return any(True for one in (before, message) for _ in _reasoning_parts(one))
 

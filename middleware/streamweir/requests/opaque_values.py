@@ -103,7 +103,9 @@ class OpaqueValues:
         return next((values[name] for name in self._dialects if name in values), None)
 
     def made(self, message: Message) -> bool:
-        """Return whether any opaque value of a message is one of this upstream."""
+        """Return whether this upstream made a message: it is a kept turn, or holds one of its values."""
+        if "turn" in message:
+            return True
         content = message.get("content")
         parts = content if isinstance(content, list) else []
         return any(self.of(item) is not None for item in (*parts, *message.get("tool_calls", ())))

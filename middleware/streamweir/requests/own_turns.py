@@ -41,7 +41,7 @@ def without_places(message: Message) -> Message:
 
 
 def _own(message: Message, opaque: OpaqueValues) -> Message | None:
-    if message["role"] != "assistant":
+    if message["role"] != "assistant" or (opaque.are_written and "turn" in message):
         return message
     content, calls = message.get("content"), message.get("tool_calls", [])
     parts = _own_parts(content, opaque) if isinstance(content, list) else content

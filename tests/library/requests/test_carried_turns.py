@@ -10,6 +10,9 @@ from carried_turns import CLIENTS, Turn, conversation
 from streamweir import read_request, write_request
 from streamweir.codec.registry import process_dialects
 from streamweir.jsontext import write_json_text
+from streamweir.requests.canonical import Message
+from streamweir.requests.opaque_values import OpaqueValues
+from streamweir.requests.own_turns import with_own_turns
 from streamweir.requests.reading import parse_body, read_canonical
 from streamweir.requests.wire_body import wire_body
 from streamweir.requests.writing import plan_request
@@ -398,3 +401,11 @@ def test_malformed_opaque_value_is_lost(data: st.DataObject, protocol: str, turn
     body = replaced(conversation(protocol, turns), data)
     for dialect in ("anthropic", "gemini", "openai-chat", "ollama", "standard", "legacy"):
         assert "sw1." not in write_json_text(written(body, protocol, dialect))
+
+
+def test_kept_turn_keeps_its_message_without_any_part_of_it() -> None:
+    """A message with a turn is written as the upstream made it, so nothing of it is left out before."""
+    kept: Message = {"role": "assistant", "content": [{"type": "reasoning", "text": "x"}], "turn": b"{}"}
+    for dialect in ("anthropic", "gemini", "openai-chat"):
+        own = with_own_turns({"messages": [kept]}, OpaqueValues(dialect, UPSTREAM, dialect))
+        assert own["messages"] == [kept]
