@@ -59,12 +59,11 @@ Whole = Literal["snapshot", "repeat", "copy"]
 call, once more at the end (`final_answer` after `token`s); the option `full_text` decides about it. `copy`: a
 whole message, perhaps of one that came in pieces under another id."""
 
-
 Opaque = Mapping[str, Mapping[str, Any]]
 """Values that only the upstream that made them can read, by dialect: a signature, an encrypted text, an id.
 
-The upstream wants to see them again, unchanged and in their place. They are no text: they are not shown, not
-redacted and not counted as content. Source: the conversation contract, section 2."""
+It wants them back unchanged and in place. They are not shown, redacted or counted as content. Source: the
+conversation contract, section 2."""
 
 
 class Payload(msgspec.Struct, kw_only=True):
@@ -388,10 +387,7 @@ def wire_data(event: Event) -> dict[str, Any]:
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:
-    """Return the `metadata` of `event` on the wire, beside its stamp.
-
-    A duration goes under `extra` where an event has no place for one.
-    """
+    """Return the `metadata` on the wire, without the stamp; a duration without a place is in `extra`."""
     metadata: dict[str, Any] = {**(event.meta or {})}
     metadata.pop("private", None)
     if "duration_ms" in metadata and type(event) not in _TIMED:

@@ -45,6 +45,15 @@ MAX_WAITING_BODY: Final = 1 << 16
 class HttpProtocol(asyncio.Protocol):
     """One client's connection.
 
+    state        attributes                                    entered by
+    ──────────   ───────────────────────────────────────────   ─────────────────────────────────────────────
+    idle         no `_running`, no `_receiving`                `connection_made`; the last answer ends
+    answering    `_running`; later requests are in `_ahead`    `on_request`
+    last         not `_keeps_alive`: no request may follow     a request that closes, or `shutdown`
+    closing      `_closing`: bytes that come are dropped       a refusal, an answer without keep-alive, an
+                                                               idle time, or the end of the client's side
+    released     no `_parser`, no `_clock`                     `connection_lost`, or `hand_over`
+
     Attributes:
         transport: the transport to the client.
         flow: the flow control of the transport.

@@ -86,6 +86,16 @@ class RequestReceiver(Protocol):
 class RequestParser:
     """Parses the requests of one connection.
 
+    The states of a request are those of `request_state`. Other attributes that change:
+
+    attribute         set by                                          cleared by
+    ───────────────   ─────────────────────────────────────────────   ──────────────────────────────────────
+    `_begun`          the first bytes of a request (HEAD)             the end of its request line
+    `_method`         a request line whose method llhttp lacks        the end of the headers
+    `_first`          the first read of a request                     the end of the headers
+    `_repeated`       headers that the client may send again          never; later ones replace it
+    `has_handshake`   a handshake                                     never: later bytes are not parsed
+
     Attributes:
         state: the state of the request; see `request_state`.
         body_bytes: how many bytes of the body have come.

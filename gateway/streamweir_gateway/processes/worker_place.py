@@ -28,6 +28,15 @@ START_SECONDS: Final = 60.0
 class WorkerPlace:
     """The place of one worker: the running one, and the next one after its end.
 
+    state      entered by                                      attributes
+    ────────   ─────────────────────────────────────────────   ──────────────────────────────────────────────
+    empty      construction; `clear`, once the worker ended    no `process`; `starts_at` may be set
+    starting   `start`                                         `process`, `commands` and `board` are set
+    ready      `becomes_ready`                                 `is_ready`, until `clear`
+    hung       the parent, from starting or ready              `hangs`, until the next `start`
+
+    In each state but the first the process may end (`has_ended`); then the parent calls `clear`.
+
     Attributes:
         listeners: the sockets that it listens on.
         process: the worker; None between the end of one and the start of the next.
@@ -137,4 +146,5 @@ class WorkerPlace:
         code = process.exitcode
         process.close()
         self.process = self.commands = self.board = None
+        self.is_ready = False
         return code, time.monotonic() - self._started_at

@@ -66,7 +66,17 @@ def serve_with_workers(
 
 
 class _Workers:
-    """The worker processes."""
+    """The worker processes.
+
+    state      flags             entered by
+    ────────   ───────────────   ──────────────────────────────────────────────────────────────────────────
+    starting   not `_is_up`      construction: the first worker starts alone, and the others once it is ready
+    up         `_is_up`          each worker is ready; from then on a worker that ends is replaced
+    stopping   `_stops` is 1     a signal, a worker that could not start, or workers that end too early
+    hurried    `_stops` over 1   a second signal: the workers are killed sooner
+
+    No state is left for one above. `run` returns once all workers have ended in one of the last two.
+    """
 
     def __init__(
         self,

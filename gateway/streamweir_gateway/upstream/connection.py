@@ -30,6 +30,13 @@ ONE_WRITE: Final = 16 << 10
 class UpstreamConnection(asyncio.Protocol):
     """A connection that carries one exchange at a time.
 
+    state       entered by                                     bytes that come
+    ─────────   ────────────────────────────────────────────   ───────────────────────────────────────────
+    exchange    `connection_made`, `begin`, `request`          are kept for `read`; go to `take` in `relay`
+    idle        `end_exchange`: there is no `_parser`          end the connection
+    lingering   `linger`: `_lingering` is set                  are dropped; the end calls `on_whole`
+    ended       `_end`: `is_open` is False for good            none; kept bytes can still be read
+
     Args:
         on_end: called once when it is of no use any longer.
 

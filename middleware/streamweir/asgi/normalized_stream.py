@@ -39,6 +39,15 @@ _BODY: Final = "http.response.body"
 class NormalizedStream(ResponseDelivery):
     """The response of one request.
 
+    state     entered by                                              messages of the application
+    ───────   ─────────────────────────────────────────────────────   ───────────────────────────────────────
+    reading   construction                                            are translated
+    ended     the last part of the body: `source_ended`               are translated: they end the stream
+    over      the last event is written: `is_over`                    are dropped
+
+    `fail` sets `_can_break` before the end: the body may be left unended. `_first_read` is set with the first
+    event; `_unread` and `_failure` are set with the error that ends the stream.
+
     Args:
         events: of this stream.
         client: gets the response.

@@ -39,6 +39,17 @@ _NO_STREAM: Final = ("audio", "font", "image", "multipart", "video")
 class StreamAttempt:
     """One request for a stream, and the events that come of it.
 
+    state     entered by                                             `next`
+    ───────   ────────────────────────────────────────────────────   ────────────────────────────────────────
+    new       construction                                           sends the request
+    reading   an answer that is a stream: `_reader` is set           returns events, reads the body
+    ending    a failure (`_failure`) or the end of the body          returns the events before it, then None:
+              (`_at_end`): its events are in `ending`                the caller takes `ending`
+    over      the connection is closed (`_is_over`), behind each     returns the events before it, then None
+              ending, behind the last event, or by `aclose`
+
+    `aclose` drops all events that have not been returned. `_is_named` is set by the first id of the server.
+
     Attributes:
         request_id: of the request; once there is an answer, the one that its headers name, else its envelope
             or its events.

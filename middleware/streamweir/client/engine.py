@@ -65,6 +65,18 @@ def open_engine(
 class StreamEngine:
     """The events of one stream.
 
+    state       entered by                                         `next`
+    ─────────   ────────────────────────────────────────────────   ───────────────────────────────────────
+    asking      construction                                       waits for the answer
+    reading     an answer (`_has_answer`)                          returns the next event
+    returning   a broken connection (`_comes_back`)                waits; then asks the same again without an
+                                                                   answer, else reads the run (`resumes`)
+    ended       `session_end` is returned (`_has_ended`)           the stream is over
+    closed      `aclose`, from any task (`_is_over`)               returns `_last` if set; the stream is over
+
+    `_has_come_back` is set with the first return, and never cleared: a failure behind it means that the rest
+    of the stream is lost. `_event_at` and `_pause` measure the time without a new event, which clears both.
+
     Attributes:
         run: the handle of the run that the answer is one of; None where it can only be read once.
         resumes: how often it came back.
@@ -89,7 +101,7 @@ class StreamEngine:
         self._has_come_back = False
         self._has_ended = False
         self._last: ReceivedEvent | None = None
-        """The exception that ends an iteration after `cancel` of a stream that is not a run."""
+        """The event that ends an iteration after `cancel` of a stream that is not a run."""
 
     @property
     def request_id(self) -> str:

@@ -14,6 +14,7 @@ from streamweir.codec.frame_template import Number
 from streamweir.codec.head_messages import best_score
 from streamweir.codec.hints import Hints
 from streamweir.codec.message_template import TextFields
+from streamweir.codec.option_values import NO_OPTIONS, Options, chosen_value
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.options.limits import EVENT_BYTES
@@ -27,13 +28,9 @@ __all__ = [
     "FramingName",
     "Options",
     "extra_in",
-    "option_text",
 ]
 
 FramingName = Literal["sse", "ndjson", "lines", "text", "auto"]
-Options = Mapping[str, Any]
-
-NO_OPTIONS: Options = MappingProxyType({})
 NO_EXTRA: Mapping[str, Any] = MappingProxyType({})
 
 MAX_EVENTS_OF_A_FRAME: Final = 10_000
@@ -182,7 +179,7 @@ class Decoder:
     def option(self, name: str) -> str:
         """Return the chosen value of an option that `option_values` declares."""
         allowed = self.option_values[name]
-        return _chosen(self.options, name, allowed) if self.options else allowed[0]
+        return chosen_value(self.options, name, allowed) if self.options else allowed[0]
 
 
 class Encoder:
@@ -386,7 +383,7 @@ class Encoder:
     def option(self, name: str) -> str:
         """Return the chosen value of an option that `option_values` declares."""
         allowed = self.option_values[name]
-        return _chosen(self.options, name, allowed) if self.options else allowed[0]
+        return chosen_value(self.options, name, allowed) if self.options else allowed[0]
 
 
 def extra_in(event: Event) -> Mapping[str, Any]:
@@ -397,14 +394,3 @@ def extra_in(event: Event) -> Mapping[str, Any]:
 def _does_anything(cls: type) -> bool:
     """Does the class itself define a method or a property?"""
     return any(callable(value) or isinstance(value, classmethod | property) for value in vars(cls).values())
-
-
-def _chosen(options: Options, name: str, allowed: tuple[str, ...]) -> str:
-    """Return the value of an option; the default if the value is one of the dialect's other direction."""
-    value = options.get(name)
-    return option_text(value) if value is not None and option_text(value) in allowed else allowed[0]
-
-
-def option_text(value: Any) -> str:
-    """Return the name of an option's value: `true` and `false` for booleans."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,9 +10,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
-from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options, option_text
+from streamweir.codec.base import NO_OPTIONS, Decoder, Encoder, FramingName, Options
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.hints import Hints
+from streamweir.codec.option_values import option_text
 from streamweir.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:

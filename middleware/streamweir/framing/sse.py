@@ -31,6 +31,16 @@ _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % M
 class SSEParser:
     """Splits the bytes of a body into frames.
 
+    state      bytes that have come                              left by
+    ────────   ───────────────────────────────────────────────   ──────────────────────────────────────────
+    start      none, or a part of a byte order mark (`_head`)    any other byte: `_head` is None for good
+    boundary   whole events only (not `_is_open`)                a byte that is no blank line
+    within     a part of an event or of a line (`_is_open`)      a blank line, or the end of a comment line
+
+    `_after_cr` is set while the last byte is a CR: an LF behind it belongs to the same line end.
+    `recognised` is set by the first field, comment or line of JSON, and never cleared. `cut_off` is set if
+    the body ends within a line.
+
     Args:
         limit: the most bytes that one event may have.
         keeps_raw: frames have their `raw` bytes, and gaps are returned.

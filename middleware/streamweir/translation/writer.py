@@ -53,6 +53,16 @@ class StreamWriter:
     Events that the protocol has no place for are left out, counted, and reported in a warning before the end.
     The client's sequence numbers have no gap all the same.
 
+    state       entered by                                         a terminal error
+    ─────────   ────────────────────────────────────────────────   ─────────────────────────────────────────
+    unsent      construction, for a protocol that                  becomes the whole body (failure)
+                `reports_by_status`: `_may_fail_whole`
+    streaming   construction, for any other protocol; a text,      is an event of the stream
+                a call or another output; `begin_body`
+    failure     see above: `is_failure`; final                     is not written, nor is any other event
+
+    `_template` is set by the first of several texts alike; any other event or kind of text clears it.
+
     Args:
         dialect: the protocol.
         encoder: of this stream.

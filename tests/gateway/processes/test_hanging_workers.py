@@ -166,3 +166,19 @@ async def test_worker_that_hangs_before_it_is_ready_counts_as_one_that_hangs(
         await until(place.has_ended)
         place.clear()
         listeners.close()
+
+
+async def test_place_of_a_worker_that_ended_is_not_ready() -> None:
+    config = settled(listen="127.0.0.1:0", endpoints={"/chat": {"upstream": "demo:legacy"}})
+    (listeners,) = listeners_of(config)
+    place = worker_place.WorkerPlace(listeners)
+    try:
+        place.start(config)
+        await until(place.becomes_ready)
+        place.kill()
+        await until(place.has_ended)
+        assert place.is_ready
+        place.clear()
+        assert not place.is_ready
+    finally:
+        listeners.close()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from streamweir.codec.base import option_text
 from streamweir.codec.mapped.section import Section
+from streamweir.codec.option_values import option_text
 
 __all__ = ["DialectOptions", "compile_options"]
 

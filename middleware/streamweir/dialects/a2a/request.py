@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from streamweir.codec.base import option_text
+from streamweir.codec.option_values import option_text
 from streamweir.requests.canonical import Answer
 from streamweir.requests.decisions import CONFIRMATION, confirms
 from streamweir.requests.media import media_type_of

@@ -47,11 +47,18 @@ _ANY_ACTION = "action"
 class DataFormulatorDecoder(Decoder):
     """Reads all families of events; they do not collide, so that one decoder needs no choice.
 
-    `_answered` is set by the first text other than blanks, or by a question, and never cleared: the body may
-    then end without an end of its own, and a text in the end is no failure. `_half` is set while an
-    unterminated frame is read and stays set if that fails: the body was cut. `_waits` is set by an event that
-    pauses the run for a person: the end is then a suspension. `_is_text` is True if the last event was a
-    piece of text: the next one may be read by its template.
+    attribute       set by                                       cleared by            decides
+    ─────────────   ──────────────────────────────────────────   ───────────────────   ──────────────────────
+    `_seen`         the first event that only one endpoint has   —                     how the body may end
+    `_answered`     a text other than blanks, or a question      —                     an end without event;
+                                                                                       text of `done` is text
+    `_waits`        a pause or a delegation                      —                     the end is a suspension
+    `_half`         a frame without its line end                 the end of reading    the body was cut
+    `_is_text`      a piece of text                              any other event       texts by template
+    `_action`       the begin of an action                       its result; a call,   the call that a result
+                                                                 action, error, end    belongs to
+    `_flat_error`   an error that may not be the last event      any event but         it is terminal at the
+                                                                 warnings and errors   end of the body
 
     Options:
         endpoint: which endpoint is read. It matters only where a stream ends without saying so: reports and

@@ -48,6 +48,16 @@ _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
 class FrameReader:
     """Reads the frames of one stream, one by one, once its dialect is known.
 
+    state      entered by                                     a frame
+    ────────   ────────────────────────────────────────────   ──────────────────────────────────────────────
+    unset      construction: `decoder` is None                cannot be read
+    new        `read_as`                                      is returned, also without items
+    held       the first message only reports a failure:      without events is kept with the one that is
+               `_error_only` is set (`holds_back`)            held back; one with events releases both
+    started    the first event: `started` is set for good     is returned with its items
+
+    At the end of the body in the state held, the failure is the only event (`error_only_events`).
+
     Args:
         limits: of the stream; those of events and of malformed events are enforced here.
         raw: add `metadata.source` to the events.
