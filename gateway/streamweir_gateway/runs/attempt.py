@@ -12,12 +12,10 @@
     ended       the end of the stream, a          the end, by `finish` of     —
                 failure, or the supervisor        the delivery
 
-The first output is the commit point: no other attempt follows it, and for the breaker it is a success. Until
-then the answer is held back (`HeldOpening`) if another attempt may follow, and the stream of the attempt gets
-nothing of it.
+The first output is the commit point: no other attempt follows it, and for the breaker it is a success. If
+another attempt may follow, the answer is held back from the stream until then (`HeldOpening`).
 
-Source: the configuration contract (the commit point, `retries`, `breaker`, `max_streams`); the standard
-protocol 1.1, section 5.
+Source: the configuration contract (the commit point, `retries`); the standard protocol 1.1, section 5.
 """
 
 from __future__ import annotations
@@ -290,10 +288,9 @@ class Attempt:
             self._context.record.note_read(opening.began)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
-        """End the opening, if the attempt is in it; let the stream have it, if no other attempt follows.
+        """End the opening, if the attempt is in it, because of the failure `info`, if it is known.
 
-        Args:
-            info: why the answer is read no further; None: no failure is known.
+        The stream gets the opening if no other attempt follows.
         """
         if self._opening is None:
             return

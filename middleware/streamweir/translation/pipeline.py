@@ -337,8 +337,6 @@ class Pipeline:
         """End the stream, which was stopped on request. This is no error. Never raises."""
         self.take((SessionEnd(status="cancelled", reason=reason),))
 
-    # The way
-
     @property
     def _has_one_writer(self) -> bool:
         return sum(not isinstance(sink, ListeningSink) for sink in self._sinks) == 1
@@ -358,8 +356,7 @@ class Pipeline:
     def _push_run(self, event: Content | Thinking, texts: list[str]) -> None:
         """Push a text run that does not extend the current one.
 
-        The first text goes through all stages. The others belong to the same message, so they only concern
-        the stage that remembers the text.
+        Only its first text goes through all stages: the others belong to the same message.
         """
         if self._lifecycle.has_failed:
             return
