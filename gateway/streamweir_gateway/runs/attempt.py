@@ -288,10 +288,7 @@ class Attempt:
             self._context.record.note_read(opening.began)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
-        """End the opening, if the attempt is in it, because of the failure `info`, if it is known.
-
-        The stream gets the opening if no other attempt follows.
-        """
+        """End the opening, if there is one, because of `info`; without a further attempt the stream gets it."""
         if self._opening is None:
             return
         self._opening.end(info)
@@ -391,8 +388,8 @@ class Attempt:
         """Note the failure if the stream ended before its first output, and report it to the breaker."""
         if not self._is_committed:
             self._note_progress()  # events that came whole before the break
-        if failure.info is None and not self._is_committed:
-            self._commit()
+            if failure.info is None and not self._is_committed:
+                self._commit()
         if self._is_committed:
             return
         if self._permit is not None and failure.is_upstreams_fault:
