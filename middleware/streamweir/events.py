@@ -1,7 +1,6 @@
 """The events of the standard protocol 1.1, one small class each.
 
 Source: the standard agent-event protocol, version 1.1, sections 1 and 2.
-
 Events are read-only. Request id, sequence and timestamp exist on the wire only (`Stamp`). An absent field is
 `None`. *Hints* are fields that do not leave the process: they give the stages facts that are not on the wire.
 """
@@ -51,7 +50,6 @@ __all__ = [
 ]
 
 PROTOCOL_VERSION: Final = "1.1"
-
 Whole = Literal["snapshot", "repeat", "copy"]
 """How a text that is not just the next piece relates to its message.
 

@@ -288,7 +288,7 @@ class Attempt:
             self._context.record.note_read(opening.began)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
-        """End the opening, if there is one, because of `info`; without a further attempt the stream gets it."""
+        """End the opening, if there is one, because of `info`; without other attempts the stream gets it."""
         if self._opening is None:
             return
         self._opening.end(info)
