@@ -104,6 +104,7 @@ LAYERS = [
         "errors",
         "http_grammar",
         "ids",
+        "lazy_pattern",
         "metadata",
         "redaction",
         "refusal_codes",

@@ -62,7 +62,7 @@ CALLABLES = {
     "streamweir.normalize_stream_event": 'event, *, speaks="auto"',
     "streamweir.parse_stream_line": "line",
     "streamweir.read_request": "body, *, protocol",
-    "streamweir.write_request": 'request, *, dialect, path="", options=None, mapped=None',
+    "streamweir.write_request": 'request, *, dialect, path="", options=None, mapped=None, upstream=""',
     "streamweir.client.stream_request": """url, *, method="POST", json=None, content=None, headers=None,
         params=None, speaks="standard", timeouts=None, request_id=None, client=None, raise_errors=True,
         resume=None""",

@@ -14,6 +14,8 @@ from re import _parser as sre_parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from streamweir.lazy_pattern import LazyPattern
+
 __all__ = ["Expression", "HostileText", "builders_in", "expressions_of", "hostile_texts"]
 
 _ALPHABET_OF = {
@@ -108,6 +110,8 @@ def _is_anchored(methods: set[str]) -> bool:
 
 
 def _patterns_in(value: object, module: str, depth: int) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, LazyPattern):
+        value = re.compile(value.pattern, value.flags)
     if isinstance(value, re.Pattern):
         yield value
         return

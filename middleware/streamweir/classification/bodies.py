@@ -18,6 +18,7 @@ from streamweir.classification.failure_signs import FAILED, NOTHING, field_name
 from streamweir.classification.failures import code_of_name, is_conclusive_code
 from streamweir.classification.statuses import code_of_status
 from streamweir.classification.words import code_of_words
+from streamweir.lazy_pattern import LazyPattern
 
 __all__ = ["FailureInBody", "error_in_body", "failure_in_body"]
 
@@ -60,12 +61,12 @@ _BESIDE_A_TEXT: Final = frozenset(
 )
 """Keys that may accompany a bare text of a failure."""
 
-_FAILING_NAME: Final = re.compile(
+_FAILING_NAME: Final = LazyPattern(
     r"error|exception|fail|invalid|denied|unauthor|unauthenticated|forbidden|exceed|limit|throttl|timeout"
     r"|timed_?out|not_?found|unavailable|overload|quota|arrear",
     re.IGNORECASE,
 )
-_NAME: Final = re.compile(r"[A-Za-z][\w.:-]{1,127}", re.ASCII)
+_NAME: Final = LazyPattern(r"[A-Za-z][\w.:-]{1,127}", re.ASCII)
 _ZERO: Final = frozenset({0})
 _SUCCESSES: Final = frozenset({0, 1, 10000, 20000})
 """Numbers of a field `code` that mean success, besides HTTP statuses."""
@@ -73,7 +74,7 @@ _SUCCESSES: Final = frozenset({0, 1, 10000, 20000})
 _MOST_FIELDS: Final = 64
 """The most fields of an error body. Larger objects are not searched."""
 
-_NUMBER: Final = re.compile(r"-?\d{1,16}", re.ASCII)
+_NUMBER: Final = LazyPattern(r"-?\d{1,16}", re.ASCII)
 _LONGEST_RETRY_MS: Final = 24 * 3600 * 1000
 
 

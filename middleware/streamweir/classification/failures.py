@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from streamweir.classification.statuses import code_of_status
 from streamweir.classification.words import code_of_words
 from streamweir.errors import CODES, MACHINE_CODE, ErrorType, Reason
+from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction import redact
 
 __all__ = [
@@ -73,9 +73,9 @@ _RPC_CODES: Final[dict[str, str]] = {
 }
 """The row of `CODES` for each canonical code of Google's APIs, which keep their own names."""
 
-_ERROR_TYPES: Final[tuple[tuple[re.Pattern[str], ErrorType], ...]] = (
-    (re.compile("TIMEOUT|TIMED_OUT"), "timeout"),
-    (re.compile("INVALID|VALIDATION"), "validation"),
+_ERROR_TYPES: Final[tuple[tuple[LazyPattern, ErrorType], ...]] = (
+    (LazyPattern("TIMEOUT|TIMED_OUT"), "timeout"),
+    (LazyPattern("INVALID|VALIDATION"), "validation"),
 )
 """Patterns of machine codes, with the row of `CODES` that each means."""
 
@@ -157,7 +157,7 @@ def _classified(row_name: str, code: str | None = None) -> Classified:
     return Classified(code or row_name, row.error_type, row.recoverable, row.reason)
 
 
-_CAMEL_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL_HUMP: Final = LazyPattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def code_of_name(code: object) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from streamweir.lazy_pattern import LazyPattern
+
 __all__ = ["SHORTEST_TRACE", "is_exception_text", "is_stack_trace"]
 
 _FRAME_START: Final = r"(?:\A|\n|\\n)(?:[ \t]|\\t){0,40}"
@@ -35,8 +37,8 @@ _JS_PLACE: Final = (
 )
 _DOTNET_NAME: Final = r"[\w<>`+\[\],]{1,100}"
 
-_TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
-    re.compile(pattern, re.ASCII)
+_TRACES: Final[tuple[LazyPattern, ...]] = tuple(
+    LazyPattern(pattern, re.ASCII)
     for pattern in (
         # Python
         r"""Traceback \(most recent call|\bTraceback:|\bFile \\?["'][^"'\n]{1,400}["'], line \d""",
@@ -66,7 +68,7 @@ _TRACES: Final[tuple[re.Pattern[str], ...]] = tuple(
 )
 
 
-_EXCEPTION: Final = re.compile(
+_EXCEPTION: Final = LazyPattern(
     r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception|Interrupt|Panic|Fault)\b", re.ASCII
 )
 

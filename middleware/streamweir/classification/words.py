@@ -8,17 +8,18 @@ from http import HTTPStatus
 from typing import Final
 
 from streamweir.classification.statuses import code_of_status
+from streamweir.lazy_pattern import LazyPattern
 
 __all__ = ["code_of_words"]
 
 _LONGEST_MESSAGE: Final = 4096  # the subject of a message is at its beginning
 
 
-def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII | re.IGNORECASE)
+def _words(pattern: str) -> LazyPattern:
+    return LazyPattern(pattern, re.ASCII | re.IGNORECASE)
 
 
-_WORDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+_WORDS: Final[tuple[tuple[str, LazyPattern], ...]] = (
     (
         "QUOTA_EXCEEDED",
         _words(
@@ -113,7 +114,7 @@ _WORDS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 )
 """The first match wins, so exact causes come before causes that mention them too."""
 
-_STATUS_IN_WORDS: Final = re.compile(
+_STATUS_IN_WORDS: Final = LazyPattern(
     # HTTP 429, HTTP/1.1 429, status_code: 429, 'code': '429', error code 429
     r"\b(?i:http(?:/\d(?:\.\d)?)?|status(?:[ _-]?code)?|(?:error|response)[ _-]?code|code(?=\W{0,2}[:=]))"
     r"[\"']?[ ]?[:=(]?[ ]?[\"']?([45]\d\d)(?!\w|[.,]\d)"

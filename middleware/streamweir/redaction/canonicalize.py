@@ -12,6 +12,8 @@ import unicodedata
 from html.entities import html5
 from typing import Final
 
+from streamweir.lazy_pattern import LazyPattern
+
 __all__ = ["CONTROLS", "canonical", "visible"]
 
 CONTROLS: Final = {
@@ -21,7 +23,7 @@ CONTROLS: Final = {
     ord("\t"): " ",
 }
 
-_ANSI: Final = re.compile(
+_ANSI: Final = LazyPattern(
     r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\][0-9]{1,4};[^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?"
 )
 
@@ -32,31 +34,31 @@ _IGNORED: Final = (
 """Default-ignorable code points (Unicode 15.1, DerivedCoreProperties.txt)."""
 
 _PICTURE: Final = "[\xa9\xae\u2100-\u2bff\U0001f000-\U0001faff]"
-_UNSEEN: Final = re.compile(f"[{_IGNORED}]")
-_UNSEEN_AND_USELESS: Final = re.compile(
+_UNSEEN: Final = LazyPattern(f"[{_IGNORED}]")
+_UNSEEN_AND_USELESS: Final = LazyPattern(
     # joiners and variation selectors change the visible text
     rf"(?!(?<={_PICTURE})\ufe0f|\u200d{_PICTURE}|\u200c[\u0600-\u06ff])[{_IGNORED}]"
 )
 
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = LazyPattern(
     r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(x[0-9a-fA-F]{2}(?:\\++x[0-9a-fA-F]{2}){0,400})"
     r"|([0-3][0-7]{2})|(?=/))"
 )
 _HEX: Final = re.compile(r"x(..)")
-_ENTITY: Final = re.compile(r"&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z][A-Za-z0-9]{1,30};))")
+_ENTITY: Final = LazyPattern(r"&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z][A-Za-z0-9]{1,30};))")
 _LEVELS: Final = 3  # three levels of JSON in JSON occur in the field; more do not
 
 _SENTENCE_MARK: Final = "[，：；！？（）［］【】《》～…。、]"
 _IDEOGRAM: Final = "[^\\x00-\u2e7f\uff00-\uff5e\uffe0-\uffff]"
-_SENTENCE_MARKS: Final = re.compile(rf"((?<={_IDEOGRAM}){_SENTENCE_MARK}|{_SENTENCE_MARK}(?={_IDEOGRAM}))")
+_SENTENCE_MARKS: Final = LazyPattern(rf"((?<={_IDEOGRAM}){_SENTENCE_MARK}|{_SENTENCE_MARK}(?={_IDEOGRAM}))")
 """Chinese punctuation, which stays full width unless it is between two Latin characters."""
 
-_SPACES: Final = re.compile(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_LEFT_OVER_MARKS: Final = re.compile("(?<=[A-Za-z0-9_])[\u0300-\u036f\u20d0-\u20f0]{1,400}")
+_SPACES: Final = LazyPattern(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_LEFT_OVER_MARKS: Final = LazyPattern("(?<=[A-Za-z0-9_])[\u0300-\u036f\u20d0-\u20f0]{1,400}")
 
 _LOOK_ALIKES: Final = str.maketrans("аеорсухіјѕԁһԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdhqwvABEZHIKMNOPTYXo")
-_WORD: Final = re.compile(r"\w+")
-_LATIN: Final = re.compile(f"[{string.ascii_letters}]")
+_WORD: Final = LazyPattern(r"\w+")
+_LATIN: Final = LazyPattern(f"[{string.ascii_letters}]")
 
 
 def visible(text: str) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction.rule import REDACTED
 from streamweir.redaction.secret_names import NAME, is_secret_name
 
@@ -36,7 +37,7 @@ _TYPE: Final = r"(?:\[\d{0,6}\])?(?:[ ]{0,2}:?[ ]{0,2}[A-Za-z][\w<>\[\].?]{0,40}
 _ATTRIBUTE: Final = r"""[ \n]{1,8}(?!value=)[\w:.-]{1,64}=["'][^"'<>\n]{0,200}["']"""
 _VALUE_OF_A_PAIR: Final = rf"(?:{_QUOTE})?(?:value|val|content)(?:{_QUOTE})?{_SPACE}[:=]{_SPACE}"
 
-_ASSIGNED: Final = re.compile(
+_ASSIGNED: Final = LazyPattern(
     # const char secret[25] = "x", var token string = "x", token: str = 'x'
     rf"{_TYPE}={_SPACE}{_STRING_AHEAD}"
     rf"|{_CLOSING}{_SPACE}{_OPERATOR}{_SPACE}{_TAGGED}"
@@ -48,14 +49,16 @@ _ASSIGNED: Final = re.compile(
     rf"|{_SPACE}\({_SPACE}{_STRING_AHEAD}",
     re.ASCII,
 )
-_OF_A_TUPLE: Final = re.compile(rf"(?P<block>(?!))?,[ \n]{{0,8}}(?:<<)?{_STRING_AHEAD}")
+_OF_A_TUPLE: Final = LazyPattern(rf"(?P<block>(?!))?,[ \n]{{0,8}}(?:<<)?{_STRING_AHEAD}")
 """In Erlang's `{password, "x"}` the name is an atom."""
 
-_ELEMENT: Final = re.compile(
+_ELEMENT: Final = LazyPattern(
     rf"""["']?(?:{_ATTRIBUTE}){{0,8}}\s{{0,8}}>\s{{0,40}}(?:<!\[CDATA\[)?""", re.ASCII
 )
 _BEFORE_ELEMENT: Final = frozenset("<:\"'")
-_COMMAND: Final = re.compile(r"(?:\b(?:setenv|setx|ENV|ARG|set(?: -[a-zA-Z]{1,8}){1,3})|^\s{0,8}set) {1,8}\Z")
+_COMMAND: Final = LazyPattern(
+    r"(?:\b(?:setenv|setx|ENV|ARG|set(?: -[a-zA-Z]{1,8}){1,3})|^\s{0,8}set) {1,8}\Z"
+)
 _COMMAND_CHARACTERS: Final = 32
 
 # --- values ---
@@ -77,7 +80,7 @@ _NO_VALUES: Final = """
 _NO_FOREIGN_VALUES: Final = (
     "不|未|无|無|错|錯|必|为空|長|长|请|請|已|过期|缺|至少|应|が|は|を|не|отсутств|неверн|올바르|필요"
 )
-_NOTHING: Final = re.compile(
+_NOTHING: Final = LazyPattern(
     rf"""an?[ ]|(?:{"|".join(_NO_VALUES.split())})(?:[\s.,:;!?}}\])"'|]|$)|{_NO_FOREIGN_VALUES}"""
     # a placeholder, or a redacted value
     r"|\$\{[^{}\s]{0,64}\}|\$\([^()\n]{0,64}\)|\$[A-Z_]{1,64}\b|<[A-Za-z_ -]{0,64}>|\{\{|\{[A-Za-z_]{0,64}\}"
@@ -85,8 +88,8 @@ _NOTHING: Final = re.compile(
     r"|\[(?:redacted|secure|filtered|hidden|masked)\](?![^\s\"'&)},;.\]])",
     _FLAGS,
 )
-_NUMBER: Final = re.compile(r"""["'`]?[-+]?\d{1,7}(?:[.,]\d{1,6})?%?(?:["'`\s.,;:)}\]]|$)""", re.ASCII)
-_MAY_BE_A_NUMBER: Final = re.compile(
+_NUMBER: Final = LazyPattern(r"""["'`]?[-+]?\d{1,7}(?:[.,]\d{1,6})?%?(?:["'`\s.,;:)}\]]|$)""", re.ASCII)
+_MAY_BE_A_NUMBER: Final = LazyPattern(
     r"pass|pwd|pin|otp|pw|secret|密|口令|パスワード|비밀|парол", re.IGNORECASE
 )
 
@@ -94,7 +97,7 @@ _OPENING: Final = (
     r"(?:(?:Some|SecretStr|SecretBytes|Secret|String|Just|HeaderValue|bytes|str|new String)\()?"
     rf"(?:[A-Za-z@$]{{1,3}}(?={_QUOTE}))?"
 )
-_VALUE: Final = re.compile(
+_VALUE: Final = LazyPattern(
     _OPENING
     + r"""(?:(?:\\+"[^"\n]*+"?|"(?:[^"\\\n]|\\.)*+"?|\\+'[^'\n]*+'?|'(?:[^'\\\n]|\\.)*+'?|`[^`\n]*+`?)"""
     r"""|\[(?!redacted\])[^\]\n]*+\]?|\{[^{}\n]*+\}?|\((?=\w{0,2}["'])[^()\n]*+\)?"""
@@ -103,14 +106,14 @@ _VALUE: Final = re.compile(
     r"""(?:[^\s"'&;]|&(?!\w{1,64}=)|;(?!\s|\w{1,64}[ ]?=|$)|["'](?=[^\s,;:)}\]>."'&]))++))""",
     _FLAGS,
 )
-_MORE_WORDS: Final = re.compile(r"(?:[ ][^\s;=\"']{1,64}){1,8}(?=;)")
+_MORE_WORDS: Final = LazyPattern(r"(?:[ ][^\s;=\"']{1,64}){1,8}(?=;)")
 """In a connection string a value ends at the semicolon."""
-_LINE: Final = re.compile(r"[^\n]++")
-_ELEMENT_VALUE: Final = re.compile(r"[^<]++")
+_LINE: Final = LazyPattern(r"[^\n]++")
+_ELEMENT_VALUE: Final = LazyPattern(r"[^<]++")
 _END_OF_SENTENCE: Final = ")]},.;:!?>"
 _AROUND: Final = "\\\"'`[](){}"
 
-_COMPARED: Final = re.compile(
+_COMPARED: Final = LazyPattern(
     r"""(["'`])([^"'`\n]{1,200})\1[ ]?[=!]={1,2}[ ]?([A-Za-z_$][\w.$]{0,127})""", re.ASCII
 )
 """Matches a value before its name: `"x" == password`."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote
 
+from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction.canonicalize import canonical, visible
 from streamweir.redaction.rule import REDACTED
 from streamweir.redaction.rules import without_credentials, without_double_spaces, without_secrets
@@ -42,7 +43,7 @@ _MAX_DEPTH: Final = 12  # deeper details are of no use
 _MAX_COST: Final = 2 * SCAN_LIMIT  # of one value: characters read ...
 _NODE_COST: Final = 32  # ... and what each node counts at least
 
-_URL_ENCODED: Final = re.compile(r"(?<![\x21-\x7e])(?>[\x21-\x7e]*?%[0-9A-Fa-f]{2})[\x21-\x7e]*+")
+_URL_ENCODED: Final = LazyPattern(r"(?<![\x21-\x7e])(?>[\x21-\x7e]*?%[0-9A-Fa-f]{2})[\x21-\x7e]*+")
 _MOST_DECODED: Final = 32
 """The most URL-encoded words that are decoded."""
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from streamweir.lazy_pattern import LazyPattern
+
 __all__ = ["ESCAPED", "PORT", "REDACTED", "START", "URL", "URL_REST", "Rule", "applied", "rule"]
 
 REDACTED: Final = "[redacted]"
@@ -24,13 +26,13 @@ class Rule(NamedTuple):
     """A pattern whose time is in proportion to the text, and its replacement."""
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: LazyPattern
     replacement: str = REDACTED
 
 
 def rule(name: str, pattern: str, replacement: str = REDACTED, flags: int = 0) -> Rule:
     """Return a rule whose classes (`\\w`, `\\d`) are those of ASCII."""
-    return Rule(name, re.compile(pattern, re.ASCII | flags), replacement)
+    return Rule(name, LazyPattern(pattern, re.ASCII | flags), replacement)
 
 
 def applied(rules: Iterable[Rule], text: str) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from streamweir.lazy_pattern import LazyPattern
+
 __all__ = ["NAME", "is_secret_header", "is_secret_name"]
 
 _LONGEST_NAME: Final = 128
 _FLAGS: Final = re.ASCII | re.IGNORECASE
 
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+_HUMP: Final = LazyPattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NO_LETTER: Final = LazyPattern(r"[^a-z0-9]+")
 
 _KINDS_OF_KEY: Final = (
     r"api|apis|access|account|admin|app|application|auth|authorization|client|consumer|customer|decryption"
@@ -21,7 +23,7 @@ _KINDS_OF_KEY: Final = (
     r"|google|cohere|mistral|groq|deepseek|dashscope|qwen|zhipu|moonshot|stripe|sendgrid|mailgun|twilio|datadog"
     r"|algolia|pinecone|openrouter|together|replicate|huggingface|hf|tavily|serper|serpapi|langsmith|llm|model"
 )
-_SECRET: Final = re.compile(
+_SECRET: Final = LazyPattern(
     r"(?:pass(?:word|wd|phrase|code|wort)s?|passwd|pwd|kennwort|senha|contrasen[yi]?a|secrets?|credentials?"
     r"|authorization|cookies?|connection_?string|conn_?str|api_?token|apikeys?|private_?key|webhook_?url"
     r"|access_?token|jsessionid|phpsessid|laravel_session|connect_sid|client_?assertion)(?![a-z])"
@@ -29,14 +31,14 @@ _SECRET: Final = re.compile(
     r"|(?:^|_)(?:pass|pw|psk|jwt|otp|totp|sid|auth|creds?|hmac|sas|dsn|bearer)(?:_?\d{1,4})?$"
     r"|(?:^|_)sig(?:nature)?$"
 )
-_SESSION_COOKIE: Final = re.compile(
+_SESSION_COOKIE: Final = LazyPattern(
     r"(?:php|j|asp|cf|ws)?sess(?:ion)?id(?!s)[a-z]{0,12}|sess_id|asp_?net_?session_?id|connect_?sid"
     r"|(?:ci|laravel|symfony|flask|play)_session|beaker_session_id|(?:ssr|auth|remember)_(?:session|me)"
     r"|wordpress_logged_in_\w{1,64}|cfid|cftoken",
 )
 """The usual names of session cookies, as words. `session_id` is not among them: the protocol uses it."""
 
-_ABOUT: Final = re.compile(
+_ABOUT: Final = LazyPattern(
     r"_(?:ids?|names?|urls?|uri|endpoint|host|port|count|counts|length|len|limits?|size|types?|files?|path|dir"
     r"|expir(?:es|ed|y|ation)(?:_(?:in|at|on))?|ttl|usage|used|budget|fields?|policy|required|errors?"
     r"|status|state|reset|min|max|at|created|updated|version|format|label|prefix|index|position|window|invalid"
@@ -45,14 +47,14 @@ _ABOUT: Final = re.compile(
 )
 """Last words of names that are about a secret and hold none."""
 
-_OTHER_TOKEN: Final = re.compile(
+_OTHER_TOKEN: Final = LazyPattern(
     r"^(?:the_)?(?:un)?(?:expected|known|recognized|supported|matched|terminated)_(?:\w{1,16}_)?token$"
     r"|^(?:next|previous|current|first|last|stop|start|special|illegal|bad|end|eos|bos|pad|unk|sep|cls|mask|per"
     r"|page|sync|continuation|cancellation|syntax|input|output|max|min|begin)_(?:page_)?token$"
 )
 """Words for tokens of parsers, models and pages, which are no secrets."""
 
-_PUBLIC_KEY: Final = re.compile(
+_PUBLIC_KEY: Final = LazyPattern(
     r"(?:^|_)(?:primary|foreign|public|pub|partition|sort|cache|bucket|object|index|row|column|shard|group|range"
     r"|hash|unique|duplicate|unknown|invalid|missing|no|the|any)_key$"
 )
@@ -87,14 +89,14 @@ _FOREIGN: Final = (
     ),
     *("parola", "wachtwoord", "adgangskode", "mật khẩu", "mot de passe"),
 )
-_FOREIGN_NAME: Final = re.compile("|".join(_FOREIGN))
+_FOREIGN_NAME: Final = LazyPattern("|".join(_FOREIGN))
 _CORE: Final = (
     r"pass|pwd|secret|token|credential|creds|cookie|authorization|auth|conn|key|kennwort|senha|contrase|jwt|otp"
     r"|psk|sid|sess|cfid|cftoken|wordpress_logged|remember_me|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
 )
 """Matches a part that every name of a secret has."""
 
-NAME: Final = re.compile(
+NAME: Final = LazyPattern(
     rf"{'|'.join(_FOREIGN)}"
     rf"|(?<![\w.$@-])(?>[\w.$@-]*?(?:{_CORE}))[\w.$@-]*+"
     r"(?:[ ](?:key|token|secret|string|phrase|code|password|value)\b)?(?:[ ]provided\b)?"
@@ -105,7 +107,7 @@ NAME: Final = re.compile(
 )
 """Matches candidates for names of secrets, which `is_secret_name` decides."""
 
-_HEADER: Final = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
+_HEADER: Final = LazyPattern(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 
 def is_secret_header(name: str) -> bool:

@@ -1,0 +1,53 @@
+"""Regular expressions that are compiled when they are first used: most streams need none of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+__all__ = ["LazyPattern"]
+
+
+class LazyPattern:
+    """A regular expression with the methods of `re.Pattern`.
+
+    Args:
+        pattern: the expression.
+        flags: of `re`.
+
+    Raises:
+        re.error: at the first use: the expression is invalid.
+    """
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern = pattern
+        self.flags = flags
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.pattern, self.flags)
+
+    def search(self, text: str, position: int = 0) -> re.Match[str] | None:
+        """Return the first match in `text`, from `position` on."""
+        return self._compiled.search(text, position)
+
+    def match(self, text: str, position: int = 0) -> re.Match[str] | None:
+        """Return the match at `position`."""
+        return self._compiled.match(text, position)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """Return the match of the whole `text`."""
+        return self._compiled.fullmatch(text)
+
+    def finditer(self, text: str, position: int = 0) -> Iterator[re.Match[str]]:
+        """Return the matches that do not overlap, from `position` on."""
+        return self._compiled.finditer(text, position)
+
+    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
+        """Return `text` with its matches replaced, at most `count` of them unless that is 0."""
+        return self._compiled.sub(replacement, text, count)
+
+    def split(self, text: str) -> list[str]:
+        """Return the parts of `text` between its matches, and the groups, each of which takes part."""
+        return self._compiled.split(text)
