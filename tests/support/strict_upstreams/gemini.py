@@ -65,7 +65,7 @@ class StrictGemini(StrictModel):
 
     def _is_same(self, own: Body, part: Body) -> bool:
         if "functionCall" not in own:
-            return "functionCall" not in part and own.get("text", "") == part.get("text", "")
+            return "functionCall" not in part and str(part.get("text", "")).endswith(own["text"])
         mine, shown = own["functionCall"], part.get("functionCall", {})
         if mine["name"] != shown.get("name") or mine.get("id") != shown.get("id"):
             return False

@@ -1,0 +1,71 @@
+"""Three-turn tool loops before strict models with `turns: off`: the client carries the turns alone."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from loop_clients import CLIENTS, LoopClient
+from loopback import Gateway, ask, gateway, settled
+from scripted_upstream import upstream
+from strict_upstreams import STEPS, StrictAnthropic, StrictChat, StrictGemini, StrictModel
+
+pytestmark = pytest.mark.anyio
+
+MODELS: Mapping[str, tuple[str, Callable[[], StrictModel]]] = {
+    "anthropic": ("anthropic", lambda: StrictAnthropic(compares_input=False)),
+    "gemini": ("gemini", lambda: StrictGemini(compares_args=False)),
+    "gemini-with-ids": ("gemini", lambda: StrictGemini(compares_args=False, gives_ids=True)),
+    "deepseek": ("openai-chat", lambda: StrictChat("deepseek", compares_arguments=False)),
+    "openrouter": ("openai-chat", lambda: StrictChat("openrouter", compares_arguments=False)),
+    "google": ("openai-chat", lambda: StrictChat("google", compares_arguments=False)),
+    "groq": ("openai-chat", lambda: StrictChat("groq", compares_arguments=False)),
+}
+
+
+def overlay(dialect: str) -> Any:
+    return {"thinking": {"type": "enabled", "budget_tokens": 1024}} if dialect == "anthropic" else {"x": 1}
+
+
+async def looped(client: LoopClient, model: StrictModel, dialect: str, rounds: int = 1) -> None:
+    """Ask, and run all tools, until there are no calls any more."""
+    async with upstream(model) as server:
+        endpoint = {
+            "upstream": server.url,
+            "speaks": dialect,
+            "answers": [client.protocol],
+            "request": {"mapped": overlay(dialect)},
+            "turns": "off",
+        }
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running:
+            for number in range(rounds):
+                client.ask(f"Question {number}: how warm is it?")
+                for _ in STEPS:
+                    for call in await _turn(client, running):
+                        client.answer(call, "21 degrees")
+
+
+async def _turn(client: LoopClient, running: Gateway) -> list[tuple[str, str]]:
+    headers = [("Content-Type", "application/json"), ("Accept", "text/event-stream")]
+    answer = await ask(running, headers=headers, body=json.dumps(client.body).encode())
+    assert answer.status == 200, answer.body
+    return client.take(answer.body)
+
+
+PAIRS = [
+    (protocol, name)
+    for protocol in CLIENTS
+    for name, (dialect, _) in MODELS.items()
+    if protocol in ("standard", dialect)
+]
+
+
+@pytest.mark.parametrize(("protocol", "name"), PAIRS)
+async def test_client_carries_alone(protocol: str, name: str) -> None:
+    dialect, make = MODELS[name]
+    model, client = make(), CLIENTS[protocol]()
+    await looped(client, model, dialect, rounds=2)
+    assert not model.refusals
+    assert len(model.accepted) == 2 * len(STEPS)
+    assert client.text == STEPS[-1].text
