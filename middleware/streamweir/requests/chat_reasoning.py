@@ -6,7 +6,7 @@ Google's compatible API (`tool_calls[].extra_content`), 2026; the conversation c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from streamweir.opaque.seal import read_seal
@@ -26,6 +26,7 @@ _CONTENT: Final = "reasoning_content"
 """The field that upstreams want to see again. Those that send `reasoning` read the details, or refuse it."""
 
 _FIELDS: Final = (_CONTENT, "reasoning")
+_MORE: Final = frozenset({*_FIELDS, "reasoning_details"})
 
 
 # Reading
@@ -34,7 +35,7 @@ _FIELDS: Final = (_CONTENT, "reasoning")
 def read_chat_message(fields: Fields) -> Message:
     """Return one message, with the reasoning and the opaque values of an assistant's."""
     message = read_message(fields)
-    if message["role"] != "assistant":
+    if message["role"] != "assistant" or not _has_more(fields.value):
         return message
     calls = [*map(_with_extra_content, message.get("tool_calls", []), fields.objects("tool_calls"))]
     details = _Details(fields.get("reasoning_details"))
@@ -49,6 +50,14 @@ def read_chat_message(fields: Fields) -> Message:
         "Message",
         {name: value for name, value in {**made, "tool_calls": calls}.items() if value or value == ""},
     )
+
+
+def _has_more(value: Mapping[str, Any]) -> bool:
+    """Return whether a message may have reasoning or opaque values; most have none."""
+    if not _MORE.isdisjoint(value):
+        return True
+    calls = value.get("tool_calls")
+    return isinstance(calls, list) and any("extra_content" in call for call in calls)
 
 
 class _Details:
@@ -128,6 +137,8 @@ def _with_extra_content(call: ToolCall, item: Fields) -> ToolCall:
 
 def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
     """Return the fields that show the upstream its own reasoning again."""
+    if isinstance(message.get("content"), str):
+        return {}
     texts: list[str] = []
     details: list[dict[str, Any]] = []
     for part in _reasoning_parts(message):
@@ -158,6 +169,8 @@ def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
     Clients that show reasoning, text and calls as messages of their own separate them; the upstream wants the
     reasoning in the message with the calls. A message with calls ends the turn: its results come next.
     """
+    if not any(isinstance(message.get("content"), list) for message in messages):
+        return messages
     found: list[Message] = []
     for message in messages:
         if found and _belongs_to(found[-1], message):

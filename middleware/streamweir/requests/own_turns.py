@@ -14,6 +14,7 @@ from streamweir.requests.opaque_values import OpaqueValues
 
 __all__ = ["with_own_turns", "without_places"]
 
+_PLAIN_CALL: Final = 3
 _PLACES: Final = frozenset({"reasoning", "tool_call"})
 
 
@@ -24,10 +25,20 @@ def with_own_turns(request: Request, opaque: OpaqueValues) -> Request:
     A message that held nothing but such reasoning is left out. If nothing changes, it is the same object.
     """
     messages = request.get("messages", [])
+    if not any(map(_may_change, messages)):
+        return request
     found = [own for message in messages if (own := _own(message, opaque)) is not None]
     if _is_same(messages, found):
         return request
     return cast("Request", {**request, "messages": found})
+
+
+def _may_change(message: Message) -> bool:
+    """Return whether a message has parts, or calls with more than id, name and arguments."""
+    if message["role"] != "assistant":
+        return False
+    calls = message.get("tool_calls", ())
+    return isinstance(message.get("content"), list) or any(len(call) > _PLAIN_CALL for call in calls)
 
 
 def without_places(message: Message) -> Message:
