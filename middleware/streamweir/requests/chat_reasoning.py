@@ -7,6 +7,7 @@ Google's compatible API (`tool_calls[].extra_content`), 2026; the conversation c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Final, cast
 
 from streamweir.opaque.seal import read_seal
@@ -65,14 +66,14 @@ class _Details:
 
     Attributes:
         native: the upstream's own entries, in their order.
-        of_thinking: the seals of thinking, in their order.
+        of_thinking: the seals of thinking in their order, each with the length that it names.
         of_text: the seal of the message's text.
         has_seals: there are seals, or texts that look like one: another dialect's upstream made the message.
     """
 
     def __init__(self, entries: object) -> None:
         self.native: list[dict[str, Any]] = []
-        self.of_thinking: list[Opaque] = []
+        self.of_thinking: list[tuple[Opaque, object]] = []
         self.of_text: Opaque | None = None
         self.has_seals = False
         for entry in entries if isinstance(entries, list) else ():
@@ -89,7 +90,8 @@ class _Details:
         if seal is None or opaque is None:
             return
         if seal.of == "thinking":
-            self.of_thinking.append(opaque)
+            length = seal.value.get("length") if isinstance(seal.value, dict) else None
+            self.of_thinking.append((opaque, length))
         elif seal.of == "text":
             self.of_text = opaque
 
@@ -110,10 +112,22 @@ def _own_reasoning(fields: Fields, details: _Details) -> list[Part]:
 
 
 def _foreign_reasoning(fields: Fields, details: _Details) -> list[Part]:
-    """The reasoning of an upstream of another dialect: all text is the first seal's."""
-    first, *others = [*details.of_thinking, None]
-    parts = [reasoning_part(_reasoning_text(fields), first), *(reasoning_part("", own) for own in others)]
-    return [part for part in parts if part is not None]
+    """The reasoning of an upstream of another dialect: a piece of the text for each seal, in their order.
+
+    A seal names the length of its piece in characters, because the client shows one text for all of them. If
+    the lengths do not fit the text, all of it belongs to the first seal.
+    """
+    text = _reasoning_text(fields)
+    lengths = [length if type(length) is int and length >= 0 else None for _, length in details.of_thinking]
+    known = [length for length in lengths if length is not None]
+    if len(known) < len(lengths) or sum(known) > len(text):
+        known = [len(text), *[0] * (len(lengths) - 1)] if lengths else []
+    ends = [*accumulate(known, initial=0)]
+    pieces = [
+        reasoning_part(text[begin:end], opaque)
+        for (opaque, _), (begin, end) in zip(details.of_thinking, pairwise(ends), strict=True)
+    ]
+    return [part for part in (*pieces, reasoning_part(text[ends[-1] :])) if part is not None]
 
 
 def _reasoning_text(fields: Fields) -> str:

@@ -276,6 +276,38 @@ def test_two_blocks_of_thinking_keep_both_signatures_and_their_places() -> None:
     assert read_request(dict(request), protocol="standard")["messages"] == request["messages"]
 
 
+def chat_turn(text: str, *values: dict[str, Any]) -> dict[str, Any]:
+    """The body of a chat client whose turn has these values, sealed, and one call."""
+    turn = Turn("anthropic", UPSTREAM)
+    details = [
+        {
+            "type": "reasoning.encrypted",
+            "data": turn.seal(value, "thinking"),
+            "format": "streamweir-1",
+            "index": index,
+        }
+        for index, value in enumerate(values)
+    ]
+    message = {"role": "assistant", "content": None, "reasoning_content": text, "reasoning_details": details}
+    call = called("c", "f", "{}")
+    result = {"role": "tool", "tool_call_id": "c", "content": "x"}
+    return {"messages": [{"role": "user", "content": "hi"}, {**message, "tool_calls": [call]}, result]}
+
+
+@pytest.mark.parametrize(
+    ("lengths", "texts"),
+    [((3, 0, 3), ["one", "", "two"]), ((3, 0, 9), ["onetwo", "", ""]), ((None, 0, 1), ["onetwo", "", ""])],
+)
+def test_text_of_several_sealed_thoughts_is_cut_by_their_lengths(
+    lengths: tuple[int | None, ...], texts: list[str]
+) -> None:
+    values = [{"signature": f"c2ln{length}", "length": length} for length in lengths]
+    body = written(chat_turn("onetwo", *values), "openai-chat", "anthropic")
+    blocks = body["messages"][1]["content"]
+    assert [block["thinking"] for block in blocks[:-1]] == texts
+    assert [block["signature"] for block in blocks[:-1]] == [value["signature"] for value in values]
+
+
 def test_anthropic_message_never_ends_with_thinking() -> None:
     block = {"type": "thinking", "thinking": "one", "signature": "MQ=="}
     messages = [
