@@ -58,10 +58,7 @@ call, once more at the end (`final_answer` after `token`s); the option `full_tex
 whole message, perhaps of one that came in pieces under another id."""
 
 Opaque = Mapping[str, Mapping[str, Any]]
-"""Values that only the upstream that made them can read, by dialect: a signature, an encrypted text, an id.
-
-It wants them back unchanged and in place. They are not shown, redacted or counted as content. Source: the
-conversation contract, section 2."""
+"""Values that only their own upstream can read, by dialect: not shown, redacted or counted as content."""
 
 
 class Payload(msgspec.Struct, kw_only=True):
@@ -75,20 +72,24 @@ class Payload(msgspec.Struct, kw_only=True):
 
 
 class SessionStart(Payload):
-    """The stream begins. The ids are filled in if the upstream has none."""
+    """The stream begins. The ids are filled in if the upstream has none.
+
+    `upstream`: the name or URL of the upstream, to which opaque values of other dialects are bound.
+    """
 
     type = "session_start"
+    hints = frozenset({"upstream"})
 
     session_id: str | None = None
     request_id: str | None = None
     protocol: str = PROTOCOL_VERSION
+    upstream: str | None = None
 
 
 class Thinking(Payload):
     """A piece of the model's reasoning.
 
-    `opaque` closes the block: it belongs to all thinking since the last `opaque` or the last other event of
-    the message. The text of such an event may be empty.
+    `opaque` closes the block: it belongs to all thinking since the last `opaque`. The text may be empty then.
     """
 
     type = "thinking"

@@ -15,14 +15,14 @@ NORMALIZE = """*, speaks, answers=("standard",), paths=None,
     media_types=("text/event-stream", "application/x-ndjson", "application/jsonl"), framing=None,
     heartbeat="auto", timeouts=None, full_text="dedupe",
     stream_tool_arguments=False, protocol_options=None, raw=False, eof="truncated",
-    verbatim=True, failures="as_they_came", limits=None, warnings=(), debug=False, reraise=False,
+    verbatim=True, failures="as_they_came", limits=None, warnings=(), debug=False, upstream="", reraise=False,
     request="passthrough", otel=False, resume=None, store=None, taps=()"""
 REQUEST_ID = 'header="X-Request-Id", generator=new_request_id, validator=valid_request_id'
 EVENT_STREAM = """request_id=None, session_id=None, heartbeat="auto", warnings=(), full_text="dedupe",
     debug=False"""
 TRANSLATOR = """answers="standard", framing="sse", request_id=None, session_id=None, clock=None,
     full_text="dedupe", stream_tool_arguments=False, protocol_options=None, raw=False, eof="truncated",
-    verbatim=True, limits=None, warnings=(), debug=False, dialects=None"""
+    verbatim=True, limits=None, warnings=(), debug=False, upstream="", dialects=None"""
 
 CALLABLES = {
     "streamweir.asgi.RequestIDMiddleware": f"app, *, {REQUEST_ID}",

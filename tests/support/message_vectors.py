@@ -68,11 +68,17 @@ def _state(message: MessageState) -> Wire:
     lists = ("data_blocks", "references", "interactions", "warnings", "statuses")
     return {
         **{_camel(name): getattr(message, name) for name in own},
-        "toolCalls": msgspec.to_builtins(message.tool_calls),
+        "toolCalls": [_call(call) for call in message.tool_calls],
         **{_camel(name): [wire_data(event) for event in getattr(message, name)] for name in lists},
         "metadata": {_camel(name): value for name, value in msgspec.to_builtins(message.metadata).items()},
         "parts": [_part(part, message.tool_calls) for part in message.parts],
     }
+
+
+def _call(call: ToolCall) -> Wire:
+    """A call without its opaque value, which the state in the browser does not have."""
+    fields: Wire = msgspec.to_builtins(call)
+    return {name: value for name, value in fields.items() if name != "opaque"}
 
 
 def _part(part: Any, calls: list[ToolCall]) -> Wire:
@@ -156,7 +162,23 @@ def _made() -> dict[str, list[list[Wire]]]:
     node_b = {"run_id": "r2", "node_name": "b"}
     later = FIRST_TIME + 60_000
     patch = [{"op": "add", "path": "/n", "value": 2}]
+    signed = {"anthropic": {"signature": "c2ln"}}
     return {
+        "opaque values": [
+            _start()
+            .add("thinking", {"content": "Let me see."}, **one)
+            .add("thinking", {"content": "", "opaque": signed}, **one)
+            .add("thinking", {"content": "And again.", "opaque": signed}, **one)
+            .add("content", {"content": "Hi", "opaque": signed}, **one)
+            .add("content", {"content": "", "opaque": signed}, **one)
+            .add(
+                "tool_call_start",
+                {"tool_id": "t1", "tool_name": "t", "arguments": {}, "opaque": signed},
+                **one,
+            )
+            .result("t1", 1)
+            .end()
+        ],
         "text of two nodes side by side": [
             _start()
             .text("A", metadata=node_a)

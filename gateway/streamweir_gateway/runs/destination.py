@@ -169,7 +169,11 @@ class Destination:
             normalising = {**normalising, "warnings": [_lossy(offer.lost), *normalising["warnings"]]}
         streams = self._streams_arguments or self.dialects.to_write(incoming.answers).streams_arguments
         pipeline = Pipeline(
-            sinks, request_id=incoming.request_id, stream_tool_arguments=streams, **normalising
+            sinks,
+            request_id=incoming.request_id,
+            stream_tool_arguments=streams,
+            upstream=self.identity,
+            **normalising,
         )
         pipeline.position.began = incoming.began
         return pipeline

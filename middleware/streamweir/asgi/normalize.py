@@ -78,6 +78,7 @@ class NormalizeMiddleware:
             paths=self._paths.patterns if self._paths.are_given else None,
             options=self._options.protocol_options,
             max_bytes=self._options.request_bytes,
+            upstream=given["upstream"],
         )
         self._resumption: Resumption | None = None
         self._runs: RunsApp | None = None

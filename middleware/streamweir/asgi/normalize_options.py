@@ -94,6 +94,7 @@ NORMALIZE_DEFAULTS: Final[NormalizeOptions] = {
     "limits": STREAM_DEFAULTS["limits"],
     "warnings": STREAM_DEFAULTS["warnings"],
     "debug": STREAM_DEFAULTS["debug"],
+    "upstream": STREAM_DEFAULTS["upstream"],
     "reraise": False,
     "request": "passthrough",
     "otel": False,

@@ -71,6 +71,7 @@ def request_mapping(
     paths: Sequence[str] | None,
     options: Mapping[str, Options],
     max_bytes: int,
+    upstream: str = "",
 ) -> RequestMapping | None:
     """Return the mapping of a middleware's requests; None if they pass unread.
 
@@ -81,6 +82,7 @@ def request_mapping(
         paths: the patterns of the middleware; None: every path.
         options: by dialect.
         max_bytes: a larger body is refused.
+        upstream: the name of the application, to which opaque values are bound.
 
     Raises:
         ConfigurationError: the requests cannot be mapped.
@@ -101,7 +103,7 @@ def request_mapping(
     if dialect.request_writer is None:
         raise ConfigurationError(f"request='mapped': {speaks} has no requests that can be written")
     readers = {name: _reader_of(name) for name in answers if name != dialect.name}
-    mapping = RequestMapping(dialect, dialect.request_writer, readers, options, max_bytes)
+    mapping = RequestMapping(dialect, dialect.request_writer, readers, options, max_bytes, upstream)
     for path in paths:
         mapping.check(path)
     return mapping
@@ -116,6 +118,7 @@ class RequestMapping:
         readers: by protocol; without the protocol of the application, whose requests pass unread.
         options: by dialect.
         max_bytes: a larger body is refused.
+        upstream: the name of the application, to which opaque values are bound.
 
     Attributes:
         max_bytes: the argument.
@@ -128,7 +131,9 @@ class RequestMapping:
         readers: Mapping[str, RequestReader],
         options: Mapping[str, Options],
         max_bytes: int,
+        upstream: str,
     ) -> None:
+        self._upstream = upstream
         self.max_bytes = max_bytes
         self._dialect = dialect
         self._writer = writer
@@ -181,7 +186,7 @@ class RequestMapping:
 
     def _target(self, path: str) -> Target:
         options = {**self._dialect.options_for(path), **self._options}
-        return Target(self._writer, path, options, dialect=self._dialect.name)
+        return Target(self._writer, path, options, dialect=self._dialect.name, upstream=self._upstream)
 
 
 def _reader_of(protocol: str) -> RequestReader:

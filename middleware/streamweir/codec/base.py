@@ -218,6 +218,8 @@ class Encoder:
             `extra` may be written. Set by the code that knows the dialect of the upstream.
         names: the names that the client used in its request.
         request_id: the request id of the stream, for frames before the first event.
+        upstream: the name or URL of the upstream, for seals of its opaque values; known from `session_start`
+            on.
         began_at: Unix milliseconds of the first event of a stream that is written as a whole answer; None
             before that event, and for streams whose events are encoded.
         room: the number of bytes, roughly, that the encoder may keep between two events. It has to shorten or
@@ -246,6 +248,7 @@ class Encoder:
     writes_extra: bool = False
     names: ClientNames = NO_NAMES
     request_id: str = ""
+    upstream: str = ""
     began_at: int | None = None
     room: int = EVENT_BYTES
 

@@ -1,17 +1,22 @@
-"""Events with and without their opaque values.
+"""Events with and without their opaque values, and how a client of another dialect gets a value.
 
-Source: the conversation contract, section 2.
+Source: the conversation contract, sections 2 and 3.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from streamweir.events import Content, Thinking, ToolCallStart
+from streamweir.events import Content, Opaque, Thinking, ToolCallStart
+from streamweir.opaque.seal import SealedKind, make_seal
 
-__all__ = ["without_opaque"]
+__all__ = ["OPAQUE_OPTION", "seal_of", "sealed_holder", "without_opaque"]
+
+OPAQUE_OPTION: Final[Mapping[str, tuple[str, ...]]] = {"opaque": ("on", "off")}
+"""The option of protocols that have a place for opaque values."""
 
 E = TypeVar("E", bound=Content | Thinking | ToolCallStart)
 
@@ -22,6 +27,23 @@ def without_opaque(event: E) -> E | None:
         return event
     plain = msgspec.structs.replace(event, opaque=None)
     return plain if isinstance(plain, ToolCallStart) or _has_meaning(plain) else None
+
+
+def seal_of(opaque: Opaque, of: SealedKind, upstream: str) -> str:
+    """Return the seal of an opaque value, for a client of another dialect.
+
+    Args:
+        opaque: values by dialect; the first one is sealed.
+        of: the part of a turn that it belongs to.
+        upstream: the name or URL of the upstream.
+    """
+    dialect, value = next(iter(opaque.items()))
+    return make_seal(value, dialect=dialect, upstream=upstream, of=of)
+
+
+def sealed_holder(opaque: Opaque, of: SealedKind, upstream: str) -> dict[str, Any]:
+    """Return the object, under our name, that holds a seal in a protocol with a place for any metadata."""
+    return {"streamweir": {"opaque": seal_of(opaque, of, upstream)}}
 
 
 def _has_meaning(event: Content | Thinking) -> bool:

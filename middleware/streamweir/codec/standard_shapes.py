@@ -12,11 +12,13 @@ from typing import Any, Final, Literal
 
 from streamweir.codec.coerce import dataframe, leftover, message_params, named_data, objects_in, text_of
 from streamweir.events import Data, Meta
-from streamweir.ids import MAX_ID_CHARACTERS
 
 __all__ = ["citations", "file_event", "file_type", "is_opaque", "questions", "structured"]
 
 Rest = dict[str, Any] | None
+
+_LONGEST_DIALECT: Final = 60
+"""Characters of the name of a dialect."""
 
 _MEDIA_TYPE: Final = ("media_type", "mime_type", "mediaType", "mimeType")
 _UNKNOWN_MEDIA: Final = {"image": "image/png", "audio": "audio/mpeg", "file": "application/octet-stream"}
@@ -73,8 +75,12 @@ def is_opaque(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and bool(value)
-        and all(isinstance(own, dict) and 0 < len(name) <= MAX_ID_CHARACTERS for name, own in value.items())
+        and all(isinstance(own, dict) and _is_dialect(name) for name, own in value.items())
     )
+
+
+def _is_dialect(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_DIALECT
 
 
 def _all_or_rest(name: str, given: Any, fitting: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Rest]:

@@ -107,6 +107,7 @@ class Lifecycle:
         position: of the stream.
         warnings: to be sent right after `session_start`.
         room: how many bytes the ids of open interactions may take, about.
+        upstream: the name or URL of the upstream; empty if there is none.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
@@ -121,7 +122,9 @@ class Lifecycle:
         position: StreamPosition,
         warnings: Sequence[Warning] = (),
         room: int = 512 << 10,
+        upstream: str = "",
     ) -> None:
+        self._upstream = upstream or None
         self._request_id = request_id
         self._session_id = session_id
         self._position = position
@@ -272,6 +275,7 @@ class Lifecycle:
         start = SessionStart(
             session_id=given or (meta or {}).get("session_id") or self._session_id,
             request_id=self._request_id,
+            upstream=self._upstream,
             meta=meta,
         )
         return [start, *self._waiting_warnings()]

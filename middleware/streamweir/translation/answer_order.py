@@ -5,11 +5,12 @@ Source: the standard protocol 1.1, section 4 (Anthropic blocks, Responses items)
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Final
 
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.events import Content, Event, Interaction, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.events import Content, Event, Interaction, Opaque, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.fold import Fold
 
 __all__ = ["AnswerOrder"]
@@ -26,12 +27,14 @@ class _Entry:
         kind: `text`, `thinking`, `started`, `ended` (of calls) or `question`.
         message: the channel and the message that a text belongs to.
         number: the index of the call or of the interaction in the folded result.
+        opaque: the opaque value of a text, behind which no piece joins the entry.
     """
 
     kind: str
     message: tuple[str | None, str | int] | None = None
     number: int = 0
     pieces: TextPieces | None = None
+    opaque: Opaque | None = None
 
 
 class AnswerOrder:
@@ -41,15 +44,22 @@ class AnswerOrder:
     changes between texts, thinking and calls too often for its limit, the order is forgotten: `entries` then
     returns None, and the answer is written in the fixed order of its protocol.
 
+    An opaque value belongs to the last entry, if that is of its kind and message and has none; otherwise it
+    has an entry of its own without text.
+
     Args:
         fold: the folded result, which has taken each event before this one does.
-        limit: the most bytes of the folded result.
+        limit: the most bytes of the folded result; None: no limit.
+
+    Attributes:
+        has_opaque: a text, thinking or a call has an opaque value.
     """
 
-    def __init__(self, fold: Fold, *, limit: int) -> None:
+    def __init__(self, fold: Fold, *, limit: int | None) -> None:
+        self.has_opaque = False
         self._fold = fold
         self._entries: list[_Entry] | None = []
-        self._most = max(limit // _ENTRY_BYTES, 16)
+        self._most = sys.maxsize if limit is None else max(limit // _ENTRY_BYTES, 16)
         self._unnamed = 0
         """Counts messages without an id: it is raised when one of them is complete."""
         self._numbers: dict[str, int] = {}
@@ -62,22 +72,27 @@ class AnswerOrder:
         match event:
             case Content():
                 self._add_content(event)
-            case Thinking(content=text) if text:
-                self._extend("thinking", (None, self._name_of(event)), text)
+            case Thinking(content=text, opaque=opaque):
+                message = (None, self._name_of(event))
+                if text:
+                    self._extend("thinking", message, text)
+                if opaque is not None:
+                    self._close("thinking", message, opaque)
             case ToolCallStart(tool_id=tool_id) | ToolCallEnd(tool_id=tool_id):
+                self.has_opaque |= isinstance(event, ToolCallStart) and event.opaque is not None
                 self._add_call(tool_id, ended=isinstance(event, ToolCallEnd))
             case Interaction():
                 self._append(_Entry("question", number=len(self._fold.interactions) - 1))
 
     def entries(self) -> list[dict[str, Any]] | None:
-        """Return the order as JSON values: `kind`, with `text` and `message` or with `number`.
+        """Return the order as JSON values: `kind`, with `text`, `message` and `opaque` or with `number`.
 
         Returns:
             None if the stream changed between its parts too often.
         """
         if self._entries is None:
             return None
-        return [_as_json(entry) for entry in self._entries if entry.pieces is None or entry.pieces.size]
+        return [_as_json(entry) for entry in self._entries if _has_content(entry)]
 
     def _add_content(self, event: Content) -> None:
         name = self._name_of(event)
@@ -86,6 +101,8 @@ class AnswerOrder:
             self._replace(message, event.content)
         elif event.content:
             self._extend("text", message, event.content)
+        if event.opaque is not None:
+            self._close("text", message, event.opaque)
         if event.is_complete and name == self._unnamed:
             self._unnamed += 1
 
@@ -105,13 +122,27 @@ class AnswerOrder:
             first.append(text)
 
     def _extend(self, kind: str, message: tuple[str | None, str | int] | None, text: str) -> None:
-        last = self._entries[-1] if self._entries else None
-        if last is None or last.kind != kind or last.message != message or last.pieces is None:
-            last = _Entry(kind, message, pieces=(pieces := TextPieces()))
-            self._append(last)
+        last = self._open_entry(kind, message)
+        if last is None or last.pieces is None:
+            self._append(_Entry(kind, message, pieces=(pieces := TextPieces())))
         else:
             pieces = last.pieces
         pieces.append(text)
+
+    def _close(self, kind: str, message: tuple[str | None, str | int], opaque: Opaque) -> None:
+        """Give the entry that is open an opaque value."""
+        self.has_opaque = True
+        last = self._open_entry(kind, message)
+        if last is None:
+            self._append(_Entry(kind, message, pieces=TextPieces(), opaque=opaque))
+        else:
+            last.opaque = opaque
+
+    def _open_entry(self, kind: str, message: tuple[str | None, str | int] | None) -> _Entry | None:
+        """Return the last entry, if a text of this kind and message can join it."""
+        last = self._entries[-1] if self._entries else None
+        is_open = last is not None and last.kind == kind and last.message == message
+        return last if last is not None and is_open and last.opaque is None else None
 
     def _add_call(self, tool_id: str, *, ended: bool) -> None:
         if not ended or tool_id not in self._numbers:
@@ -134,4 +165,9 @@ class AnswerOrder:
 def _as_json(entry: _Entry) -> dict[str, Any]:
     if entry.pieces is None:
         return {"kind": entry.kind, "number": entry.number}
-    return {"kind": entry.kind, "text": entry.pieces.text, "message": entry.message}
+    opaque = {} if entry.opaque is None else {"opaque": entry.opaque}
+    return {"kind": entry.kind, "text": entry.pieces.text, "message": entry.message, **opaque}
+
+
+def _has_content(entry: _Entry) -> bool:
+    return entry.pieces is None or bool(entry.pieces.size) or entry.opaque is not None

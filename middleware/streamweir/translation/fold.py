@@ -37,7 +37,7 @@ from streamweir.jsontext import json_to_keep, write_json
 from streamweir.stages.tools import UNNAMED
 from streamweir.translation.tool_call import ToolCall
 
-__all__ = ["Fold", "KeptJson", "MessageTexts", "plain"]
+__all__ = ["Fold", "KeptJson", "MessageTexts", "closes", "plain"]
 
 LIMIT: Final = 64 << 20
 """The most bytes of JSON of a folded answer, by default."""
@@ -197,7 +197,7 @@ class Fold:
         if self._limit is None:
             return
         self._size += grown
-        room = self._limit + _RESERVE if _closes(event) else self._limit
+        room = self._limit + _RESERVE if closes(event) else self._limit
         if self._size > room and not isinstance(event, Error | SessionEnd):
             raise LimitExceeded("the folded answer is larger than allowed")
 
@@ -209,9 +209,10 @@ class Fold:
         """Add one event; return by how many bytes of JSON the result has grown."""
         match event:
             case Content():
-                return self._add_content(event)
+                return self._add_content(event) + self._opaque_bytes(event)
             case Thinking():
-                return self.thinking.append(_message_id(event.meta), event.content)
+                grown = self.thinking.append(_message_id(event.meta), event.content)
+                return grown + self._opaque_bytes(event)
             case ToolCallStart() | ToolCallProgress() | ToolCallEnd():
                 return self._add_call(event, at)
             case Data():
@@ -238,6 +239,14 @@ class Fold:
 
     def _json_bytes(self, value: Any) -> int:
         return 0 if self._limit is None else len(write_json(value)) + 1
+
+    def _opaque_bytes(self, event: Content | Thinking) -> int:
+        return 0 if event.opaque is None else self._json_bytes(event.opaque)
+
+    @property
+    def size(self) -> int:
+        """The bytes of JSON of the result, about; 0 without a limit."""
+        return self._size
 
     @property
     def has_answer(self) -> bool:
@@ -354,7 +363,7 @@ def _as_json(value: Any, keep: Callable[[bytes], Any]) -> Any:
     return keep(json_to_keep(value)) if value and isinstance(value, dict | list) else value
 
 
-def _closes(event: Event) -> bool:
+def closes(event: Event) -> bool:
     """Does `event` belong to the end of a stream? It has to fit, or the limit could not be reported."""
     return isinstance(event, Error | SessionEnd | ToolCallEnd | Warning) or (
         isinstance(event, Content) and not event.content

@@ -13,13 +13,14 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.client_names import ClientNames
 from streamweir.codec.opaque_values import without_opaque
 from streamweir.errors import LimitExceeded
-from streamweir.events import Content, Error, Event, Stamp, Thinking, ToolCallStart
+from streamweir.events import Content, Error, Event, SessionStart, Stamp, Thinking, ToolCallStart
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
 from streamweir.translation.answer_order import AnswerOrder
 from streamweir.translation.failure_body import failure_body
-from streamweir.translation.fold import LIMIT, Fold, KeptJson, plain
+from streamweir.translation.fold import LIMIT, Fold, KeptJson, closes, plain
 from streamweir.translation.report import not_understood_error
+from streamweir.translation.turn_message import turn_message
 
 __all__ = ["FoldedWriter"]
 
@@ -49,7 +50,9 @@ class FoldedWriter:
         self._has_own_answer = type(encoder).whole_answer is not Encoder.whole_answer
         keep = KeptJson if self._has_own_answer else orjson.Fragment
         self._fold = Fold(request_id, limit=limit, keep=keep)
-        self._order = AnswerOrder(self._fold, limit=limit) if self._has_own_answer else None
+        is_ordered = self._has_own_answer or self._carries_opaque
+        self._order = AnswerOrder(self._fold, limit=limit) if is_ordered else None
+        self._limit = limit
         self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
 
@@ -115,9 +118,13 @@ class FoldedWriter:
             if plain is None:
                 return
             event = plain
+        if type(event) is SessionStart:
+            self._encoder.upstream = event.upstream or ""
         self._fold.add(event)
         if self._order is not None:
             self._order.add(event)
+            if self._writes_turn and 2 * self._fold.size > self._limit and not closes(event):
+                raise LimitExceeded("the folded answer is larger than allowed")
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Add texts: at once if they surely fit, else one by one, because the limit is exact.
@@ -146,10 +153,24 @@ class FoldedWriter:
 
     def _whole_answer(self) -> Mapping[str, Any]:
         if not self._has_own_answer:
-            return self._fold.result()
+            return self._with_turn(self._fold.result())
         folded: dict[str, Any] = plain(self._fold.result())
         order = self._order and self._order.entries()
         return self._encoder.whole_answer({**folded, "order": order}, self._stamp) or folded
+
+    @property
+    def _writes_turn(self) -> bool:
+        """The result has the message as a request has it, which holds all texts and calls a second time."""
+        return not self._has_own_answer and self._order is not None and self._order.has_opaque
+
+    def _with_turn(self, folded: dict[str, Any]) -> Mapping[str, Any]:
+        if self._order is None or not self._writes_turn:
+            return folded
+        fold = self._fold
+        turn = turn_message(
+            self._order.entries(), fold.calls, text=fold.answer.text, thinking=fold.thinking.text
+        )
+        return {**folded, "message": {**folded["message"], "turn": turn}}
 
     def heartbeat(self) -> bytes:
         """Return nothing: the status of the answer is unknown before its end."""

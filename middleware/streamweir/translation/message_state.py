@@ -28,11 +28,13 @@ from streamweir.events import (
 from streamweir.own_warnings import own_warning
 from streamweir.request_errors import StreamRequestError
 from streamweir.stages import REASON_OF_STATUS
+from streamweir.translation.answer_order import AnswerOrder
 from streamweir.translation.fold import Fold
 from streamweir.translation.json_patch import PatchError, apply_patch
 from streamweir.translation.message_parts import MessagePart, PartList
 from streamweir.translation.received_event import ReceivedEvent, failure_events
 from streamweir.translation.tool_call import ToolCall
+from streamweir.translation.turn_message import turn_message
 
 __all__ = ["MessageMetadata", "MessageState", "MessageStreamHandler"]
 
@@ -69,6 +71,7 @@ class MessageState:
         self.is_streaming = False
         self.metadata = MessageMetadata()
         self._fold = Fold(limit=None)
+        self._order = AnswerOrder(self._fold, limit=None)
         self._parts = PartList()
 
     @property
@@ -154,7 +157,22 @@ class MessageState:
 
     def folded(self) -> dict[str, Any]:
         """Return the folded result, as of a request with `Accept: application/json`."""
-        return self._fold.result()
+        folded = self._fold.result()
+        if self._order.has_opaque:
+            folded["message"]["turn"] = self.as_message()
+        return folded
+
+    def as_message(self) -> dict[str, Any]:
+        """Return the message as a request has it, opaque values included.
+
+        It has `role`, `content` (a text, or parts: `text`, `reasoning`, `tool_call`) and `tool_calls`.
+
+        Source: the request contract, section 2.
+        """
+        fold = self._fold
+        return turn_message(
+            self._order.entries(), fold.calls, text=fold.answer.text, thinking=fold.thinking.text
+        )
 
     def __repr__(self) -> str:
         return (
@@ -252,6 +270,7 @@ def _fold_in(message: MessageState, payload: Event, at: int | None) -> None:
             message.statuses.append(payload)
     known_calls = len(message.tool_calls)
     message._fold.add(payload, at)
+    message._order.add(payload)
     for call in message.tool_calls[known_calls:]:
         message._parts.begin_call(call, payload.meta, at)
     _note_part(message._parts, payload, at)

@@ -46,19 +46,20 @@ class Pipeline:
     Args:
         sinks: get every event; `add_sink` adds more.
         request_id: of the stream.
-        session_id: of the session, if the upstream names none; None: made from the request id.
+        session_id: if the upstream names none; None: made of the request id.
         clock: Unix milliseconds.
-        full_text: the handling of text that repeats the whole answer: dedupe, append, replace.
+        full_text: the handling of repeated text: dedupe, append, replace.
         stream_tool_arguments: let `tool_call_delta` through.
         warnings: sent right after `session_start`.
         debug: send redacted details in errors and warnings.
         room: the bytes, roughly, that may be kept of the stream: as many as one event may have.
+        upstream: its name or URL, to which opaque values are bound for clients of other dialects.
 
     Attributes:
         request_id: of the stream.
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
-        tools: the stage of tool calls, for queries only.
+        tools: the stage of tool calls.
         questions: the stage that can hold questions back.
         last: the type of the last event that was pushed.
         closing_warnings: called at the end of the stream, for warnings that are only known then.
@@ -78,6 +79,7 @@ class Pipeline:
         warnings: Sequence[Warning] = (),
         debug: bool = False,
         room: int = EVENT_BYTES,
+        upstream: str = "",
     ) -> None:
         if full_text not in get_args(FullText):
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
@@ -87,13 +89,13 @@ class Pipeline:
         self.position = StreamPosition(now, now)
         self._sinks = [*sinks]
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
-        # by position: keywords double what it costs to make an object, and each stream makes these
+        # by position: keywords double what it costs to make an object
         sanitizer = ErrorSanitizer(debug)
         self.tools = Tools(stream_tool_arguments, self.position, room // 2, request_id)
         self._texts = TextDeduplication(full_text, room, sanitizer)
         self.questions = HeldQuestions()
         session_id = session_id or request_id.replace("req_", "sess_", 1)
-        self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16)
+        self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16, upstream)
         self.last: type[Event] | None = None
         self.closing_warnings = self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
@@ -103,8 +105,7 @@ class Pipeline:
             self.questions.process,
             self._lifecycle.process,
         )
-        self._is_breaking_off = False
-        """The stream ends because of a fault: failures of sinks at its end are ignored."""
+        self._is_breaking_off = False  # the stream ends because of a fault: failures of sinks are ignored
         self._named_piece: Any = None
         self._piece: Content | Thinking | None = None
         """The common event of the current text run; None behind any other event."""

@@ -32,6 +32,8 @@ class StreamOptions(TypedDict, total=False):
         limits: how much the stream may take: a `Limits`, or a mapping with its names.
         warnings: sent right after `session_start`: messages, or mappings with `message`, `message_code`.
         debug: add details to errors and warnings, redacted; for trusted clients only.
+        upstream: the name of the upstream or its URL: opaque values that pass through clients of other
+            protocols are bound to it.
     """
 
     full_text: FullText
@@ -43,6 +45,7 @@ class StreamOptions(TypedDict, total=False):
     limits: Limits | Mapping[str, Any] | None
     warnings: Sequence[str | Mapping[str, Any]]
     debug: bool
+    upstream: str
 
 
 STREAM_DEFAULTS: Final[StreamOptions] = {
@@ -55,5 +58,6 @@ STREAM_DEFAULTS: Final[StreamOptions] = {
     "limits": None,
     "warnings": (),
     "debug": False,
+    "upstream": "",
 }
 """The default of each option."""

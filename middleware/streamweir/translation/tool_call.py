@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from streamweir.errors import TOOL_CODES
-from streamweir.events import ToolCallEnd, ToolCallProgress, ToolCallStart, ToolError
+from streamweir.events import Opaque, ToolCallEnd, ToolCallProgress, ToolCallStart, ToolError
 from streamweir.stages.tools import UNNAMED
 
 __all__ = ["ToolCall"]
@@ -23,6 +23,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
         progress: 0..1.
         start_time: Unix milliseconds of its first event: the `upstream_time`, else the `timestamp`.
         end_time: the same of its end, or of the end of the stream that closed it.
+        opaque: values that only the upstream of the call can read, by dialect.
     """
 
     tool_id: str
@@ -37,10 +38,16 @@ class ToolCall(msgspec.Struct, kw_only=True):
     duration_ms: int | None = None
     start_time: int | None = None
     end_time: int | None = None
+    opaque: Opaque | None = None
 
     def folded(self) -> dict[str, Any]:
         """Return the call as the folded result has it."""
-        optional = {"result": self.result, "error": self.error, "duration_ms": self.duration_ms}
+        optional = {
+            "result": self.result,
+            "error": self.error,
+            "duration_ms": self.duration_ms,
+            "opaque": self.opaque,
+        }
         return {
             "tool_id": self.tool_id,
             "tool_name": self.tool_name,
@@ -55,6 +62,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
             self.tool_name = event.tool_name
         self.description = event.description or self.description
         self.arguments = event.arguments or self.arguments
+        self.opaque = event.opaque or self.opaque
 
     def go_on(self, event: ToolCallProgress) -> None:
         """Note how far the call is; a progress of None leaves the number as it is."""

@@ -102,6 +102,7 @@ class Translator:
             [_warning_of(item) for item in warnings] if warnings else (),
             debug,
             reader.limits.event_bytes,
+            given["upstream"],
         )
         self.stream = StreamNormalizer(reader, pipeline)
 

@@ -264,6 +264,7 @@ class StreamWriter:
             case SessionStart():
                 source = self._source
                 self._encoder.writes_extra = source is not None and source.dialect is self._dialect
+                self._encoder.upstream = event.upstream or ""
             case Content():
                 text = event if self._carries_opaque else without_opaque(event)
                 return text if self._texts is None or text is None else self._texts.append(text)

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import EVENT_TYPES, Content, Event, Stamp, Thinking, wire_data, wire_metadata
 from streamweir.framing import Frame
@@ -30,7 +31,7 @@ class StandardEncoder(Encoder):
     framings = ("sse", "ndjson")
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "version": ("1.1", "1.0"),
-        "opaque": ("on", "off"),
+        **OPAQUE_OPTION,
     }
 
     @property
