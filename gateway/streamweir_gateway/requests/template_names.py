@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl
 from streamweir.codec.dialects import Dialects
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
+from streamweir.requests.opaque_values import OpaqueValues
+from streamweir.requests.own_turns import with_own_turns
 from streamweir.requests.reading import body_of_query, read_canonical
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.upstream.header_selection import request_selection
@@ -57,7 +59,7 @@ class TemplateNames:
         }
 
     def canonical(self, body: Mapping[str, Any] | None, incoming: Incoming) -> Request | None:
-        """Return the canonical request; None if it cannot be made.
+        """Return the canonical request, without reasoning and opaque values; None if it cannot be made.
 
         Args:
             body: of the client's request; None if it has none: the query is read in its place.
@@ -67,9 +69,8 @@ class TemplateNames:
         if reader is None:
             return None
         try:
-            return read_canonical(
-                reader, body_of_query(incoming.query.decode("latin-1")) if body is None else body
-            )
+            fields = body_of_query(incoming.query.decode("latin-1")) if body is None else body
+            return with_own_turns(read_canonical(reader, fields), OpaqueValues())
         except RequestError:
             return None
 

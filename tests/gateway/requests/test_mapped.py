@@ -302,6 +302,20 @@ async def test_template_tree_builds_the_body(tree: Any, expected: Any) -> None:
     assert bodies(server) == [expected]
 
 
+async def test_template_sees_no_reasoning_of_another_upstream() -> None:
+    turn = {"role": "assistant", "content": "Hi", "reasoning_content": "SECRET", "tool_calls": []}
+    body = {"messages": [{"role": "user", "content": "a"}, turn, {"role": "user", "content": "b"}]}
+    tree = {"all": "${{ request.messages[].{role: role, text: content} }}"}
+    call, _ = await sent(body, answers=["openai-chat"], request=tree)
+    assert json.loads(call.body) == {
+        "all": [
+            {"role": "user", "text": "a"},
+            {"role": "assistant", "text": "Hi"},
+            {"role": "user", "text": "b"},
+        ]
+    }
+
+
 async def test_template_long_form_sets_query_and_headers() -> None:
     tree = {
         "body": {"q": "${{ q }}"},
