@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from streamweir.translation.message_state import MessageStreamHandler
+
 __all__ = ["CLIENTS", "LoopClient"]
 
 Message = dict[str, Any]
@@ -55,40 +57,16 @@ def frames_of(data: bytes) -> Iterator[Any]:
 
 
 class StandardClient(LoopClient):
-    """Keeps the events as the canonical message."""
+    """Keeps the canonical message that the Python client makes of the events."""
 
     def take(self, data: bytes) -> list[Call]:
-        parts: list[Message] = []
-        calls: list[Message] = []
+        handler = MessageStreamHandler()
         for event in frames_of(data):
-            value = event["data"]
-            match event["type"]:
-                case "thinking":
-                    self._add(parts, "reasoning", value)
-                case "content":
-                    self._add(parts, "text", value)
-                case "tool_call_start":
-                    call = {
-                        "id": value["tool_id"],
-                        "name": value["tool_name"],
-                        "arguments": value["arguments"],
-                    }
-                    calls.append(call | ({"opaque": value["opaque"]} if "opaque" in value else {}))
-                    parts.append({"type": "tool_call", "id": value["tool_id"]})
-        self.text = "".join(part["text"] for part in parts if part["type"] == "text")
-        self.messages.append({"role": "assistant", "content": parts, "tool_calls": calls})
-        return [(call["id"], call["name"]) for call in calls]
-
-    def _add(self, parts: list[Message], kind: str, value: Message) -> None:
-        last = parts[-1] if parts else None
-        if last is None or last["type"] != kind or "opaque" in last:
-            if not value["content"] and "opaque" not in value:
-                return
-            last = {"type": kind, "text": ""}
-            parts.append(last)
-        last["text"] += value["content"]
-        if "opaque" in value:
-            last["opaque"] = value["opaque"]
+            handler.handle_event(event)
+        message = handler.message.as_message()
+        self.text = handler.message.main_content
+        self.messages.append(message)
+        return [(call["id"], call["name"]) for call in message.get("tool_calls", [])]
 
 
 class AnthropicClient(LoopClient):
