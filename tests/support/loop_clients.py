@@ -256,7 +256,31 @@ class VercelClient(LoopClient):
         part |= {"state": "output-available", "output": text}
 
 
+class ResponsesClient(LoopClient):
+    """Keeps the items of the output, with `store: false` and encrypted reasoning; nulls as they are."""
+
+    protocol = "openai-responses"
+
+    @property
+    def body(self) -> dict[str, Any]:
+        include = ["reasoning.encrypted_content"]
+        return {"model": "m", "input": self.messages, "stream": True, "store": False, "include": include}
+
+    def take(self, data: bytes) -> list[Call]:
+        (response,) = [event["response"] for event in frames_of(data) if event["type"] in _ENDS]
+        output = response["output"]
+        self.messages += output
+        texts = [part["text"] for item in output if item["type"] == "message" for part in item["content"]]
+        self.text = "".join(texts)
+        return [(item["call_id"], item["name"]) for item in output if item["type"] == "function_call"]
+
+    def answer(self, call: Call, text: str) -> None:
+        self.messages.append({"type": "function_call_output", "call_id": call[0], "output": text})
+
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
 CLIENTS = {
     client.protocol: client
-    for client in (StandardClient, AnthropicClient, ChatClient, AgUiClient, VercelClient)
+    for client in (StandardClient, AnthropicClient, ChatClient, ResponsesClient, AgUiClient, VercelClient)
 }

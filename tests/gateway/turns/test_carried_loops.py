@@ -9,7 +9,7 @@ import pytest
 from loop_clients import CLIENTS, LoopClient
 from loopback import Gateway, ask, gateway, settled
 from scripted_upstream import upstream
-from strict_upstreams import STEPS, StrictAnthropic, StrictChat, StrictGemini, StrictModel
+from strict_upstreams import STEPS, StrictAnthropic, StrictChat, StrictGemini, StrictModel, StrictResponses
 
 pytestmark = pytest.mark.anyio
 
@@ -20,6 +20,7 @@ MODELS: Mapping[str, tuple[str, Callable[[], StrictModel]]] = {
     "deepseek": ("openai-chat", lambda: StrictChat("deepseek", compares_arguments=False)),
     "openrouter": ("openai-chat", lambda: StrictChat("openrouter", compares_arguments=False)),
     "google": ("openai-chat", lambda: StrictChat("google", compares_arguments=False)),
+    "responses": ("openai-responses", lambda: StrictResponses(compares_arguments=False)),
     "groq": ("openai-chat", lambda: StrictChat("groq", compares_arguments=False)),
 }
 
@@ -57,7 +58,7 @@ PAIRS = [
     (protocol, name)
     for protocol in CLIENTS
     for name, (dialect, _) in MODELS.items()
-    if protocol in ("standard", dialect)
+    if protocol in ("standard", dialect) or name in ("groq", "responses")
 ]
 
 
