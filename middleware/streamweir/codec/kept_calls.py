@@ -41,9 +41,9 @@ class KeptCalls:
     def add(self, call: ToolCallStart) -> None:
         """Keep `call`, without its metadata."""
         self.discard(call.tool_id)
-        kept = json_to_keep([call.tool_name, call.description, call.arguments])
+        kept = json_to_keep([call.tool_name, call.description, call.arguments, call.opaque])
         if len(kept) > self._room // 2:
-            kept = json_to_keep([call.tool_name, None, {}])
+            kept = json_to_keep([call.tool_name, None, {}, None])
         self._calls[call.tool_id] = kept
         self._left -= _size_of(call.tool_id, kept)
         while self._left < 0 and len(self._calls) > 1:
@@ -74,5 +74,5 @@ def _size_of(tool_id: str, kept: bytes) -> int:
 
 
 def _call_of(tool_id: str, kept: bytes) -> ToolCallStart:
-    name, description, arguments = parse_json(kept)[0]
-    return ToolCallStart(tool_id, name, description, arguments)
+    name, description, arguments, opaque = parse_json(kept)[0]
+    return ToolCallStart(tool_id, name, description, arguments, opaque=opaque)

@@ -178,34 +178,39 @@ def _native_extra(extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages with neighbours of the assistant as one, if one of them has reasoning.
+    """Return the messages, neighbours of the assistant as one if one has reasoning or the first has calls.
 
-    Clients that show reasoning, text and calls as messages of their own separate them; the upstream wants the
-    reasoning in the message with the calls. A message with calls ends the turn: its results come next.
+    Some clients show reasoning, text and each call as messages of their own. The upstream wants the reasoning
+    in the message with the calls, and the results directly behind a message with calls.
     """
-    if not any(isinstance(message.get("content"), list) for message in messages):
-        return messages
-    found: list[Message] = []
+    groups: list[list[Message]] = []
     for message in messages:
-        if found and _belongs_to(found[-1], message):
-            found[-1] = _merged(found[-1], message)
+        if groups and _belongs_to(groups[-1], message):
+            groups[-1].append(message)
         else:
-            found.append(message)
-    return found
+            groups.append([message])
+    return [group[0] if len(group) == 1 else _merged(group) for group in groups]
 
 
-def _belongs_to(before: Message, message: Message) -> bool:
-    is_turn = before["role"] == message["role"] == "assistant"
-    if not is_turn or before.get("tool_calls") or "turn" in before or "turn" in message:
+def _belongs_to(group: Sequence[Message], message: Message) -> bool:
+    before = group[-1]
+    if before["role"] != "assistant" or message["role"] != "assistant":
         return False
-    return any(True for one in (before, message) for _ in _reasoning_parts(one))
+    if "turn" in before or "turn" in message:
+        return False
+    return _leads_on(message, with_calls=False) or any(_leads_on(one, with_calls=True) for one in group)
 
 
-def _merged(before: Message, message: Message) -> Message:
-    content = content_of(
-        [*with_opaque_text(before.get("content"), None), *with_opaque_text(message.get("content"), None)]
-    )
-    return cast("Message", {**before, **message, "content": content or ""})
+def _leads_on(message: Message, *, with_calls: bool) -> bool:
+    has_reasoning = any(True for _ in _reasoning_parts(message))
+    return has_reasoning or (with_calls and bool(message.get("tool_calls")))
+
+
+def _merged(group: Sequence[Message]) -> Message:
+    parts = [part for one in group for part in with_opaque_text(one.get("content"), None)]
+    calls = [call for one in group for call in one.get("tool_calls", [])]
+    made: dict[str, Any] = {**group[0], "content": content_of(parts) or "", "tool_calls": calls}
+    return cast("Message", {name: value for name, value in made.items() if value or value == ""})
 
 
 def _reasoning_parts(message: Message) -> Iterator[Part]:

@@ -10,10 +10,11 @@ import msgspec
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.codec.opaque_values import OPAQUE_OPTION, seal_of
 from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.dialects.ag_ui.encode_ending import interrupt, run_cancelled, run_error, run_finished
 from streamweir.dialects.ag_ui.encode_steps import OpenSteps
-from streamweir.dialects.ag_ui.encode_texts import OpenTexts, Reasoning
+from streamweir.dialects.ag_ui.encode_texts import OpenTexts, Reasoning, encrypted_value
 from streamweir.dialects.ag_ui.encode_tools import call_result, is_patch, lasting_id
 from streamweir.dialects.ag_ui.shared_metadata import is_chunk, with_metadata
 from streamweir.events import (
@@ -22,6 +23,7 @@ from streamweir.events import (
     Error,
     Event,
     Interaction,
+    Opaque,
     SessionEnd,
     SessionStart,
     Stamp,
@@ -52,12 +54,14 @@ class AgUiEncoder(Encoder):
             reasoning out.
         version: `0.0` for clients before 1.0, which end a run at an outcome that they do not know: a
             cancelled run is an error then.
+        opaque: `off` leaves out the values that the upstream wants to see again.
     """
 
     streams_arguments = True
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "reasoning": ("reasoning", "thinking", "drop"),
         "version": ("1.0", "0.0"),
+        **OPAQUE_OPTION,
     }
 
     request_names: ClassVar = {"thread": "threadId", "run": "runId"}
@@ -85,6 +89,11 @@ class AgUiEncoder(Encoder):
     @cached_property
     def _asked(self) -> OpenInteractions:
         return OpenInteractions(self.room // 2)
+
+    @property
+    def carries_opaque(self) -> bool:
+        """Clients that take the form `thinking` have no event for encrypted values."""
+        return super().carries_opaque and self.option("reasoning") != "thinking"
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames for `event`; an empty list if the protocol has nothing to write."""
@@ -170,23 +179,33 @@ class AgUiEncoder(Encoder):
     def _content(self, event: Content) -> list[Message]:
         if self.is_shown and is_chunk(event):
             return []
-        if not event.content:
+        if not (event.content or event.opaque):
             return self._texts.end(event) if event.is_complete else []
-        written = self._texts.write(event, self._new_id)
+        written = self._texts.write(event, self._new_id) if event.content else []
+        if event.opaque is not None:
+            written += self._texts.value(event, seal_of(event.opaque, "text", self.upstream), self._new_id)
         if self._reasoning is not None:
             written = [*self._close_reasoning(), *written]
         return [*written, *self._texts.end(event)] if event.is_complete else written
 
     def _thinking(self, event: Thinking) -> list[Message]:
         form = self.option("reasoning")
-        if form == "drop" or not event.content:
+        if form == "drop" or not (event.content or event.opaque):
             return []
         written = self._close_texts()
         if self._reasoning is None or self._reasoning.stage != event.stage:
             written += self._close_reasoning()
             self._reasoning = Reasoning(form, self._new_id(event), event.stage)
             written += self._reasoning.begin(event)
-        return [*written, self._reasoning.piece(event.content)]
+        if event.content:
+            written.append(self._reasoning.piece(event.content))
+        return written if event.opaque is None else [*written, *self._sign_reasoning(event.opaque)]
+
+    def _sign_reasoning(self, opaque: Opaque) -> list[Message]:
+        """A message has one value, so the next piece of reasoning begins another one."""
+        assert self._reasoning is not None, "reasoning is open when its value is written"
+        value = self._reasoning.value(seal_of(opaque, "thinking", self.upstream))
+        return [value, *self._close_reasoning()]
 
     def _close_texts(self) -> list[Message]:
         return self._texts.end_all()
@@ -207,7 +226,11 @@ class AgUiEncoder(Encoder):
         self._in_pieces.discard(event.tool_id)
         begin = self._begin_call(event, tool_id) if has_pieces is None else []
         whole = [] if has_pieces else [_piece(tool_id, write_json_text(event.arguments))]
-        return [*begin, *whole, {"type": "TOOL_CALL_END", "toolCallId": tool_id}]
+        value = [] if event.opaque is None else [self._call_value(event.opaque, tool_id)]
+        return [*begin, *whole, *value, {"type": "TOOL_CALL_END", "toolCallId": tool_id}]
+
+    def _call_value(self, opaque: Opaque, tool_id: str) -> Message:
+        return encrypted_value("tool-call", tool_id, seal_of(opaque, "call", self.upstream))
 
     def _pieces(self, event: ToolCallDelta, tool_id: str) -> list[Message]:
         """A call begins with its name: pieces before that are written with the whole arguments."""

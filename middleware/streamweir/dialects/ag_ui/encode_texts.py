@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamweir.dialects.ag_ui.shared_metadata import with_metadata
 from streamweir.events import Content, Thinking
 
-__all__ = ["OpenTexts", "Reasoning"]
+__all__ = ["OpenTexts", "Reasoning", "encrypted_value"]
 
 Message = dict[str, Any]
 
@@ -52,13 +52,22 @@ class OpenTexts:
         text_id = self._open.get(_key(event))
         if text_id is not None:
             return [_piece(text_id, event.content)]
+        begin = self._begin(event, new_id(event))
+        return [*begin, _piece(self._open[_key(event)], event.content)]
+
+    def value(self, event: Content, value: str, new_id: Callable[[Content], str]) -> list[Message]:
+        """Return the events that give the message of `event` an encrypted value; it may begin."""
+        begin = [] if _key(event) in self._open else self._begin(event, new_id(event))
+        return [*begin, encrypted_value("message", self._open[_key(event)], value)]
+
+    def _begin(self, event: Content, text_id: str) -> list[Message]:
         begin = []
         if len(self._open) >= self._most:
             begin.append(_end(self._open.pop(next(iter(self._open)))))
-        text_id = self._open[_key(event)] = new_id(event)
+        self._open[_key(event)] = text_id
         start = {"type": "TEXT_MESSAGE_START", "messageId": text_id, "role": "assistant"}
         begin.append(with_metadata(start, event, channel=event.channel, format=event.format))
-        return [*begin, _piece(text_id, event.content)]
+        return begin
 
     def end(self, event: Content) -> list[Message]:
         """Return the end of the message of `event`, if it is open."""
@@ -100,9 +109,23 @@ class Reasoning:
         """Return one piece of it."""
         return {"type": self._piece, **self._id, "delta": text}
 
+    def value(self, value: str) -> Message:
+        """Return the frame that gives it an encrypted value; only in the form `reasoning`."""
+        return encrypted_value("message", self._id["messageId"], value)
+
     def end(self) -> list[Message]:
         """Return the frames after the last piece."""
         return [{"type": kind, **self._id} for kind in self._end]
+
+
+def encrypted_value(subtype: str, entity_id: str, value: str) -> Message:
+    """Return the event that gives a message or a call an encrypted value."""
+    return {
+        "type": "REASONING_ENCRYPTED_VALUE",
+        "subtype": subtype,
+        "entityId": entity_id,
+        "encryptedValue": value,
+    }
 
 
 def _key(event: Content) -> tuple[str | None, str | None]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import Number
+from streamweir.codec.opaque_values import OPAQUE_OPTION, sealed_holder
 from streamweir.dialects.vercel_ui.encode_data import data_chunk, file_chunk, named_chunk, source_chunks
 from streamweir.dialects.vercel_ui.encode_ending import finish
 from streamweir.dialects.vercel_ui.encode_parts import OpenParts
@@ -18,6 +19,7 @@ from streamweir.events import (
     Error,
     Event,
     Interaction,
+    Opaque,
     Reference,
     SessionEnd,
     SessionStart,
@@ -47,11 +49,12 @@ class VercelUiEncoder(Encoder):
     Options:
         sdk: `6` writes what only AI SDK 6 and 7 read too: approvals of calls and the reason of the end. AI
             SDK 5 ends a stream at a chunk, its first releases at a field, that they do not know.
+        opaque: `off` leaves out the values that the upstream wants to see again.
     """
 
     streams_arguments = True
     response_headers: ClassVar[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
-    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"sdk": ("5", "6")}
+    option_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"sdk": ("5", "6"), **OPAQUE_OPTION}
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,8 +88,10 @@ class VercelUiEncoder(Encoder):
         match event:
             case Content():
                 return self._content(event)
-            case Thinking(content=text):
+            case Thinking(content=text, opaque=None):
                 return [*self._next_step(), *self._parts.write_reasoning(event)] if text else []
+            case Thinking():
+                return self._signed_reasoning(event)
             case ToolCallDelta():
                 return [*self._before_call(event.tool_id), *self._calls.piece(event)]
             case ToolCallStart() | ToolCallEnd() if self.is_shown:
@@ -98,6 +103,7 @@ class VercelUiEncoder(Encoder):
             case Interaction():
                 return self._interaction(event)
             case SessionStart():
+                self._calls.upstream = self.upstream
                 return [{"type": "start"}, {"type": "start-step"}]
             case Error(terminal=True):
                 return self._failure(event)
@@ -110,6 +116,8 @@ class VercelUiEncoder(Encoder):
     def _content(self, event: Content) -> list[Chunk]:
         if self.is_shown:
             return []  # its parts have the upstream's ids, and whether they end is the upstream's affair
+        if event.opaque is not None:
+            return self._signed_text(event, event.opaque)
         if not event.content:
             return self._parts.end_text(event) if event.is_complete else []
         begin = self._next_step() if self._calls.have_ended else None
@@ -117,6 +125,19 @@ class VercelUiEncoder(Encoder):
         if begin:
             written = [*begin, *written]
         return [*written, *self._parts.end_text(event)] if event.is_complete else written
+
+    def _signed_text(self, event: Content, opaque: Opaque) -> list[Chunk]:
+        """The metadata of a part are in its last chunk, so later text begins another part."""
+        begin = self._next_step()
+        written = self._parts.write_text(event) if event.content else []
+        metadata = sealed_holder(opaque, "text", self.upstream)
+        return [*begin, *written, *self._parts.sign_text(event, metadata)]
+
+    def _signed_reasoning(self, event: Thinking) -> list[Chunk]:
+        begin = self._next_step()
+        written = self._parts.write_reasoning(event) if event.content else []
+        metadata = sealed_holder(event.opaque or {}, "thinking", self.upstream)
+        return [*begin, *written, *self._parts.sign_reasoning(event, metadata)]
 
     def _next_step(self) -> list[Chunk]:
         """A step is an answer of the model with the results of its calls; the next answer is another step."""

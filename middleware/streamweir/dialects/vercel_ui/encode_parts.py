@@ -38,12 +38,20 @@ class OpenParts:
         part = self._texts.get(_key(event))
         if part is not None:
             return [_piece("text", part, event.content)]
+        begin = self._begin_text(event)
+        return [*begin, _piece("text", self._texts[_key(event)], event.content)]
+
+    def sign_text(self, event: Content, metadata: Chunk) -> list[Chunk]:
+        """Return the end of the text of `event`, with metadata; a text without a piece begins before."""
+        begin = [] if _key(event) in self._texts else self._begin_text(event)
+        return [*begin, {**_end("text", self._texts.pop(_key(event))), "providerMetadata": metadata}]
+
+    def _begin_text(self, event: Content) -> list[Chunk]:
         begin = self._end_reasoning()
         if len(self._texts) >= self._most:
             begin.append(_end("text", self._texts.pop(next(iter(self._texts)))))
         part = self._texts[_key(event)] = self._new_id("text")
-        begin.append(_start("text", part, {"channel": event.channel, "format": event.format}))
-        return [*begin, _piece("text", part, event.content)]
+        return [*begin, _start("text", part, {"channel": event.channel, "format": event.format})]
 
     def end_text(self, event: Content) -> list[Chunk]:
         """Return the end of the text of `event`, if it is open."""
@@ -52,12 +60,21 @@ class OpenParts:
 
     def write_reasoning(self, event: Thinking) -> list[Chunk]:
         """Return the chunks that add a piece of reasoning, after the start of its part."""
-        begin = []
-        if not self._reasoning or self._stage != event.stage:
-            begin = self.end_all()
-            self._reasoning, self._stage = self._new_id("reasoning"), event.stage
-            begin.append(_start("reasoning", self._reasoning, {"stage": event.stage}))
+        begin = self._begin_reasoning(event)
         return [*begin, _piece("reasoning", self._reasoning, event.content)]
+
+    def sign_reasoning(self, event: Thinking, metadata: Chunk) -> list[Chunk]:
+        """Return the end of the reasoning, with metadata; reasoning without a piece begins before."""
+        begin = self._begin_reasoning(event)
+        (end,) = self._end_reasoning()
+        return [*begin, {**end, "providerMetadata": metadata}]
+
+    def _begin_reasoning(self, event: Thinking) -> list[Chunk]:
+        if self._reasoning and self._stage == event.stage:
+            return []
+        begin = self.end_all()
+        self._reasoning, self._stage = self._new_id("reasoning"), event.stage
+        return [*begin, _start("reasoning", self._reasoning, {"stage": event.stage})]
 
     def end_all(self) -> list[Chunk]:
         """Return the ends of all that is open."""

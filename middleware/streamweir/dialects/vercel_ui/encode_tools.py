@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamweir.codec.kept_calls import KeptCalls
+from streamweir.codec.opaque_values import sealed_holder
 from streamweir.events import Interaction, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import RecentIds
 
@@ -29,9 +30,11 @@ class Calls:
 
     Attributes:
         have_ended: some call of the step is over.
+        upstream: the name or URL of the upstream, for the seals of opaque values.
     """
 
     def __init__(self, room: int) -> None:
+        self.upstream = ""
         self._begun: RecentIds[bool] = RecentIds(room // 4)
         """By the id of a call, whether it began as one that the client is to run."""
         self._started = KeptCalls(room // 2)
@@ -70,14 +73,14 @@ class Calls:
         """Return a call with its whole arguments; a page would at once run one that it takes for its own."""
         begin = [] if event.tool_id in self._begun else [self._begin(event)]
         self._started.add(event)
-        return begin if self._is_pages(event.tool_id) else [*begin, _available(event, **_OURS)]
+        return begin if self._is_pages(event.tool_id) else [*begin, self._available(event, **_OURS)]
 
     def end(self, event: ToolCallEnd) -> list[Chunk]:
         """Return the result of a call, or why it has none."""
         self._open, self.have_ended = max(0, self._open - 1), True
         start = self._started.pop(event.tool_id)
         flags = _RAN if self._is_pages(event.tool_id) else _OURS
-        whole = [_available(start, **_RAN)] if start and flags is _RAN else []
+        whole = [self._available(start, **_RAN)] if start and flags is _RAN else []
         ended = {"toolCallId": event.tool_id, **flags}
         if event.error:
             return [*whole, {"type": "tool-output-error", "errorText": event.error["message"], **ended}]
@@ -89,7 +92,7 @@ class Calls:
         if start is None:
             return []
         flags = {} if self._is_pages(event.interaction_id) else {"dynamic": True, "providerExecuted": False}
-        return [_available(start, **flags)]
+        return [self._available(start, **flags)]
 
     def _is_pages(self, tool_id: str) -> bool:
         """Has the call begun as one of the page's own tools?"""
@@ -106,12 +109,14 @@ class Calls:
             **({} if is_pages else _OURS),
         }
 
-
-def _available(start: ToolCallStart, **flags: bool) -> Chunk:
-    return {
-        "type": "tool-input-available",
-        "toolCallId": start.tool_id,
-        "toolName": start.tool_name,
-        "input": start.arguments,
-        **flags,
-    }
+    def _available(self, start: ToolCallStart, **flags: bool) -> Chunk:
+        opaque = start.opaque
+        metadata = {"providerMetadata": sealed_holder(opaque, "call", self.upstream)} if opaque else {}
+        return {
+            "type": "tool-input-available",
+            "toolCallId": start.tool_id,
+            "toolName": start.tool_name,
+            "input": start.arguments,
+            **flags,
+            **metadata,
+        }
