@@ -87,10 +87,7 @@ class SessionStart(Payload):
 
 
 class Thinking(Payload):
-    """A piece of the model's reasoning.
-
-    `opaque` closes the block: it belongs to all thinking since the last `opaque`. The text may be empty then.
-    """
+    """A piece of the model's reasoning. `opaque`, perhaps without a text, closes all since the last one."""
 
     type = "thinking"
     hints = frozenset({"whole"})
@@ -127,11 +124,12 @@ class ToolCallDelta(Payload):
 
     Pieces without an id belong to the call that began with their `index`. `for_client`: the client is to run
     the call, so that the pieces may be handed to it before the call is whole. `may_run`: the client is to run
-    it unless its result arrives, so that the pieces may be shown, but not handed over.
+    it unless its result arrives, so that the pieces may be shown, but not handed over. `opaque`: of the call,
+    if it is known before the call is whole.
     """
 
     type = "tool_call_delta"
-    hints = frozenset({"index", "for_client", "may_run"})
+    hints = frozenset({"index", "for_client", "may_run", "opaque"})
 
     tool_id: str
     tool_name: str | None = None
@@ -139,6 +137,7 @@ class ToolCallDelta(Payload):
     index: Any = None
     for_client: bool | None = None
     may_run: bool | None = None
+    opaque: Opaque | None = None
 
 
 class ToolCallProgress(Payload):

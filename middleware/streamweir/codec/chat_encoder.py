@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+import msgspec
+
 from streamweir.codec.answer_ids import answer_id, waits_for_client, with_answer_ids
 from streamweir.codec.base import Encoder
 from streamweir.codec.kept_calls import KeptCalls
@@ -23,6 +25,7 @@ from streamweir.events import (
     Error,
     Event,
     Interaction,
+    Opaque,
     Reference,
     SessionEnd,
     SessionStart,
@@ -99,6 +102,16 @@ class ChatEncoder(Encoder):
         """Return a piece of the reasoning."""
         raise NotImplementedError
 
+    def write_thinking_opaque(self, opaque: Opaque) -> Iterable[Frame]:
+        """Return the opaque value that closes the reasoning; only if the protocol `carries_opaque`."""
+        del opaque
+        return ()
+
+    def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
+        """Return the opaque value of the text before it; only if the protocol `carries_opaque`."""
+        del opaque
+        return ()
+
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterable[Frame]:
         """Return a piece of the arguments of a call that the client is to run."""
         raise NotImplementedError
@@ -152,8 +165,8 @@ class ChatEncoder(Encoder):
         match event:
             case Content():
                 return self._content(event)
-            case Thinking(content=text):
-                return self.write_thinking(text) if text else ()
+            case Thinking():
+                return self._thinking(event)
             case ToolCallStart():
                 self._open.add(event)
             case ToolCallDelta(for_client=True):
@@ -194,8 +207,16 @@ class ChatEncoder(Encoder):
             begins = message != self._message
             self._message = message
             yield from self._write_text(event.content, begins=begins)
+        if event.opaque is not None:
+            yield from self.write_text_opaque(event.opaque)
         if event.is_complete:
             self._message = None
+
+    def _thinking(self, event: Thinking) -> Iterable[Frame]:
+        written = self.write_thinking(event.content) if event.content else ()
+        if event.opaque is None:
+            return written
+        return [*written, *self.write_thinking_opaque(event.opaque)]
 
     def _write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
         """Write a piece of text; a further message begins with an empty line, for clients join the texts."""
@@ -223,7 +244,7 @@ class ChatEncoder(Encoder):
         if self.names.secret is None:
             return call
         given = answer_id(self.names.secret, call.tool_id)
-        return ToolCallStart(given, call.tool_name, call.description, call.arguments)
+        return msgspec.structs.replace(call, tool_id=given)
 
     def _take_back(self, tool_id: str) -> None:
         """The client need not run a call, under whichever id it was to get it."""

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.standard_events import read_standard
 from streamweir.codec.suspension import SUSPENSION
-from streamweir.events import Interaction
+from streamweir.events import Interaction, Opaque
 
 __all__ = [
     "Part",
@@ -29,19 +29,21 @@ class Part(NamedTuple):
     Attributes:
         kind: `text` and `thinking` have a text; `ran` (a call that has been run) and `client` (one that the
             client is to run) have a folded call.
+        opaque: of a text; that of a call is in the folded call.
     """
 
     kind: str
     text: str = ""
     call: Mapping[str, Any] = {}
+    opaque: Opaque | None = None
 
 
 def parts_of_turn(folded: Mapping[str, Any], *, with_tools: bool = True) -> list[Part]:
     """Return the parts of a whole answer in the order of the stream.
 
-    Texts that follow each other are one part. A further message begins with an empty line, because clients
-    join the texts. If the order is not known, thinking comes first, then calls that have been run, text, and
-    calls for the client.
+    Texts that follow each other are one part, unless one has an opaque value. A further message begins with
+    an empty line, because clients join the texts; thinking with an opaque value stays exactly as it is. If
+    the order is not known, thinking comes first, then calls that have been run, text, calls for the client.
 
     Args:
         folded: the folded result, with its `order`.
@@ -53,8 +55,9 @@ def parts_of_turn(folded: Mapping[str, Any], *, with_tools: bool = True) -> list
     for part in found:
         if part.kind == "ran" and not with_tools:
             continue
-        if parts and parts[-1].kind == part.kind and part.text:
-            parts[-1] = Part(part.kind, parts[-1].text + part.text)
+        last = parts[-1] if parts else None
+        if last is not None and last.kind == part.kind and part.text and last.opaque is part.opaque is None:
+            parts[-1] = Part(part.kind, last.text + part.text)
         else:
             parts.append(part)
     return parts
@@ -77,9 +80,12 @@ def _stream_order(folded: Mapping[str, Any], order: list[Mapping[str, Any]]) -> 
     for entry in order:
         match entry["kind"]:
             case "text" | "thinking" as kind:
-                gap = _EMPTY_LINE if last.get(kind, entry["message"]) != entry["message"] else ""
+                opaque, is_next = entry.get("opaque"), last.get(kind, entry["message"]) != entry["message"]
+                is_exact = not entry["text"] or (kind == "thinking" and opaque is not None)
                 last[kind] = entry["message"]
-                yield Part(kind, gap + entry["text"])
+                yield Part(
+                    kind, (_EMPTY_LINE if is_next and not is_exact else "") + entry["text"], {}, opaque
+                )
             case "question" if question := _question(interactions[entry["number"]]):
                 yield Part("text", _EMPTY_LINE + question if "text" in last else question)
                 last["text"] = "question"

@@ -58,7 +58,7 @@ PAIRS = [
     (protocol, name)
     for protocol in CLIENTS
     for name, (dialect, _) in MODELS.items()
-    if protocol in ("standard", "ag-ui", "vercel-ui", dialect) or name in ("groq", "responses")
+    if protocol != "openai-responses" or name in ("groq", "responses")
 ]
 
 

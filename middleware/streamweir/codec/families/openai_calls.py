@@ -132,7 +132,14 @@ class ClientCalls:
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
             self.room.take(call.arguments.append(text))
-            yield ToolCallDelta(call.tool_id, call.name or None, text, for_client=self._for_client, meta=meta)
+            yield ToolCallDelta(
+                call.tool_id,
+                call.name or None,
+                text,
+                for_client=self._for_client,
+                opaque=self._opaque_of(call),
+                meta=meta,
+            )
 
     def _opaque_of(self, call: _Call) -> Opaque | None:
         if self._opaque_name is None or not call.extra_content:

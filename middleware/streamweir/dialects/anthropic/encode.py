@@ -10,7 +10,8 @@ from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.coerce import text_of
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
-from streamweir.dialects.anthropic.encode_blocks import citation_of, ran_blocks
+from streamweir.codec.opaque_values import OPAQUE_OPTION, seal_of
+from streamweir.dialects.anthropic.encode_blocks import citation_of, ran_blocks, thinking_value
 from streamweir.dialects.anthropic.encode_extent import ObjectExtent
 from streamweir.dialects.anthropic.encode_whole import message_of
 from streamweir.dialects.anthropic.shared_words import CANCELLED, ERROR_TYPES, STOP_REASONS
@@ -18,6 +19,7 @@ from streamweir.errors import CODES, LimitExceeded
 from streamweir.events import (
     Content,
     Error,
+    Opaque,
     Reference,
     SessionEnd,
     Stamp,
@@ -48,9 +50,10 @@ class AnthropicEncoder(ChatEncoder):
     Options:
         tools: `blocks` writes calls that have been run as blocks of the MCP beta, `none` leaves them out;
             `auto` writes them for clients whose request names that beta.
+        opaque: `off` leaves out the values that the upstream wants to see again.
     """
 
-    option_values: ClassVar = {"tools": ("auto", "blocks", "none")}
+    option_values: ClassVar = {"tools": ("auto", "blocks", "none"), **OPAQUE_OPTION}
     request_names: ClassVar = {"model": "model", "betas": "betas"}
     request_headers: ClassVar = {"betas": b"anthropic-beta"}
 
@@ -63,7 +66,7 @@ class AnthropicEncoder(ChatEncoder):
         """The call whose block is open."""
         self._arguments = ObjectExtent()
         self._held: list[tuple[str, str]] = []
-        """Texts, by the kind of their block, that came while the arguments of a call were not whole."""
+        """Texts and values, by their kind, that came while the arguments of a call were not whole."""
         self._held_size = 0
 
     @cached_property
@@ -80,7 +83,9 @@ class AnthropicEncoder(ChatEncoder):
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole message."""
-        return message_of(folded, stamp, model=self.model_name, with_tools=self._writes_tools)
+        return message_of(
+            folded, stamp, model=self.model_name, with_tools=self._writes_tools, upstream=self.upstream
+        )
 
     @property
     def _writes_tools(self) -> bool:
@@ -114,11 +119,37 @@ class AnthropicEncoder(ChatEncoder):
             yield from self._open_block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
         yield self._delta({"type": "thinking_delta", "thinking": text})
 
+    def write_thinking_opaque(self, opaque: Opaque) -> Iterator[Frame]:
+        """Yield the signature of the thinking, or a block of redacted thinking."""
+        return self._write_value(*thinking_value(opaque, self.upstream))
+
+    def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
+        """Yield a block of thinking without a text, which holds the seal of the text before it."""
+        return self._write_value("seal", seal_of(opaque, "text", self.upstream))
+
+    def _write_value(self, kind: str, value: str) -> Iterator[Frame]:
+        """Yield a value: a `signature` ends the thinking that is open, others have a block of their own."""
+        if self._is_held(kind, value):
+            return
+        if kind == "redacted":
+            yield from self._open_block("whole", {"type": "redacted_thinking", "data": value})
+        else:
+            if kind == "seal" or self._block != "thinking":
+                yield from self._open_block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
+            yield self._delta({"type": "signature_delta", "signature": value})
+        yield from self._close_block()
+
+    def _write_call_seal(self, opaque: Opaque | None) -> Iterator[Frame]:
+        """Yield a block with the seal of the call that follows."""
+        if opaque is not None and self.carries_opaque:
+            yield from self._write_value("seal", seal_of(opaque, "call", self.upstream))
+
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
         """Yield a piece of a call, if its block is open or can be opened."""
         if piece.tool_id != self._call:
             if piece.tool_id in self._written or piece.tool_name is None or not self._may_switch():
                 return
+            yield from self._write_call_seal(piece.opaque)
             yield from self._open_call(piece.tool_id, piece.tool_name)
         self._arguments.add(piece.arguments_delta)
         yield self._delta({"type": "input_json_delta", "partial_json": piece.arguments_delta})
@@ -129,6 +160,7 @@ class AnthropicEncoder(ChatEncoder):
             yield from self._close_block()
             yield from self._release()
         elif call.tool_id not in self._written:
+            yield from self._write_call_seal(call.opaque)
             yield from self._open_call(call.tool_id, call.tool_name)
             yield self._delta({"type": "input_json_delta", "partial_json": write_json_text(call.arguments)})
             yield from self._close_block()
@@ -234,7 +266,13 @@ class AnthropicEncoder(ChatEncoder):
     def _release(self) -> Iterator[Frame]:
         held, self._held, self._held_size = self._held, [], 0
         for kind, text in held:
-            yield from self.write_text(text, begins=False) if kind == "text" else self.write_thinking(text)
+            match kind:
+                case "text":
+                    yield from self.write_text(text, begins=False)
+                case "thinking":
+                    yield from self.write_thinking(text)
+                case _:
+                    yield from self._write_value(kind, text)
 
     def _may_switch(self) -> bool:
         """Are the arguments of the open call whole, so that another block may begin?"""

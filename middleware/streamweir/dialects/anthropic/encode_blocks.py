@@ -6,12 +6,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import text_of
-from streamweir.events import ToolCallEnd, ToolCallStart
+from streamweir.codec.opaque_values import seal_of
+from streamweir.events import Opaque, ToolCallEnd, ToolCallStart
 
-__all__ = ["citation_of", "ran_blocks", "result_block", "use_block"]
+__all__ = ["citation_of", "ran_blocks", "result_block", "thinking_value", "use_block"]
 
 _SERVER: Final = "agent"
 """The server's name for a tool that has been run: an upstream does not name its server."""
+
+
+def thinking_value(opaque: Opaque, upstream: str) -> tuple[str, str]:
+    """Return the kind of a value of thinking, `signature` or `redacted`, and its text: a seal if foreign."""
+    for kind in ("signature", "redacted"):
+        if isinstance(value := opaque.get("anthropic", {}).get(kind), str):
+            return kind, value
+    return "signature", seal_of(opaque, "thinking", upstream)
 
 
 def ran_blocks(call: ToolCallStart, end: ToolCallEnd) -> Iterable[dict[str, Any]]:

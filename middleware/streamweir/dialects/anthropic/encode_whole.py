@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.whole_turn import citations, finish_reason, parts_of_turn, suspension_of
-from streamweir.dialects.anthropic.encode_blocks import citation_of, result_block, use_block
+from streamweir.codec.opaque_values import seal_of
+from streamweir.codec.whole_turn import Part, citations, finish_reason, parts_of_turn, suspension_of
+from streamweir.dialects.anthropic.encode_blocks import citation_of, result_block, thinking_value, use_block
 from streamweir.dialects.anthropic.shared_words import STOP_REASONS
-from streamweir.events import Stamp
+from streamweir.events import Opaque, Stamp
+from streamweir.opaque.seal import SealedKind
 
 __all__ = ["message_of"]
 
 
-def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tools: bool) -> dict[str, Any]:
+def message_of(
+    folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tools: bool, upstream: str
+) -> dict[str, Any]:
     """Return the message for a folded result.
 
     Args:
@@ -21,6 +25,7 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tool
         stamp: of the last event.
         model: the client's name of it.
         with_tools: also calls that have been run.
+        upstream: the name or URL of the upstream, for seals.
     """
     summary = folded["summary"] or {}
     return {
@@ -28,7 +33,7 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tool
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [*_blocks(folded, with_tools=with_tools)],
+        "content": [*_blocks(folded, upstream, with_tools=with_tools)],
         "stop_reason": STOP_REASONS[finish_reason(folded)],
         "stop_sequence": None,
         "usage": {
@@ -39,21 +44,38 @@ def message_of(folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tool
     }
 
 
-def _blocks(folded: Mapping[str, Any], *, with_tools: bool) -> Iterator[dict[str, Any]]:
+def _blocks(folded: Mapping[str, Any], upstream: str, *, with_tools: bool) -> Iterator[dict[str, Any]]:
     parts = parts_of_turn(folded, with_tools=with_tools)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
-    for place, (kind, text, call) in enumerate(parts):
-        match kind:
+    for place, part in enumerate(parts):
+        match part.kind:
             case "thinking":
-                yield {"type": "thinking", "thinking": text, "signature": ""}
+                yield _thinking(part, upstream)
             case "text":
                 cited = _citations(folded) if place == last_text else []
-                yield {"type": "text", "text": text, "citations": cited or None}
+                if part.text:
+                    yield {"type": "text", "text": part.text, "citations": cited or None}
+                yield from _seal(part.opaque, "text", upstream)
             case "ran":
-                yield from _ran_blocks(call)
+                yield from _ran_blocks(part.call)
             case "client":
+                call = part.call
+                yield from _seal(call.get("opaque"), "call", upstream)
                 asked = call["arguments"]
                 yield {"type": "tool_use", "id": call["tool_id"], "name": call["tool_name"], "input": asked}
+
+
+def _thinking(part: Part, upstream: str) -> dict[str, Any]:
+    kind, value = thinking_value(part.opaque, upstream) if part.opaque else ("signature", "")
+    if kind == "redacted":
+        return {"type": "redacted_thinking", "data": value}
+    return {"type": "thinking", "thinking": part.text, "signature": value}
+
+
+def _seal(opaque: Opaque | None, of: SealedKind, upstream: str) -> Iterator[dict[str, Any]]:
+    """A block of thinking that holds the seal of the text before it, or of the call behind it."""
+    if opaque:
+        yield {"type": "thinking", "thinking": "", "signature": seal_of(opaque, of, upstream)}
 
 
 def _citations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:

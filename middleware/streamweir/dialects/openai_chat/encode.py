@@ -12,12 +12,15 @@ from streamweir.codec.families.openai_chunks import is_usage_alone, usage_of
 from streamweir.codec.families.openai_errors import error_object
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
+from streamweir.codec.opaque_values import OPAQUE_OPTION
+from streamweir.dialects.openai_chat.encode_opaque import SealedDetails, extra_content_of
 from streamweir.dialects.openai_chat.encode_references import REFERENCES, written_citation
 from streamweir.dialects.openai_chat.encode_whole import completion
 from streamweir.errors import CODES, MalformedEvent
 from streamweir.events import (
     Content,
     Error,
+    Opaque,
     Reference,
     SessionEnd,
     Stamp,
@@ -41,11 +44,13 @@ class OpenAIChatEncoder(ChatEncoder):
     Options:
         reasoning: the field of the delta for it, or `drop`.
         references: the field of the delta for them: OpenAI's, or RAGFlow's.
+        opaque: `off` leaves out the values that the upstream wants to see again.
     """
 
     option_values: ClassVar = {
         "reasoning": ("reasoning_content", "reasoning", "drop"),
         "references": REFERENCES,
+        **OPAQUE_OPTION,
     }
 
     asks_for_usage: ClassVar[bool] = True
@@ -56,6 +61,12 @@ class OpenAIChatEncoder(ChatEncoder):
         self._has_failed = False
         self._calls_written = 0
         self._has_copied = False
+        self._details = SealedDetails()
+
+    @cached_property
+    def _signed(self) -> RecentIds[None]:
+        """The calls whose opaque values are written."""
+        return RecentIds(self.room // 8)
 
     @cached_property
     def _indices(self) -> RecentIds[int]:
@@ -92,6 +103,7 @@ class OpenAIChatEncoder(ChatEncoder):
             model=self.model_name,
             reasoning=self.option("reasoning"),
             references=self.option("references"),
+            upstream=self.upstream,
         )
 
     @classmethod
@@ -118,7 +130,22 @@ class OpenAIChatEncoder(ChatEncoder):
         if field == "drop":
             self.lost["thinking"] += 1
             return ()
+        self._details.note(text)
         return self._chunks({field: text})
+
+    def write_thinking_opaque(self, opaque: Opaque) -> Iterable[Frame]:
+        """Return what the upstream wants to see of its reasoning again."""
+        field = self.option("reasoning")
+        return (
+            () if field == "drop" else self._deltas(self._details.of_thinking(opaque, field, self.upstream))
+        )
+
+    def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
+        """Return the seal of the text before it."""
+        return self._deltas(self._details.of_text(opaque, self.upstream))
+
+    def _deltas(self, delta: dict[str, Any]) -> Iterable[Frame]:
+        return self._chunks(delta) if delta else ()
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterable[Frame]:
         """Return a piece of arguments; the first names the call."""
@@ -126,16 +153,19 @@ class OpenAIChatEncoder(ChatEncoder):
         if index is None:
             if piece.tool_name is None:
                 return ()  # a call without a name is none to a client: all of it comes with the name
-            return self._call(piece.tool_id, piece.tool_name, piece.arguments_delta)
+            return self._call(piece.tool_id, piece.tool_name, piece.arguments_delta, piece.opaque)
         return self._chunks(
             {"tool_calls": [{"index": index, "function": {"arguments": piece.arguments_delta}}]}
         )
 
     def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
         """Return a whole call, unless its pieces have said it."""
-        if call.tool_id in self._indices:
-            return ()
-        return self._call(call.tool_id, call.tool_name, write_json_text(call.arguments))
+        index = self._indices.get(call.tool_id)
+        if index is None:
+            return self._call(call.tool_id, call.tool_name, write_json_text(call.arguments), call.opaque)
+        extra = self._extra_content(call.tool_id, call.opaque)
+        piece = {"index": index, "function": {"arguments": ""}, **extra}
+        return self._chunks({"tool_calls": [piece]}) if extra else ()
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
         """A client that saw the call would run it: there is no word for one that is over."""
@@ -171,11 +201,19 @@ class OpenAIChatEncoder(ChatEncoder):
         found = {"usage": usage} if usage else {}
         yield from self._chunks({}, reason, **found, **beside)
 
-    def _call(self, tool_id: str, name: str, arguments: str) -> Iterable[Frame]:
+    def _extra_content(self, tool_id: str, opaque: Opaque | None) -> dict[str, Any]:
+        """Return the field with the opaque value of a call; empty if there is none, or it is written."""
+        if opaque is None or not self.carries_opaque or tool_id in self._signed:
+            return {}
+        self._signed.add(tool_id, None)
+        return extra_content_of(opaque, self.upstream)
+
+    def _call(self, tool_id: str, name: str, arguments: str, opaque: Opaque | None) -> Iterable[Frame]:
         index, self._calls_written = self._calls_written, self._calls_written + 1
         self._indices.add(tool_id, index)
         function = {"name": name, "arguments": arguments}
-        call = {"index": index, "id": tool_id, "type": "function", "function": function}
+        extra = self._extra_content(tool_id, opaque)
+        call = {"index": index, "id": tool_id, "type": "function", "function": function, **extra}
         return self._chunks({"tool_calls": [call]})
 
     def _chunks(self, delta: dict[str, Any], finish: str | None = None, **beside: Any) -> Iterator[Frame]:

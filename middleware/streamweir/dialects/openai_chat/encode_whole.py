@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamweir.codec.families.openai_chunks import usage_of
-from streamweir.codec.whole_turn import citations, client_calls, finish_reason, suspension_of, text_of_turn
+from streamweir.codec.whole_turn import (
+    citations,
+    client_calls,
+    finish_reason,
+    parts_of_turn,
+    suspension_of,
+    text_of_turn,
+)
+from streamweir.dialects.openai_chat.encode_opaque import SealedDetails, extra_content_of
 from streamweir.dialects.openai_chat.encode_references import written_citation
 from streamweir.events import Stamp
 from streamweir.jsontext import write_json_text
@@ -15,7 +23,7 @@ __all__ = ["completion"]
 
 
 def completion(
-    folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str, references: str
+    folded: Mapping[str, Any], stamp: Stamp, *, model: str, reasoning: str, references: str, upstream: str
 ) -> dict[str, Any]:
     """Return the completion for a folded result.
 
@@ -25,15 +33,15 @@ def completion(
         model: the client's name of it.
         reasoning: the field for it, or `drop`.
         references: the field for them.
+        upstream: the name or URL of the upstream, for seals.
     """
     calls = client_calls(folded)
     message: dict[str, Any] = {"role": "assistant", "content": text_of_turn(folded) or None, "refusal": None}
     if calls:
-        message["tool_calls"] = [_call(call) for call in calls]
+        message["tool_calls"] = [_call(call, upstream) for call in calls]
     elif message["content"] is None:
         message["content"] = ""
-    if reasoning != "drop" and (thinking := folded["message"]["thinking"]):
-        message[reasoning] = thinking
+    message.update(_reasoning(folded, reasoning, upstream))
     if cited := [found for each in citations(folded) if (found := written_citation(each, references))]:
         message[references] = cited
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(folded)}
@@ -49,6 +57,25 @@ def completion(
     return {**answer, **suspension_of(folded)}
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _reasoning(folded: Mapping[str, Any], field: str, upstream: str) -> dict[str, Any]:
+    """The reasoning, and what the upstream wants to see of it again."""
+    found: dict[str, Any] = {}
+    texts: list[str] = []
+    details = SealedDetails()
+    for part in parts_of_turn(folded):
+        if part.kind == "thinking" and field != "drop":
+            texts.append(part.text)
+            details.note(part.text)
+            own = details.of_thinking(part.opaque, field, upstream) if part.opaque else {}
+        else:
+            own = details.of_text(part.opaque, upstream) if part.opaque and part.kind == "text" else {}
+        if "reasoning_details" in own:
+            own["reasoning_details"] = [*found.get("reasoning_details", []), *own["reasoning_details"]]
+        found |= own
+    return {**found, field: text} if (text := "".join(texts)) else found
+
+
+def _call(call: Mapping[str, Any], upstream: str) -> dict[str, Any]:
     function = {"name": call["tool_name"], "arguments": write_json_text(call["arguments"])}
-    return {"id": call["tool_id"], "type": "function", "function": function}
+    extra = extra_content_of(call["opaque"], upstream) if call.get("opaque") else {}
+    return {"id": call["tool_id"], "type": "function", "function": function, **extra}

@@ -88,7 +88,7 @@ def items_of(folded: Mapping[str, Any], id_base: str) -> Iterator[dict[str, Any]
     """
     parts = parts_of_turn(folded)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
-    for place, (kind, text, call) in enumerate(parts):
+    for place, (kind, text, call, _) in enumerate(parts):
         item_id = f"{_PREFIXES[kind]}_{id_base}_{place}"
         match kind:
             case "thinking":

@@ -1,0 +1,81 @@
+"""The fields in which a chat client keeps opaque values: `reasoning_details`, and `extra_content` of calls.
+
+Each entry of the details has an index of its own, because OpenAI's libraries merge entries by their index.
+Source: the conversation contract, section 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from streamweir.codec.opaque_values import sealed_holder
+from streamweir.events import Opaque
+from streamweir.opaque.seal import SealedKind, make_seal
+
+__all__ = ["SealedDetails", "extra_content_of"]
+
+_NATIVE: Final = "openai-chat"
+_FIELD: Final = "reasoning_details"
+
+
+class SealedDetails:
+    """Makes the details of one answer.
+
+    A client shows the reasoning as one text, so the seal of a piece names the length of this piece.
+    """
+
+    __slots__ = ("_length", "_written")
+
+    def __init__(self) -> None:
+        self._length = 0  # characters of the reasoning since the last opaque value
+        self._written = 0
+
+    def note(self, text: str) -> None:
+        """Take note of a piece of the reasoning that the client is shown."""
+        self._length += len(text)
+
+    def of_thinking(self, opaque: Opaque, field: str, upstream: str) -> dict[str, Any]:
+        """Return the fields for the value of the reasoning since the last value.
+
+        Args:
+            opaque: the value.
+            field: the client's field for reasoning; it is written if the upstream's own came empty.
+            upstream: the name or URL of the upstream.
+        """
+        length, self._length = self._length, 0
+        own = opaque.get(_NATIVE)
+        if own is not None:
+            details = own.get("details")
+            shown: dict[str, Any] = {} if length or not own.get("field") else {field: ""}
+            return {**shown, _FIELD: self._numbered(details)} if isinstance(details, list) else shown
+        ((dialect, value),) = [*opaque.items()][:1]
+        return self._sealed({**value, "length": length}, dialect, "thinking", upstream)
+
+    def of_text(self, opaque: Opaque, upstream: str) -> dict[str, Any]:
+        """Return the fields for the value of a text; upstreams of this dialect have none."""
+        if _NATIVE in opaque:
+            return {}
+        ((dialect, value),) = [*opaque.items()][:1]
+        return self._sealed(value, dialect, "text", upstream)
+
+    def _sealed(self, value: Any, dialect: str, of: SealedKind, upstream: str) -> dict[str, Any]:
+        seal = make_seal(value, dialect=dialect, upstream=upstream, of=of)
+        entry = {"type": "reasoning.encrypted", "data": seal, "format": "streamweir-1"}
+        return {_FIELD: self._numbered([entry])}
+
+    def _numbered(self, entries: list[Any]) -> list[Any]:
+        """Return entries with an index each; one that has an index keeps it."""
+        numbered = []
+        for entry in entries:
+            numbered.append({"index": self._written, **entry} if isinstance(entry, dict) else entry)
+            self._written += 1
+        return numbered
+
+
+def extra_content_of(opaque: Opaque, upstream: str) -> dict[str, Any]:
+    """Return the field with the opaque value of a call: the upstream's own, or a seal."""
+    own = opaque.get(_NATIVE)
+    if own is None:
+        return {"extra_content": sealed_holder(opaque, "call", upstream)}
+    extra = own.get("extra_content")
+    return {"extra_content": extra} if isinstance(extra, dict) else {}
