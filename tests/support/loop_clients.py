@@ -44,6 +44,10 @@ class LoopClient:
         """Take an answer into the conversation; return the calls of it: ids and names."""
         raise NotImplementedError
 
+    def take_whole(self, value: Any) -> list[Call]:
+        """Take an answer that is one document into the conversation; return the calls of it."""
+        raise NotImplementedError
+
     def answer(self, call: Call, text: str) -> None:
         """Add the result of a call."""
         self.messages.append({"role": "tool", "tool_call_id": call[0], "content": text})
@@ -96,6 +100,12 @@ class AnthropicClient(LoopClient):
                             blocks[index][name] += delta[name]
         for index, text in texts.items():
             blocks[index]["input"] = json.loads(text or "{}")
+        return self._keep(blocks)
+
+    def take_whole(self, value: Any) -> list[Call]:
+        return self._keep(value["content"])
+
+    def _keep(self, blocks: list[Message]) -> list[Call]:
         self.messages.append({"role": "assistant", "content": blocks})
         self.text = "".join(block["text"] for block in blocks if block["type"] == "text")
         return [(block["id"], block["name"]) for block in blocks if block["type"] == "tool_use"]
@@ -120,6 +130,12 @@ class ChatClient(LoopClient):
                 message = merged(message, choice["delta"])
         for call in message.get("tool_calls", []):
             call.pop("index", None)
+        return self._keep(message)
+
+    def take_whole(self, value: Any) -> list[Call]:
+        return self._keep(value["choices"][0]["message"])
+
+    def _keep(self, message: Message) -> list[Call]:
         self.messages.append({"content": None, **message, "role": "assistant"})
         self.text = message.get("content") or ""
         return [(call["id"], call["function"]["name"]) for call in message.get("tool_calls") or []]

@@ -29,8 +29,16 @@ def overlay(dialect: str) -> Any:
     return {"thinking": {"type": "enabled", "budget_tokens": 1024}} if dialect == "anthropic" else {"x": 1}
 
 
-async def looped(client: LoopClient, model: StrictModel, dialect: str, rounds: int = 1) -> None:
-    """Ask, and run all tools, until there are no calls any more."""
+async def looped(
+    client: LoopClient,
+    model: StrictModel,
+    dialect: str,
+    *,
+    rounds: int = 1,
+    is_whole: bool = False,
+    **options: Any,
+) -> None:
+    """Ask, and run all tools, until there are no calls any more; `is_whole`: without streams."""
     async with upstream(model) as server:
         endpoint = {
             "upstream": server.url,
@@ -38,20 +46,23 @@ async def looped(client: LoopClient, model: StrictModel, dialect: str, rounds: i
             "answers": [client.protocol],
             "request": {"mapped": overlay(dialect)},
             "turns": "off",
+            **options,
         }
         async with gateway(settled(endpoints={"/chat": endpoint})) as running:
             for number in range(rounds):
                 client.ask(f"Question {number}: how warm is it?")
                 for _ in STEPS:
-                    for call in await _turn(client, running):
+                    for call in await _turn(client, running, is_whole=is_whole):
                         client.answer(call, "21 degrees")
 
 
-async def _turn(client: LoopClient, running: Gateway) -> list[tuple[str, str]]:
-    headers = [("Content-Type", "application/json"), ("Accept", "text/event-stream")]
-    answer = await ask(running, headers=headers, body=json.dumps(client.body).encode())
+async def _turn(client: LoopClient, running: Gateway, *, is_whole: bool) -> list[tuple[str, str]]:
+    accept = "application/json" if is_whole else "text/event-stream"
+    headers = [("Content-Type", "application/json"), ("Accept", accept)]
+    body = {**client.body, "stream": False} if is_whole else client.body
+    answer = await ask(running, headers=headers, body=json.dumps(body).encode())
     assert answer.status == 200, answer.body
-    return client.take(answer.body)
+    return client.take_whole(answer.json) if is_whole else client.take(answer.body)
 
 
 PAIRS = [
@@ -70,3 +81,22 @@ async def test_client_carries_alone(protocol: str, name: str) -> None:
     assert not model.refusals
     assert len(model.accepted) == 2 * len(STEPS)
     assert client.text == STEPS[-1].text
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("protocol", ["anthropic", "openai-chat"])
+async def test_client_of_whole_answers_carries_alone(protocol: str, name: str) -> None:
+    dialect, make = MODELS[name]
+    model, client = make(), CLIENTS[protocol]()
+    await looped(client, model, dialect, is_whole=True)
+    assert not model.refusals
+    assert len(model.accepted) == len(STEPS)
+
+
+@pytest.mark.parametrize(("protocol", "name"), [pair for pair in PAIRS if pair[0] == MODELS[pair[1]][0]])
+async def test_client_of_the_dialect_carries_frames_written_anew(protocol: str, name: str) -> None:
+    dialect, make = MODELS[name]
+    model, client = make(), CLIENTS[protocol]()
+    await looped(client, model, dialect, verbatim="off")
+    assert not model.refusals
+    assert len(model.accepted) == len(STEPS)

@@ -1,9 +1,10 @@
 """Chat completions as DeepSeek, OpenRouter, Google and Groq speak them. Errors: their own, of 2026."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from strict_upstreams.model import Body, Refused, StrictModel, loaded, ordered, pieces_of, sse, written
+from strict_upstreams.model import Body, Refused, StrictModel, exact, pieces_of, sse, written
 from strict_upstreams.script import STEPS, Step
 
 __all__ = ["Flavour", "StrictChat"]
@@ -98,15 +99,15 @@ class StrictChat(StrictModel):
             yield from ({"reasoning_content": piece} for piece in pieces_of(thought) or ())
             if not thought:
                 yield {"reasoning_content": ""}
-        elif self.flavour in ("openrouter", "groq"):
+        elif self.flavour == "groq":
             yield from ({"reasoning": piece} for piece in pieces_of(thought))
-        if self.flavour == "openrouter":
+        elif self.flavour == "openrouter":
+            text, signed = {"type": "reasoning.text", "index": 0}, {"signature": self.new("text")}
             encrypted = {"type": "reasoning.encrypted", "data": self.new("details"), "format": "x-v1"}
-            turn["reasoning_details"] = [
-                {"type": "reasoning.text", "text": thought, "signature": self.new("text"), "index": 0},
-                {**encrypted, "index": 1},
-            ]
-            yield {"reasoning_details": turn["reasoning_details"]}
+            turn["reasoning_details"] = [{**text, "text": thought, **signed}, {**encrypted, "index": 1}]
+            for piece in pieces_of(thought):
+                yield {"reasoning": piece, "reasoning_details": [{**text, "text": piece}]}
+            yield {"reasoning_details": [{**text, "text": "", **signed}, {**encrypted, "index": 1}]}
 
     def _call(self, name: str, arguments: str, *, is_first: bool) -> Body:
         function = {"name": name, "arguments": arguments}
@@ -129,7 +130,8 @@ class StrictChat(StrictModel):
 
 
 def _is_same(own: Body, shown: Body, name: str) -> bool:
-    return bool(loaded(written(own.get(name))) == ordered(shown.get(name)))
+    """Compare without the order of keys, which clients do not keep where they merge pieces."""
+    return bool(json.loads(written(own.get(name)), parse_int=exact) == shown.get(name))
 
 
 def _check_reasoning(message: Body, turn: Body | None) -> None:

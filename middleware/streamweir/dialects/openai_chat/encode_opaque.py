@@ -6,6 +6,7 @@ Source: the conversation contract, section 3.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.codec.opaque_values import sealed_holder
@@ -16,6 +17,8 @@ __all__ = ["SealedDetails", "extra_content_of"]
 
 _NATIVE: Final = "openai-chat"
 _FIELD: Final = "reasoning_details"
+_DEMANDED: Final = "reasoning_content"
+"""The field that upstreams want to see again. That of another one is sealed, so that it is not sent back."""
 
 
 class SealedDetails:
@@ -44,12 +47,14 @@ class SealedDetails:
         """
         length, self._length = self._length, 0
         own = opaque.get(_NATIVE)
-        if own is not None:
-            details = own.get("details")
-            shown: dict[str, Any] = {} if length or not own.get("field") else {field: ""}
-            return {**shown, _FIELD: self._numbered(details)} if isinstance(details, list) else shown
+        if own is not None and (isinstance(own.get("details"), list) or own.get("field") == _DEMANDED):
+            return self._native(own, {} if length else {field: ""})
         ((dialect, value),) = [*opaque.items()][:1]
         return self._sealed({**value, "length": length}, dialect, "thinking", upstream)
+
+    def _native(self, own: Mapping[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+        details = own.get("details")
+        return {**shown, _FIELD: self._numbered(details)} if isinstance(details, list) else shown
 
     def of_text(self, opaque: Opaque, upstream: str) -> dict[str, Any]:
         """Return the fields for the value of a text; upstreams of this dialect have none."""
@@ -67,7 +72,8 @@ class SealedDetails:
         """Return entries with an index each; one that has an index keeps it."""
         numbered = []
         for entry in entries:
-            numbered.append({"index": self._written, **entry} if isinstance(entry, dict) else entry)
+            has_index = not isinstance(entry, dict) or "index" in entry
+            numbered.append(entry if has_index else {**entry, "index": self._written})
             self._written += 1
         return numbered
 
