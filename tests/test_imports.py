@@ -112,7 +112,7 @@ LAYERS = [
         "request_id",
     ),
     ("classification", "events", "jsontext", "options", "own_warnings"),
-    ("framing", "json_size", "opaque", "schema"),
+    ("framing", "json_size", "raw_json", "opaque", "schema"),
     ("expressions",),
     ("requests",),
     ("codec", "dialects", "stages"),

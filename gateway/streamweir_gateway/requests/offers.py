@@ -5,8 +5,8 @@ Source: the request contract, sections 1 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from streamweir.requests.openai_chat import asks_for_usage
@@ -30,7 +30,7 @@ class Offer:
         taps: follow the answer too.
         answers: the request answers a question of a run, which may go on in the connection that asked.
         new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
-        restored: the number of kept turns in the request.
+        turns: how many turns in the request are kept ones, carried by the client, or lost; by these words.
     """
 
     written: Sequence[Written] | None = None
@@ -39,7 +39,7 @@ class Offer:
     taps: tuple[EventTap, ...] = ()
     answers: bool = False
     new_recorder: Callable[[], TurnRecorder] | None = None
-    restored: int = 0
+    turns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def asks_for_usage(self) -> bool:

@@ -226,7 +226,8 @@ class _Mapped(_Mapping):
             raise writing.unknown_answer  # an upstream of the client's own protocol may know it
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
-        request, restored = writing.for_upstream(destination, writer)
+        restored = writing.for_upstream(destination, writer)
+        request = restored.request
         target = Target(
             writer,
             path,
@@ -249,7 +250,7 @@ class _Mapped(_Mapping):
             tap,
             answers=bool(request.get("resume")),
             new_recorder=writing.recorders(destination),
-            restored=restored,
+            turns=restored.counts,
         )
 
     def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from streamweir.jsontext import write_json
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import last_user_index, text_of_message
+from streamweir.requests.opaque_values import OpaqueValues
 from streamweir_gateway.turns.argument_digest import argument_digest
 from streamweir_gateway.turns.stored_turn import StoredTurn, text_digests
 from streamweir_gateway.turns.turn_names import TurnOwner
 
-__all__ = ["AssistantGroup", "groups_of", "text_of_last_question"]
+__all__ = ["AssistantGroup", "are_within", "groups_of", "text_of_last_question"]
 
 
 class AssistantGroup(NamedTuple):
@@ -41,6 +43,22 @@ class AssistantGroup(NamedTuple):
     def texts(self) -> list[str]:
         """The texts of all messages, one for each part."""
         return [text for message in self.messages for text in _texts(message)]
+
+    @property
+    def holds_opaque(self) -> bool:
+        """A part or a call has an opaque value, of any upstream."""
+        return any("opaque" in item for item in self._items)
+
+    def opaque_values(self, opaque: OpaqueValues) -> list[Mapping[str, Any]]:
+        """Return the values of an upstream that the client has sent back."""
+        return [value for item in self._items if (value := opaque.of(item)) is not None]
+
+    @property
+    def _items(self) -> Iterator[Any]:
+        for message in self.messages:
+            content = message.get("content")
+            yield from content if isinstance(content, list) else ()
+            yield from message.get("tool_calls", ())
 
     def names(self, owner: TurnOwner) -> Iterator[str]:
         """Yield the names under which the turn may be stored."""
@@ -87,6 +105,20 @@ def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
     if begin is not None:
         groups.append(AssistantGroup(begin, messages[begin:], asked))
     return groups
+
+
+def are_within(values: Iterable[Any], message: bytes) -> bool:
+    """Return whether all texts in JSON values are texts of a message, which is JSON too."""
+    left = [*values]
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, str) and write_json(value)[1:-1] not in message:
+            return False
+    return True
 
 
 def text_of_last_question(messages: Sequence[Message]) -> str:

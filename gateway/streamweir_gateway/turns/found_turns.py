@@ -6,10 +6,12 @@ Source: the conversation contract, section 4 (where it goes back, to whom).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from streamweir.requests.canonical import Message, Request
-from streamweir_gateway.turns.assistant_groups import AssistantGroup, groups_of
+from streamweir.requests.opaque_values import OpaqueValues
+from streamweir_gateway.turns.assistant_groups import AssistantGroup, are_within, groups_of
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.stored_turn import StoredTurn
 from streamweir_gateway.turns.turn_names import TurnOwner
@@ -22,56 +24,82 @@ class Restored(NamedTuple):
 
     Attributes:
         request: the canonical request.
-        restored: how many turns it has.
+        restored: how many kept turns it has.
+        carried: how many other messages have opaque values of the upstream, which the client has sent back.
+        lost: how many messages have neither, though they hold a call, or a value that is not the upstream's.
     """
 
     request: Request
     restored: int = 0
+    carried: int = 0
+    lost: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts by their names; those that are 0 are left out."""
+        counts = {"restored": self.restored, "carried": self.carried, "lost": self.lost}
+        return {name: count for name, count in counts.items() if count}
 
 
 class FoundTurns(NamedTuple):
     """The kept turns of one request.
 
     Attributes:
-        found: each with the messages that it takes the place of, oldest first.
+        groups: the messages of the assistant.
+        found: by the index of a group, the turn that it is.
     """
 
-    found: Sequence[tuple[AssistantGroup, StoredTurn]] = ()
+    groups: Sequence[AssistantGroup] = ()
+    found: Mapping[int, StoredTurn] = MappingProxyType({})
 
     @property
     def latest_made_by(self) -> str | None:
         """The digest of the upstream that made the latest turn; None without a turn."""
-        return self.found[-1][1].made_by if self.found else None
+        return self.found[max(self.found)].made_by if self.found else None
 
-    def put_back(self, request: Request, made_by: str) -> Restored:
+    def put_back(self, request: Request, made_by: str, opaque: OpaqueValues) -> Restored:
         """Return the request for one upstream, with the turns that this upstream made.
 
         Args:
             request: the request in which the turns were found.
             made_by: the digest of the upstream.
+            opaque: finds the values of the upstream that the client has sent back. If they are not those of
+                the kept turn, the client is believed, and the turn stays out.
         """
-        own = [(group, turn) for group, turn in self.found if turn.made_by == made_by]
-        if not own:
-            return Restored(request)
-        messages = request.get("messages", [])
-        ids = {call.client_id: call.upstream_id or call.client_id for _, turn in own for call in turn.calls}
-        executed = {call.client_id for _, turn in own for call in turn.calls if call.is_executed}
-        restored: list[Message] = []
-        at = 0
-        for group, turn in own:
-            restored += messages[at : group.begin]
-            restored.append(_written(group, turn))
-            at = group.end
-        restored += messages[at:]
-        changed: dict[str, Any] = {
-            "messages": [_with_ids(m, ids) for m in restored if not _ends(m, executed)]
-        }
-        if answers := request.get("resume"):
-            changed["resume"] = [
-                {**answer, "interaction_id": ids.get(answer["interaction_id"], answer["interaction_id"])}
-                for answer in answers
-            ]
-        return Restored(cast("Request", {**request, **changed}), len(own))
+        own: list[tuple[AssistantGroup, StoredTurn]] = []
+        carried = lost = 0
+        for index, group in enumerate(self.groups):
+            turn = self.found.get(index)
+            values = group.opaque_values(opaque)
+            if turn is not None and turn.made_by == made_by and are_within(values, bytes(turn.message)):
+                own.append((group, turn))
+            elif values:
+                carried += 1
+            elif group.calls or group.holds_opaque:
+                lost += 1
+        changed = _with_turns(request, own) if own else request
+        return Restored(changed, len(own), carried, lost)
+
+
+def _with_turns(request: Request, own: Sequence[tuple[AssistantGroup, StoredTurn]]) -> Request:
+    """Return a request with kept turns in place of messages, and with the upstream's ids of calls."""
+    messages = request.get("messages", [])
+    ids = {call.client_id: call.upstream_id or call.client_id for _, turn in own for call in turn.calls}
+    executed = {call.client_id for _, turn in own for call in turn.calls if call.is_executed}
+    restored: list[Message] = []
+    at = 0
+    for group, turn in own:
+        restored += messages[at : group.begin]
+        restored.append(_written(group, turn))
+        at = group.end
+    restored += messages[at:]
+    changed: dict[str, Any] = {"messages": [_with_ids(m, ids) for m in restored if not _ends(m, executed)]}
+    if answers := request.get("resume"):
+        changed["resume"] = [
+            {**answer, "interaction_id": ids.get(answer["interaction_id"], answer["interaction_id"])}
+            for answer in answers
+        ]
+    return cast("Request", {**request, **changed})
 
 
 NO_TURNS = FoundTurns()
@@ -88,12 +116,8 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
     groups = groups_of(messages)
     names = [[*group.names(owner)] for group in groups]
     stored = await turns.read(name for of_group in names for name in of_group)
-    found = (
-        (group, turn)
-        for group, of_group in zip(groups, names, strict=True)
-        if (turn := _turn_of(group, of_group, stored)) is not None
-    )
-    return FoundTurns([*found])
+    turns_of = (_turn_of(group, of_group, stored) for group, of_group in zip(groups, names, strict=True))
+    return FoundTurns(groups, {index: turn for index, turn in enumerate(turns_of) if turn is not None})
 
 
 def _turn_of(

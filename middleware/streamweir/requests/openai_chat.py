@@ -26,6 +26,7 @@ from streamweir.requests.chat_reasoning import (
     written_reasoning,
 )
 from streamweir.requests.fields import Fields
+from streamweir.requests.kept_message import kept_fields
 from streamweir.requests.media import data_url, media_type_of
 from streamweir.requests.messages import content_of
 from streamweir.requests.outgoing import Outgoing
@@ -95,6 +96,8 @@ def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
     """A message of any role; that of the assistant is a turn of the model, in the form of its upstream."""
+    if "turn" in message:
+        return kept_fields(message["turn"])
     calls = [_call(call, outgoing) for call in message.get("tool_calls", [])]
     found = without_absent(
         role=message["role"],

@@ -1,35 +1,64 @@
-"""Three-turn tool loops over real HTTP: the upstream sees its turns unchanged, whatever the client carries."""
+"""Tool loops over real HTTP: the upstream is shown its turns unchanged by clients that carry nothing."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from clients import CLIENTS, ProtocolClient
+from forgetful_clients import CLIENTS, ProtocolClient
 from loopback import Answer, Gateway, ask, gateway, settled
-from scripted_upstream import Upstream, upstream
+from scripted_upstream import upstream
 from streamweir_gateway.config import GatewayConfig
-from strict_upstreams import ANSWERS, STRICT, StrictUpstream
+from strict_upstreams import (
+    STEPS,
+    StrictAnthropic,
+    StrictChat,
+    StrictGemini,
+    StrictModel,
+    StrictResponses,
+)
 
 pytestmark = pytest.mark.anyio
 
 JSON = ("Content-Type", "application/json")
-ALL_OFF = ("standard", "anthropic", "openai-chat", "openai-responses", "ag-ui", "vercel-ui")
 
 
-def before(strict: StrictUpstream, url: str, **options: Any) -> GatewayConfig:
-    """A gateway whose endpoint `/chat` is before a strict upstream, for clients of all protocols."""
-    mode: Any = {"mapped": strict.overlay} if strict.overlay else "mapped"
+def config_of(url: str, path: str, dialect: str, tree: dict[str, Any], **options: Any) -> GatewayConfig:
+    """A gateway whose endpoint `/chat` is before an upstream, for clients of all protocols."""
     endpoint = {
-        "upstream": url + strict.path,
-        "speaks": strict.dialect,
+        "upstream": url,
+        "path": path,
+        "speaks": dialect,
         "answers": [client.protocol for client in CLIENTS],
-        "request": mode,
-        "path": strict.path,
+        "request": {"mapped": tree} if tree else "mapped",
         **options,
     }
-    endpoint["upstream"] = url
     return settled(endpoints={"/chat": endpoint})
+
+
+THINKING = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+UNSTORED = {"store": False, "include": ["reasoning.encrypted_content"]}
+CHAT = partial(config_of, path="/v1/chat/completions", dialect="openai-chat", tree={})
+
+MODELS: dict[str, tuple[Callable[[], StrictModel], Callable[..., GatewayConfig]]] = {
+    "anthropic": (
+        StrictAnthropic,
+        partial(config_of, path="/v1/messages", dialect="anthropic", tree=THINKING),
+    ),
+    "gemini": (
+        StrictGemini,
+        partial(config_of, path="/v1beta/models/m:streamGenerateContent", dialect="gemini", tree={}),
+    ),
+    "deepseek": (StrictChat, CHAT),
+    "openrouter": (lambda: StrictChat("openrouter"), CHAT),
+    "google": (lambda: StrictChat("google"), CHAT),
+    "responses": (
+        StrictResponses,
+        partial(config_of, path="/v1/responses", dialect="openai-responses", tree=UNSTORED),
+    ),
+}
 
 
 async def send(running: Gateway, client: ProtocolClient, *headers: tuple[str, str]) -> Answer:
@@ -46,28 +75,24 @@ async def turn(running: Gateway, client: ProtocolClient, *headers: tuple[str, st
 
 
 async def loop(running: Gateway, client: ProtocolClient) -> None:
-    """Ask twice; run all tools in between."""
-    client.ask("How do I get there?")
-    await turn(running, client)
-    assert [name for _, name, _ in client.calls] == ["look", "look"]
-    client.add_results()
-    await turn(running, client)
-    assert [name for _, name, _ in client.calls] == ["ride"]
-    client.add_results()
-    await turn(running, client)
-    assert (client.text, client.calls) == (ANSWERS[0], [])
-    client.ask("Thank you!")
-    await turn(running, client)
-    assert client.text == ANSWERS[1]
+    """Ask twice, and run the tools of each step."""
+    for question in ("How warm is it?", "And tomorrow?"):
+        client.ask(question)
+        for step in STEPS:
+            await turn(running, client)
+            assert [name for _, name, _ in client.calls] == [name for name, _ in step.calls]
+            client.add_results()
+        assert client.text == STEPS[-1].text
 
 
-@pytest.mark.parametrize("make_upstream", STRICT)
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("make_client", CLIENTS)
 async def test_tool_loop_of_a_client_that_carries_nothing_is_not_refused(
-    make_upstream: type[StrictUpstream], make_client: type[ProtocolClient]
+    name: str, make_client: type[ProtocolClient]
 ) -> None:
-    strict = make_upstream()
-    async with upstream(strict) as server, gateway(before(strict, server.url)) as running:
+    model, before = MODELS[name]
+    strict = model()
+    async with upstream(strict) as server, gateway(before(server.url)) as running:
         await loop(running, make_client())
-        assert strict.refusals == []
-        assert [call.method for call in server.calls] == ["POST"] * 4
+    assert strict.refusals == []
+    assert len(strict.accepted) == 2 * len(STEPS)

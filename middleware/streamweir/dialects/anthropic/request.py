@@ -14,6 +14,7 @@ from streamweir.requests.call_arguments import arguments_object, made_call
 from streamweir.requests.canonical import FILE_TYPES, Message, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_added_answers, read_parameters
 from streamweir.requests.fields import Fields
+from streamweir.requests.kept_message import kept_items
 from streamweir.requests.media import file_part, media_type_of
 from streamweir.requests.messages import made_message, text_of_message
 from streamweir.requests.opaque_values import native_text, sealed
@@ -224,7 +225,7 @@ def _without_last_thinking(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]
 def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     """Return a single text as a string, and all else as a list of blocks."""
     match blocks:
-        case [{"type": "text", "text": str(text)}]:
+        case [{"type": "text", "text": str(text), **others}] if not others:
             return text
     return blocks
 
@@ -245,6 +246,9 @@ def _blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
 
 def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     """The blocks of one message of the assistant: thinking, texts and calls in their order."""
+    if "turn" in message:
+        yield from kept_items(message["turn"], "content")
+        return
     for part, call in placed_items(message):
         if call is not None:
             yield {

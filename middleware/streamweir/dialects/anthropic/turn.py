@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.raw_json import raw_array, raw_object, raw_value, write_array, write_object
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.jsontext import write_json
+from streamweir.raw_json import raw_array, raw_object, raw_value, write_array, write_object
 
 __all__ = ["AnthropicTurn"]
 

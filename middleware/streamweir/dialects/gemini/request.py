@@ -12,6 +12,7 @@ from streamweir.ids import is_made_call_id
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_object
 from streamweir.requests.canonical import FILE_TYPES, Message, Part, ToolCall
+from streamweir.requests.kept_message import kept_items
 from streamweir.requests.media import media_type_of
 from streamweir.requests.messages import text_of_message
 from streamweir.requests.opaque_values import native_text
@@ -95,6 +96,9 @@ def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict
 
 def _turn_parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     """The parts of one message of the assistant, each with the signature that it had, and none other."""
+    if "turn" in message:
+        yield from kept_items(message["turn"], "parts")
+        return
     for part, call in placed_items(message):
         if call is not None:
             called = {"name": call["name"], "args": arguments_object(call), **calls.shown_id(call["id"])}

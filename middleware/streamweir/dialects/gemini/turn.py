@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from streamweir.codec.raw_json import raw_array, raw_items, raw_object, write_array
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.jsontext import write_json
+from streamweir.raw_json import raw_array, raw_items, raw_object, write_array
 
 __all__ = ["GeminiTurn"]
 

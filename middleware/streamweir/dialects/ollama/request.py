@@ -12,6 +12,7 @@ from typing import Any, Final
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_object
 from streamweir.requests.canonical import Message
+from streamweir.requests.kept_message import kept_fields
 from streamweir.requests.messages import files_of, text_of_message
 from streamweir.requests.openai_chat import chat_tools
 from streamweir.requests.outgoing import Outgoing
@@ -51,6 +52,8 @@ def _chat(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def _message(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> dict[str, Any]:
+    if "turn" in message:
+        return kept_fields(message["turn"])
     calls = [
         {"function": {"name": call["name"], "arguments": arguments_object(call)}}
         for call in message.get("tool_calls", [])

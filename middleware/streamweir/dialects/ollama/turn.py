@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamweir.codec.raw_json import raw_array, raw_object, write_array, write_object
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.jsontext import write_json
+from streamweir.raw_json import raw_array, raw_object, write_array, write_object
 
 __all__ = ["OllamaTurn"]
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.raw_json import (
+from streamweir.codec.text_pieces import TextPieces
+from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
+from streamweir.ids import short_index
+from streamweir.jsontext import write_json
+from streamweir.raw_json import (
     NULL,
     raw_array,
     raw_object,
     write_array,
     write_object,
 )
-from streamweir.codec.text_pieces import TextPieces
-from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
-from streamweir.ids import short_index
-from streamweir.jsontext import write_json
 
 __all__ = ["OpenAIChatTurn"]
 

@@ -17,6 +17,7 @@ from streamweir.requests.canonical_reader import (
     read_tool_choice,
 )
 from streamweir.requests.fields import Fields
+from streamweir.requests.kept_message import kept_list
 from streamweir.requests.media import data_url, file_part
 from streamweir.requests.messages import (
     arguments_of,
@@ -207,6 +208,9 @@ def _items(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
             "call_id": message.get("tool_call_id", ""),
             "output": text_of_message(message),
         }
+        return
+    if "turn" in message:
+        yield from kept_list(message["turn"])
         return
     if content := [*_parts(message, outgoing)]:
         yield {"type": "message", "role": message["role"], "content": content}

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.raw_json import NULL, raw_array, raw_object, write_array, write_object
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.events import Content, Thinking
+from streamweir.raw_json import NULL, raw_array, raw_object, write_array, write_object
 
 __all__ = ["ResponsesTurn"]
 

@@ -1,7 +1,7 @@
 """Clients of the protocols that a gateway answers in, each with the history that its users have.
 
-None of them sends an opaque value back, even where its protocol could: what the upstream demands comes from the
-gateway. A client of JavaScript sends numbers as doubles.
+None of them sends an opaque value back, even where its protocol could: the upstream gets its turns from the
+gateway. Each sends numbers as doubles, as a page in JavaScript does.
 """
 
 from __future__ import annotations
