@@ -31,7 +31,7 @@ _NO_BODY: Final = (b"content-length", b"transfer-encoding")
 
 
 class HandedOver(Protocol):
-    """A connection that goes on behind its request."""
+    """The connection of a request after the protocol was switched."""
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Call `callback` once it is closed."""

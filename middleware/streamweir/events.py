@@ -189,7 +189,7 @@ class Content(Payload):
     opaque: Opaque | None = None
 
     def with_text(self, text: str) -> Content:
-        """Return the next piece, which differs in its text only."""
+        """Return a copy with another text."""
         return Content(text, self.format, channel=self.channel, meta=self.meta)
 
 

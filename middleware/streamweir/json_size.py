@@ -1,4 +1,4 @@
-"""How many bytes of JSON a value is, found out without writing it.
+"""The size of a value as JSON in bytes, without writing it.
 
 Values that are made of parts of one message may hold the same part many times: as objects they take little
 memory, as JSON they may take a thousand times the message.

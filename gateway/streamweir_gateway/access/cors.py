@@ -46,7 +46,7 @@ _MOST_ASKED: Final = 64
 
 
 def speaks_of_cors(response: HeaderList) -> bool:
-    """Does a response have CORS headers?"""
+    """Whether a response has CORS headers."""
     return any(name.lower() == _ALLOW_ORIGIN for name, _ in response)
 
 

@@ -28,7 +28,7 @@ class InvalidValue(ValueError):
 
 
 class UnclearValue(InvalidValue):
-    """A value that could be used, but means something else more often than not: the message asks."""
+    """A valid value that probably means something else: the message asks for the intended one."""
 
 
 def quoted(value: object) -> str:

@@ -15,7 +15,7 @@ __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines"
 
 
 class ResponseState(Enum):
-    """The next part of a response."""
+    """The part of the response that is to be sent next."""
 
     EXPECTED = auto()
     """The headers."""

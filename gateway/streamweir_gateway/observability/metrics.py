@@ -197,7 +197,7 @@ class Metrics:
         self._counters["upstream_failures"].labels(upstream, _bounded(code)).inc()
 
     def worker_replaced(self, reason: Literal["hung", "exited"]) -> None:
-        """This process runs in the place of a worker that is gone."""
+        """Count a worker that was started in the place of one that ended."""
         self._counters["workers_replaced"].labels(reason).inc()
 
     def config_served(self, fingerprint: str) -> None:

@@ -1,4 +1,4 @@
-"""A capture as the answer to one request: its status, its content type, its reads at their distance.
+"""A capture as the answer to one request: its status, its content type, and its reads in their original pace.
 
 Source: the contract of capture files, section 4 (`replay`).
 """

@@ -1,4 +1,4 @@
-"""One request to a backend, every read of its answer noted."""
+"""Sends one request to a backend and records each read of its answer."""
 
 from __future__ import annotations
 

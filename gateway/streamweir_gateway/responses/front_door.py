@@ -75,7 +75,7 @@ class Retention(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The facts about a request that the front door does not read from it.
+    """The facts about the answer to a request that the request does not contain.
 
     Attributes:
         answer_id: the id of the response.

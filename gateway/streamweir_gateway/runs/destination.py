@@ -190,7 +190,7 @@ class Destination:
 
     @property
     def forwards_cookies(self) -> bool:
-        """Whether the client's cookies go on to this upstream."""
+        """Whether the client's cookies are sent to this upstream."""
         return self._outgoing.forwards_cookies
 
     @property

@@ -93,7 +93,7 @@ class RunSupervisor:
         self.clock.asked = time.monotonic()
 
     def refused(self) -> None:
-        """Stop the clock of the first event: the body of an error status is read with a limit of its own."""
+        """Stop the clock of the first event, because the body of an error status has its own time limit."""
         self.clock.asked = None
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """HTTP/1.1 on bytes: a request written, one response parsed as it arrives. No socket, no clock.
 
-llhttp (httptools) reads; what it leaves to its user is here: how large headers may be, what a connection's
-end means, and when a connection may carry another request. Source: RFC 9112.
+llhttp (httptools) parses. This module adds the limit of headers, the meaning of the end of a connection, and
+the conditions for another request on the same connection. Source: RFC 9112.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class StreamAttempt:
         self._waits = waits
 
     async def next(self) -> ReceivedEvent | None:
-        """Return the next event that has come; None where nothing more comes."""
+        """Return the next event; None if no more events will arrive."""
         while not self._events:
             if self._is_over or self.ending:
                 return None

@@ -24,7 +24,7 @@ class BodyReader(Protocol):
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end: silence from here on is no failure."""
+        """There is soft evidence of a proper end, so silence is no failure."""
         ...
 
     @property

@@ -24,8 +24,8 @@ HEAD_BYTES: Final = 64 << 10
 class TranslatingReader:
     """Reads one stream.
 
-    The bytes of the first frame are kept until it is whole, which no decoder would read sooner: it may be an
-    envelope.
+    The bytes of the first frame are kept until it is complete, because it may be an envelope. This delays no
+    event: a decoder reads complete frames only.
 
     Args:
         reader: of the dialect.

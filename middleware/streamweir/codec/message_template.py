@@ -176,7 +176,7 @@ class MessageTemplate:
         return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
 
     def matches(self, piece: Piece, frame: Frame) -> bool:
-        """Is `frame`, which was read as `piece`, read likewise by this template?"""
+        """Whether this template reads `frame` as the same `piece`."""
         return _are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:

@@ -1,4 +1,4 @@
-"""The names that an expression sees beside its current value; a name means the same anywhere in it."""
+"""The names that an expression can use beside its current value; a name has one meaning in all of it."""
 
 from __future__ import annotations
 

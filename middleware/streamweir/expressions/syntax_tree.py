@@ -51,7 +51,7 @@ def all_nodes(node: Node) -> Iterator[Node]:
 
 
 def heads(node: Node, *, is_head: bool = True) -> set[str]:
-    """Return the fields at the beginning of paths: those of the current value, and names of the scope."""
+    """Return the first field of each path: a field of the current value or a name of the scope."""
     if node["type"] == "field":
         return {node["value"]} if is_head else set()
     return {name for part in parts(node, is_head=is_head) for name in heads(part.node, is_head=part.is_head)}

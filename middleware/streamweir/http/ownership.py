@@ -87,7 +87,7 @@ class StreamOwnership:
 
 
 def hand_down(scope: Scope) -> tuple[Scope, StreamOwnership]:
-    """Return a copy of `scope` for the application below, and the new ownership in it."""
+    """Return a copy of `scope` for the application below, and the ownership that was put into it."""
     ownership = StreamOwnership(ownership_in(scope))
     extensions = {**(scope.get("extensions") or {}), _EXTENSION: ownership}
     return {**scope, "extensions": extensions}, ownership

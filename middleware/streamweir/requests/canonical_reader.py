@@ -128,7 +128,7 @@ def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
 
 
 def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
-    """Return which tool is to be called: canonical, or as OpenAI has it."""
+    """Return the tool to be called, given in the canonical form or in that of OpenAI."""
     value = fields.get("tool_choice")
     if value is None or (isinstance(value, str) and value in _CHOICES):
         return value

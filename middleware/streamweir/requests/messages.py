@@ -159,7 +159,7 @@ def last_user_index(messages: Sequence[Message]) -> int | None:
 
 
 def turn_start(messages: Sequence[Message]) -> int:
-    """Return where the messages begin that follow the last one of the assistant; 0 where there is none."""
+    """Return the index of the first message behind the last one of the assistant; 0 if there is none."""
     found = _last(messages, lambda message: message["role"] == "assistant")
     return 0 if found is None else found + 1
 

@@ -79,7 +79,7 @@ class ForeignPosition(RunError):
 
 
 class NothingLeft(Exception):
-    """The run has ended and its client has all of it."""
+    """The run has ended, and the client has received all of its events."""
 
 
 class RunService(Generic[Run]):

@@ -139,7 +139,7 @@ class TextDeduplication:
         return self._current is not None and self._current.number == 1
 
     def go_on(self, text: str) -> None:
-        """Note more of the message whose piece was the last event: it is open, and nothing came since."""
+        """Note more text of the message whose piece was the last event."""
         message = self._current
         assert message is not None
         message.all.append(text)

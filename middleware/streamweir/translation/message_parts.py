@@ -75,7 +75,7 @@ class ToolPart(_Part, frozen=True, kw_only=True):
 
 
 class StatusPart(_Part, frozen=True, kw_only=True):
-    """A step of the run, as its last event has it."""
+    """A step of the run, in the state of its last event."""
 
     type = "status"
 

@@ -166,7 +166,7 @@ class Translator:
 
     @property
     def is_whole(self) -> bool:
-        """The output is a whole response body with a status of its own: a folded answer, or a failure."""
+        """The output is one response body that decides the status: a folded answer, or a failure."""
         return isinstance(self.writer, FoldedWriter) or self.writer.is_failure
 
     @property

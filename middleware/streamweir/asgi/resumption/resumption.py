@@ -1,4 +1,4 @@
-"""An application as a shell of runs: each request starts a run, joins one, or reads on in one.
+"""An application whose requests start a run, join one, or resume reading one.
 
 Source: the contract of resumable streams, sections 2, 3 and 6.
 """

@@ -165,7 +165,7 @@ class ChainMessages:
             self._waiting[short_id(tool_id)] = call._replace(is_taken=True)
 
     def end_call(self, end: ToolCallEnd) -> Iterator[Event]:
-        """Yield `end`, of which no message speaks; nothing if its call is over."""
+        """Yield the end of a call that no message reports; nothing if the call is over."""
         if end.tool_id not in self._ended:
             yield from self.start_calls()
             self._ends(end.tool_id)

@@ -57,7 +57,7 @@ class Answer:
 
 
 class OpenCalls:
-    """Name and arguments of the calls that have no end yet: their later events do not say them."""
+    """Name and arguments of the open calls, because the later events of a call do not repeat them."""
 
     def __init__(self, room: int) -> None:
         self._starts = KeptCalls(room)

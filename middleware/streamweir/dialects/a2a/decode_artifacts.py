@@ -31,7 +31,7 @@ class Artifacts:
         self._data: RecentIds[None] = RecentIds(room // 2)
 
     def noted(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield `parts`, and remember those that are not texts as seen."""
+        """Yield `parts`, and remember the parts that are no texts, to find repetitions."""
         for part in parts:
             if part.text is None:
                 self._is_new(part)

@@ -28,8 +28,8 @@ class Place(NamedTuple):
 
     Attributes:
         run_id: of its run; blank where it has none.
-        is_top: the run is the one that was asked for, so that its end is that of the stream.
-        channel: of what it says: the name of a team's member; None for the answer.
+        is_top: the run is the requested one, so its end is the end of the stream.
+        channel: of its texts: the name of a team's member; None for the answer.
         meta: the ids.
     """
 

@@ -126,7 +126,7 @@ class EasyflowEncoder(Encoder):
         return {"index": (self._index, 1)}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """The number of the next piece."""
+        """Advance the number of the next piece by the number of texts."""
         del event
         if self.option("variant") != "aiflowy":
             self._index += len(texts)

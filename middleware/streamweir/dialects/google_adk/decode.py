@@ -59,7 +59,7 @@ class GoogleAdkDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """The same of the elements of an array, which `/run` answers."""
+        """Return the score of the first elements of an array, which is the answer of `/run`."""
         return max((cls.score(item, None) for item in head_objects(head)), default=0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:

@@ -39,7 +39,7 @@ class LangserveDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Sure of the run's id and data behind it; of the forms that data has nowhere else."""
+        """Sure if a run's id comes before data, or if data has a form that no other dialect has."""
         messages = head_messages(head)
         return max((_score(messages, at) for at in range(min(len(messages), 3))), default=0.0)
 

@@ -31,11 +31,11 @@ class RunLog:
     """Follows the patches of one log.
 
     Args:
-        runs: reads what they mean.
+        runs: reads the patched values.
         room: how many bytes may be kept, about.
 
     Attributes:
-        final: all that was put out, where that is a text which is not too long.
+        final: the whole output, if it is a text within the limit; else None.
     """
 
     def __init__(self, runs: ChainEvents, room: int) -> None:

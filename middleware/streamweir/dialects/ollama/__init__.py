@@ -1,7 +1,7 @@
 """Ollama's chat and generate endpoints.
 
 Source: ollama/ollama `docs/api.md` and `api/types.go`, to 0.12.
-Intended differences: calls are the client's to run, as there; one without an id is given one.
+Intended differences: calls are run by the client, as in Ollama; a call without an id gets one.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -34,7 +34,7 @@ class ResponsesTurn(TurnCollector):
         self._is_stored = True
 
     def take_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Take no pieces of text: the item holds the whole text."""
+        """Ignore pieces of text, because the item at the end has the whole text."""
 
     def _take(self, message: Any, data: bytes) -> None:
         match message:

@@ -81,7 +81,7 @@ class VercelUiEncoder(Encoder):
         return {}
 
     def close(self) -> Iterable[Frame]:
-        """Return the mark of the end, at which a page that has seen an error is long gone."""
+        """Return the mark of the end. A page that has read an error does not read it."""
         return (_DONE,)
 
     def _chunks(self, event: Event) -> list[Chunk]:
