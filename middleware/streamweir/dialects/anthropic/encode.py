@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -68,6 +68,8 @@ class AnthropicEncoder(ChatEncoder):
         self._held: list[tuple[str, str]] = []
         """Texts and values, by their kind, that came while the arguments of a call were not whole."""
         self._held_size = 0
+        self._text_seals: list[str] = []
+        """Seals of the text whose block is open. Cleared when that block is closed."""
 
     @cached_property
     def _written(self) -> RecentIds[None]:
@@ -107,7 +109,7 @@ class AnthropicEncoder(ChatEncoder):
         """Yield a piece of text; each message begins a new block."""
         if self._is_held("text", text):
             return
-        if begins or self._block != "text":
+        if begins or self._block != "text" or self._text_seals:
             yield from self._open_block("text", {"type": "text", "text": ""})
         yield self._delta({"type": "text_delta", "text": text})
 
@@ -123,9 +125,16 @@ class AnthropicEncoder(ChatEncoder):
         """Yield the signature of the thinking, or a block of redacted thinking."""
         return self._write_value(*thinking_value(opaque, self.upstream))
 
-    def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
-        """Yield a block of thinking without a text, which holds the seal of the text before it."""
-        return self._write_value("seal", seal_of(opaque, "text", self.upstream))
+    def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
+        """Yield a block of thinking without a text, which holds the seal of the text before it.
+
+        While the block of that text is open, the seal waits for its end: citations may still come.
+        """
+        seal = seal_of(opaque, "text", self.upstream)
+        if self._block == "text":
+            self._text_seals.append(seal)
+            return ()
+        return self._write_value("seal", seal)
 
     def _write_value(self, kind: str, value: str) -> Iterator[Frame]:
         """Yield a value: a `signature` ends the thinking that is open, others have a block of their own."""
@@ -243,6 +252,9 @@ class AnthropicEncoder(ChatEncoder):
         if self._block is not None:
             self._block, self._call, self._arguments = None, None, ObjectExtent()
             yield _frame({"type": "content_block_stop", "index": self._index})
+            seals, self._text_seals = self._text_seals, []
+            for seal in seals:
+                yield from self._write_value("seal", seal)
 
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
         yield from self._open_block("call", {"type": "tool_use", "id": tool_id, "name": name, "input": {}})
