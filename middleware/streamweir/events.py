@@ -105,7 +105,7 @@ class Thinking(Payload):
 class ToolCallStart(Payload):
     """A tool is called, with its complete arguments. An empty `tool_id` is given one.
 
-    `for_client`: it seems to be the client's to run; only the `Interaction` that asks for that makes it so.
+    `for_client`: the client may have to run it; it has to if an `Interaction` asks for that.
     """
 
     type = "tool_call_start"

@@ -76,7 +76,7 @@ def room_for(*texts: str | None) -> int:
 
 
 class RecentIds(Generic[V]):
-    """Ids, each with a value; the oldest are dropped when all together are over their bound.
+    """Ids with a value each; the oldest are dropped if all of them together exceed the bound.
 
     Args:
         room: how many bytes they may take together, about.

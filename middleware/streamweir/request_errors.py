@@ -25,7 +25,7 @@ __all__ = [
 
 
 class StreamRequestError(StreamweirError):
-    """A stream could not be had, or not to its end.
+    """The stream could not be started, or not be read to its end.
 
     Attributes:
         info: the failure, classified; its message is safe to show.

@@ -1,4 +1,4 @@
-"""Wrong values of the configuration, and the words with which messages quote them and suggest others."""
+"""Quotes wrong values of the configuration in messages, and suggests others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file a configuration was read from: one hash for the file and the files of its dialects."""
+"""The hash of the file of a configuration and of the files of its dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The merged tree -> the models, with pydantic's errors put into the contract's words.
+"""Makes the models of the merged tree; the errors of pydantic become the sentences of the contract.
 
 Wrong values are mended in the file's own tree, merged and validated again: so the rules that look at several
 keys together can still be checked, and all problems are shown at once.

@@ -78,7 +78,7 @@ class NewRequest:
         return destination.client.send(request, connect_timeout=connect, on_connected=watch.request_sent)
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing: a request that has not begun holds no connection."""
 
 
 NEW_REQUEST: Final = NewRequest()

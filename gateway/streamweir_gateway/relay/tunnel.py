@@ -210,7 +210,7 @@ class Tunnel:
             self._write_timer = self._loop.call_later(self._timeouts.write, self._run_out, "slow_client")
 
     def note_taken(self, end: TunnelEnd) -> None:
-        """Stop it."""
+        """Stop that clock: the client has taken the bytes."""
         if end is self.client and self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None

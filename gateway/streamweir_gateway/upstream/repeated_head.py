@@ -54,7 +54,7 @@ def repeated_head(data: bytes, status: int, headers: Headers, *, body_size: int)
         data: the read in which the whole response came, and nothing else.
         status: which the parser has found in it.
         headers: likewise.
-        body_size: how much of it is the body; with what frames a body in chunks it would not add up.
+        body_size: the bytes of the body in it; a body in chunks has more bytes around them, and is refused.
     """
     head_size, end = len(data) - body_size, data.find(_END)
     if head_size > LONGEST or not 0 < end == head_size - len(_END):

@@ -1,4 +1,4 @@
-"""How the certificate of an upstream is checked, and ours shown."""
+"""Checks the certificate of an upstream, and sends the certificate of the gateway."""
 
 from __future__ import annotations
 

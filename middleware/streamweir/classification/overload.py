@@ -1,4 +1,4 @@
-"""Whether an upstream reports in its error event that it is overloaded: asked again later, it may answer.
+"""Whether an error event of an upstream reports an overload, so that a later attempt may succeed.
 
 Source: the configuration contract (the commit point): an HTTP 503 or 529 in the event, `overloaded_error` of
 Anthropic, `UNAVAILABLE` of Google's APIs; `slow_down` and `server_is_overloaded` of OpenAI.

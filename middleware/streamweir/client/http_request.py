@@ -61,7 +61,7 @@ _VALUE: Final = re.compile(r"(?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*[^\
 
 
 class HttpRequest(ABC):
-    """One request and its answer: the part that the client with an event loop and the one without share.
+    """One request and its answer, for the client with an event loop and for the one without.
 
     Args:
         request: ready to be sent.

@@ -167,7 +167,7 @@ def _has_content(line: bytes | bytearray) -> bool:
 def detect_dialect(data: bytes, dialects: Dialects | None = None) -> str | None:
     """Return the name of the dialect that `data` (the beginning of a body, or all of it) is written in.
 
-    None if no dialect claims it: none of `dialects`, or of those of the process.
+    None if no dialect claims it. `dialects` are those that can be found; by default those of the process.
     """
     detector = Detector(dialects=dialects)
     return detector.feed(data) or detector.finish()

@@ -1,4 +1,4 @@
-"""That a run waits for a person, for protocols in which an answer just ends: beside their own fields.
+"""The field that says that a run waits for a person, for protocols that have no such field.
 
     {"object": "chat.completion.chunk", ..., "streamweir": {"status": "suspended", "interactions": [...]}}
 

@@ -1,1 +1,1 @@
-"""Streams that an application makes itself: by an engine, from an iterator, by events as text."""
+"""Streams of an application's own events: made by an engine, from an iterator, or of events as text."""

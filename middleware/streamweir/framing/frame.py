@@ -83,7 +83,7 @@ class FrameParser(Protocol):
 
     @property
     def recognised(self) -> bool:
-        """The body has begun like this framing, if only with a comment."""
+        """The body has begun in this framing, perhaps only with a comment."""
         ...
 
     @property

@@ -75,7 +75,7 @@ class StreamOwnership:
         self.take_above()
 
     def let_failure_pass(self) -> None:
-        """Note in all layers above that the failure that this layer raises is to reach the server."""
+        """Let all layers above pass the exception of this layer on to the server."""
         if self._outer is not None:
             self._outer.failure_passes = True
             self._outer.let_failure_pass()

@@ -150,7 +150,7 @@ def _with_extra_content(call: ToolCall, item: Fields) -> ToolCall:
 
 
 def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
-    """Return the fields that show the upstream its own reasoning again."""
+    """Return the fields with the reasoning of the upstream, which it wants to see again."""
     if isinstance(message.get("content"), str):
         return {}
     texts: list[str] = []

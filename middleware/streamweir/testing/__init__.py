@@ -1,4 +1,4 @@
-"""The conformance kit: is this stream valid, and does this decoder, or this store of runs, keep its promises?
+"""The conformance kit: checks streams, decoders and stores of runs against the contracts.
 
 Needs no test framework; `DecoderConformance` and `RunStoreConformance` are mix-ins that pytest collects.
 """

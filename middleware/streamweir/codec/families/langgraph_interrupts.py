@@ -1,6 +1,6 @@
 """Reads the questions of LangGraph, which are interrupts of a graph, and the form of their answers.
 
-They come as fields, or as the text that Python has for them, where a server has nothing better.
+They are fields, or, at some servers, the `repr` of the objects as text.
 
 Source: langgraph 1.2 (`types.py`, `Interrupt`; `errors.py`, `GraphInterrupt`), langchain 1.0
 (`agents/middleware/human_in_the_loop.py`), langgraph 0.2 to 1.0 (`prebuilt/interrupt.py`).

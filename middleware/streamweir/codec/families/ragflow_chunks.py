@@ -93,7 +93,7 @@ class RagflowChunkReader(ChunkReader):
                 yield found.error
 
     def accepts_text(self, text: str) -> bool:
-        """Take note of one more text that says nothing but its words; False if it may say more."""
+        """Note a further text that has no other meaning; return False if it may have one."""
         return not self.judges_texts or (self._text.accepts_text(text) and self._line.accepts_text(text))
 
     def flush(self) -> Iterator[Event]:

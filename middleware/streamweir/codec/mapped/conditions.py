@@ -62,7 +62,7 @@ class Conditions:
         return own | self._when.truth_reads if self._when else own
 
     def takes_all_of(self, later: Conditions) -> bool:
-        """Does every frame fit that fits `later`? Said only where it is plain."""
+        """Whether each frame that fits `later` fits these conditions; False if that is not certain."""
         if self.is_narrow:
             return False
         if self.events is None and self.match is None:

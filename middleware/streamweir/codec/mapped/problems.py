@@ -29,7 +29,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class ProblemReport(Protocol):
-    """Takes note of problems; `detail` quotes the value, and may be left out where that is a secret."""
+    """Collects problems; `detail` quotes the value, and is left out if the value may be a secret."""
 
     def at_key(self, path: KeyPath, message: str) -> None:
         """Note a problem with the key at `path`, or with an item of a list."""

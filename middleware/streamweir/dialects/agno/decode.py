@@ -76,7 +76,7 @@ class AgnoDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its events beside one of its ids, and of a run's whole answer."""
+        """Sure if an event of agno has one of its ids, or if the body is the whole answer of a run."""
         del event
         match fields:
             case {"event": str(name)} if name in EVENTS:

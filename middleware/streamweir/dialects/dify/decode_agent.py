@@ -104,6 +104,6 @@ class Thoughts:
 
 
 def is_repeated(thoughts: Thoughts, text: str) -> bool:
-    """Does the answer hold this text? One that is too long to be remembered may."""
+    """Whether the answer contains this text; True if the answer is too long to be remembered."""
     answer = thoughts.answer
     return answer is None or text.strip() in answer

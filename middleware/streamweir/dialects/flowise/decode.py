@@ -127,7 +127,7 @@ class FlowiseDecoder(Decoder):
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """The end: only where a person was asked, for then no mark of it is needed."""
+        """Yield the end if a person was asked: such a run ends without a mark of its own."""
         return (self._end(),) if self._asked else ()
 
 

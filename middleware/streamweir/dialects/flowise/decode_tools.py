@@ -31,7 +31,7 @@ class UsedTools:
         self._ended: set[bytes] = set()
 
     def read(self, value: Any) -> Iterator[Event]:
-        """Yield the calls of a list that are new, and the results that are."""
+        """Yield the new calls and the new results of a list."""
         alike: Counter[bytes] = Counter()
         for call in value if isinstance(value, list) else [value]:
             if isinstance(call, dict) and call.get("tool"):

@@ -19,7 +19,7 @@ _FILE: Final = ("type", "url", "mediaType", "providerMetadata")
 
 
 def read_data(message: Mapping[str, Any]) -> Event:
-    """Return data of the application's own, or the standard event that travels so."""
+    """Return data of the application, or the standard event that is written in this form."""
     name = str(message["type"]).removeprefix("data-")
     carried = read_carried(name, message.get("data"), {})
     if carried is not None:

@@ -47,7 +47,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_events_are_read_in_the_order_of_their_positions(self) -> None:
-        """Any events, any number at once; the pages together are the whole."""
+        """Events of any size are appended in batches of any number; the pages together have all of them."""
         async with self._store() as store:
             run = await claimed(store)
             written = [b'{"n":%d,"text":"%s"}' % (i, "哈".encode() * (i % 50)) for i in range(2500)]
