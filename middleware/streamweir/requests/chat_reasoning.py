@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from streamweir.opaque.seal import read_seal
 from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
 from streamweir.requests.fields import Fields
+from streamweir.requests.merged_details import merged_details
 from streamweir.requests.messages import content_of, read_message
 from streamweir.requests.opaque_values import holds_seal, sealed
 from streamweir.requests.outgoing import Outgoing
@@ -162,7 +163,7 @@ def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
         if isinstance(own.get("details"), list):
             details += [item for item in own["details"] if isinstance(item, dict) and not _is_sealed(item)]
     found: dict[str, Any] = {_CONTENT: "".join(texts)} if texts else {}
-    return {**found, "reasoning_details": details} if details else found
+    return {**found, "reasoning_details": merged_details(details)} if details else found
 
 
 def written_extra_content(call: ToolCall, outgoing: Outgoing) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams import events_of, one_byte_each, random_cuts, translate
-from streamweir.codec.families.merged_details import merged_details
+from streamweir import write_request
 from streamweir.codec.families.openai_reasoning import Reasoning
+from streamweir.requests.merged_details import merged_details
 from streamweir.testing import check_stream
 
 
@@ -295,6 +296,19 @@ def test_openai_chat_details_behind_the_text_are_kept() -> None:
     assert merged_details(details) == [
         {"type": "reasoning.text", "index": 0, "text": "Let", "signature": "late="}
     ]
+
+
+def test_openai_chat_details_behind_the_text_are_sent_back_whole() -> None:
+    opening = {"type": "reasoning.text", "index": 0, "text": "Let"}
+    late = {"type": "reasoning.text", "index": 0, "signature": "late="}
+    parts = [
+        {"type": "reasoning", "text": "Let", "opaque": of_chat(field="reasoning", details=[opening])},
+        {"type": "text", "text": "Hi"},
+        {"type": "reasoning", "text": "", "opaque": of_chat(field="reasoning", details=[late])},
+    ]
+    messages = [{"role": "assistant", "content": parts}, {"role": "user", "content": "And now?"}]
+    (sent,) = write_request({"messages": messages}, dialect="openai-chat")
+    assert sent["body"]["messages"][0]["reasoning_details"] == [{**opening, "signature": "late="}]
 
 
 def test_openai_chat_empty_details_are_kept() -> None:

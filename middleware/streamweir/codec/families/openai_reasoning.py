@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.families.content_parts import content_pieces
-from streamweir.codec.families.merged_details import MergedDetails
 from streamweir.codec.families.reasoning_details import ReasoningDetails
 from streamweir.events import Meta, Thinking, Whole
 from streamweir.options.limits import EVENT_BYTES
+from streamweir.requests.merged_details import MergedDetails
 
 __all__ = ["REASONING", "REASONING_DETAILS", "Reasoning"]
 

@@ -9,11 +9,10 @@ Source: OpenRouter's page on reasoning tokens (`reasoning_details`, streamed); @
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import objects_in
-from streamweir.codec.text_pieces import TextPieces
 from streamweir.ids import short_index
 from streamweir.jsontext import write_json
 
@@ -41,8 +40,9 @@ class MergedDetails:
 
     def add(self, details: Any, *, is_cumulative: bool = False) -> None:
         """Add a piece: one entry or a list of them. `is_cumulative`: a text is all of it so far."""
-        for item in objects_in(details if isinstance(details, list) else [details]):
-            self._add(item, is_cumulative)
+        for item in details if isinstance(details, list) else [details]:
+            if isinstance(item, dict):
+                self._add(item, is_cumulative)
 
     def take(self) -> list[dict[str, Any]]:
         """Return the entries in order, and forget them."""
@@ -77,7 +77,7 @@ class _Entry:
     def __init__(self, kind: Any, index: Any) -> None:
         self.kind = kind
         self.index = index
-        self.texts: dict[str, TextPieces] = {}
+        self.texts: dict[str, list[str]] = {}
         self._fields: dict[str, Any] = {}
 
     def can_take(self, item: Mapping[str, Any]) -> bool:
@@ -94,8 +94,9 @@ class _Entry:
             if name in _TEXTS and isinstance(value, str):
                 self._fields.setdefault(name, "")
                 if is_cumulative or name not in self.texts:
-                    self.texts[name] = TextPieces()
-                size += self.texts[name].append(value)
+                    self.texts[name] = []
+                self.texts[name].append(value)
+                size += sys.getsizeof(value)
             elif value or name not in self._fields:
                 size += len(write_json(value)) if self._fields.get(name) != value else 0
                 self._fields[name] = value
@@ -103,7 +104,7 @@ class _Entry:
 
     def whole(self) -> dict[str, Any]:
         return {
-            name: self.texts[name].text if name in self.texts else value
+            name: "".join(self.texts[name]) if name in self.texts else value
             for name, value in self._fields.items()
         }
 
