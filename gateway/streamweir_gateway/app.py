@@ -34,6 +34,7 @@ from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.taskless_relays import TasklessRelays, may_relay_without_task
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
 from streamweir_gateway.requests.dropped_parameters import DROPPED_PARAMETERS
+from streamweir_gateway.requests.kept_history import KeptHistory
 from streamweir_gateway.requests.request_mapping import request_mapping
 from streamweir_gateway.requests.socket_messages import websocket_settings
 from streamweir_gateway.responses.front_door import front_door
@@ -253,6 +254,7 @@ class _Gateway:
             self._conversations_of(config),
             dropped=DROPPED_PARAMETERS,
             turns=self._turns_of(config),
+            history=self._history_of(config),
         )
         return Endpoint(
             config,
@@ -333,6 +335,11 @@ class _Gateway:
             return None
         store = self._resumption.service.store
         return KeptTurns(store, keep=turns.keep, max_bytes=turns.max_bytes)
+
+    def _history_of(self, config: EndpointConfig) -> KeptHistory | None:
+        if config.history != "kept" or config.turns is None:
+            return None
+        return KeptHistory(self._resumption.service.store, config.template, config.turns.keep)
 
     def _destination(self, endpoint: EndpointConfig, upstream: UpstreamConfig) -> Destination:
         return Destination(

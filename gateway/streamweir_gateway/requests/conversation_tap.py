@@ -9,10 +9,10 @@ from streamweir.codec.answer_ids import waits_for_client
 from streamweir.events import Content, Event, Interaction, SessionStart, Stamp, Thinking
 from streamweir.ids import short_id
 from streamweir.jsontext import write_json
-from streamweir.translation.sink import EventTap
 from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.open_questions import OpenQuestion, QuestionPlace
+from streamweir_gateway.requests.settling_tap import SettlingTap
 
 __all__ = ["Asking", "ConversationTap"]
 
@@ -36,7 +36,7 @@ class Asking(NamedTuple):
     call_id: Callable[[str], str] = str
 
 
-class ConversationTap(EventTap):
+class ConversationTap(SettlingTap):
     """Follows the answer to one attempt.
 
     Args:

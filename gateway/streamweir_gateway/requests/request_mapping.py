@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
@@ -30,9 +31,11 @@ from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
 from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
 from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
+from streamweir_gateway.requests.kept_history import KeptHistory
 from streamweir_gateway.requests.loaded_conversation import load_conversation
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import TemplateNames, found_sound
+from streamweir_gateway.requests.threads_of_request import with_history
 from streamweir_gateway.turns.found_turns import Restored
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner
@@ -95,6 +98,7 @@ def request_mapping(
     new_id: Callable[[], Callable[[], str]] = lambda: lambda: str(uuid.uuid4()),
     dropped: DroppedParameters | None = None,
     turns: KeptTurns | None = None,
+    history: KeptHistory | None = None,
 ) -> RequestMapping | None:
     """Return the mapping of an endpoint's requests; None if bodies are sent byte for byte.
 
@@ -105,10 +109,11 @@ def request_mapping(
         new_id: makes, for each request, the function that makes its ids.
         dropped: where parameters without a place are logged; None: nowhere.
         turns: of the endpoint; None: none are kept.
+        history: the threads of the endpoint as messages; None: none are kept.
     """
     match config.request.kind:
         case "mapped":
-            return _Mapped(config, dialects, conversations, new_id, dropped, turns)
+            return _Mapped(config, dialects, conversations, new_id, dropped, turns, history)
         case "template":
             return _Templated(config, dialects)
     return None
@@ -144,13 +149,15 @@ class _Mapped(_Mapping):
         new_id: Callable[[], Callable[[], str]],
         dropped: DroppedParameters | None,
         turns: KeptTurns | None,
+        history: KeptHistory | None,
     ) -> None:
         super().__init__(config, dialects)
         self._template = config.template
         self._turns = turns
         self._new_id = new_id
         self._dropped = dropped
-        self._keeps_history = config.history == "inline"
+        self._history = history
+        self._keeps_history = config.history != "last"
         tree = config.request.tree
         self._overlay: Tree | None = None if tree is None else compile_tree(tree, found_sound)
         self._conversations = conversations
@@ -177,6 +184,8 @@ class _Mapped(_Mapping):
             if asked is not None:
                 conversation = Conversation(asked.upstream, asked.thread_id)
         stores = (body or {}).get("store") is not False
+        history = self._history if stores else None
+        request, tap = await with_history(request, reader, history, incoming.key, destinations)
         owner = TurnOwner(self._template, incoming.key)
         turns = await turns_of(request, self._turns, owner, is_stored=stores)
         begun_by = conversation.upstream if conversation else None
@@ -193,7 +202,10 @@ class _Mapped(_Mapping):
         )
         if unknown:
             writing.unknown_answer = unknown_answer(body or {}, unknown[0])
-        return self._written(writing, chosen)
+        offers = self._written(writing, chosen)
+        if tap is None:
+            return offers
+        return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         """Return the secret of the ids under which the client answers; None if these are the upstream's."""

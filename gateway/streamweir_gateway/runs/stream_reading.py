@@ -8,6 +8,7 @@ import time
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.parts import WHOLE_BYTES, ReadParts
 from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.settling_tap import SettlingTap
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.turn_recording import open_recorder
 from streamweir_gateway.upstream.response import UpstreamResponse
@@ -38,9 +39,9 @@ class StreamReading:
         "_record",
         "_recorder",
         "_rest_is_over",
+        "_settling",
         "_stream",
         "_supervisor",
-        "_tap",
         "is_clean",
     )
 
@@ -61,7 +62,7 @@ class StreamReading:
         self._clock = context.supervisor.clock
         self._ends_at_once = ends_at_once
         self._recorder = open_recorder(offer, stream)
-        self._tap = offer.tap
+        self._settling = [tap for tap in (offer.tap, *offer.taps) if isinstance(tap, SettlingTap)]
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
         self._rest_is_over = False
@@ -122,8 +123,8 @@ class StreamReading:
         """
         if self._recorder is not None:
             await self._recorder.settle()
-        if self._tap is not None:
-            await self._tap.settle()
+        for tap in self._settling:
+            await tap.settle()
 
     async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:
         """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""

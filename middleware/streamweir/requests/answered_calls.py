@@ -13,7 +13,7 @@ from streamweir.requests.canonical import Answer, Message, ToolCall
 from streamweir.requests.messages import made_message
 from streamweir.requests.outgoing import Outgoing, answer_text
 
-__all__ = ["answered_calls"]
+__all__ = ["answered_calls", "result_of"]
 
 _REFUSED: Final = ("cancel", "reject")
 _CANCELLED: Final = "cancelled"
@@ -32,7 +32,7 @@ def answered_calls(outgoing: Outgoing) -> Sequence[Message]:
     missing = [answer for answer in outgoing.answers if answer["interaction_id"] not in asked]
     if missing:
         messages.append(made_message("assistant", tool_calls=[_call(answer) for answer in missing]))
-    return [*messages, *map(_result, outgoing.answers)]
+    return [*messages, *map(result_of, outgoing.answers)]
 
 
 def _call(answer: Answer) -> ToolCall:
@@ -44,7 +44,8 @@ def _call(answer: Answer) -> ToolCall:
     )
 
 
-def _result(answer: Answer) -> Message:
+def result_of(answer: Answer) -> Message:
+    """Return the result of a call that an answer is."""
     if answer["action"] in _REFUSED:
         return made_message("tool", _CANCELLED, tool_call_id=answer["interaction_id"], is_error=True)
     text = answer_text(answer.get("value")) or (_APPROVED if answer["action"] == "approve" else "")

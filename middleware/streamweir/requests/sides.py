@@ -44,6 +44,7 @@ class RequestReader:
         answers_by_message: the clients have no answers to interactions: their next message, or the result of
             a tool, is one.
         asks_by_inputs: names of inputs each of which is a question without a message.
+        sends_new_turns: the clients may name a conversation and send only its new turns.
         keeps_extra: fields that no rule reads are kept, for the writer of the same dialect.
         field_names: the protocol's name of a canonical field, for errors that name the field.
     """
@@ -53,6 +54,7 @@ class RequestReader:
     has_resume: bool = False
     answers_by_message: bool = False
     asks_by_inputs: frozenset[str] = frozenset()
+    sends_new_turns: bool = False
     keeps_extra: bool = True
     field_names: Mapping[str, str] = field(default_factory=dict)
 

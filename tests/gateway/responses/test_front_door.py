@@ -1,10 +1,19 @@
 """Clients of the Responses API name earlier responses, whatever the upstream speaks."""
 
 import json
+import os
+import signal
+from pathlib import Path
 
 import pytest
 
-from responses_api import about, create, front, last_response, messages
+from loopback import gateway
+from places import ROOT
+from redis_servers import redis_binaries, redis_server
+from responses_api import about, create, front, last_response, messages, says_count
+from scripted_upstream import upstream
+from streamweir.codec.dialects import Dialects
+from streamweir_gateway.config import parse_config
 
 pytestmark = pytest.mark.anyio
 
@@ -117,3 +126,84 @@ async def test_unknown_foreign_deleted_and_unstored_responses_are_refused_alike(
     assert len({got.body for got in read}) == 1
     assert read[0].json["error"]["type"] == "invalid_request_error"
     assert {got.header("cache-control") for got in [*refused, *read]} == {"no-store"}
+
+
+async def test_example_of_the_page_is_served() -> None:
+    """The configuration of docs/responses.md, with the upstream of this test."""
+    page = (ROOT / "docs" / "responses.md").read_text()
+    written = page.partition("```yaml\n")[2].partition("```")[0]
+    async with upstream(says_count) as server:
+        text = written.replace("http://127.0.0.1:11434/v1/chat/completions", server.url)
+        dialects = Dialects.built_in()
+        config = parse_config(text, name="page.yaml", folder=Path(), dialects=dialects, environ={})
+        async with gateway(config) as running:
+            first = last_response(await create(running, input="My name is Ann."))
+            second = last_response(
+                await create(running, input="What is my name?", previous_response_id=first["id"])
+            )
+            assert (await about(running, "GET", second["id"])).json == second
+            assert (await about(running, "DELETE", second["id"])).json["deleted"] is True
+    assert messages(server) == [
+        ("user", "My name is Ann."),
+        ("assistant", "1 messages"),
+        ("user", "What is my name?"),
+    ]
+
+
+async def test_store_out_of_reach_refuses_requests_that_name_a_response_only() -> None:
+    with redis_server(redis_binaries()[0]) as redis:
+        async with front(store={"url": redis.url, "timeout": "200ms"}) as (running, server):
+            first = last_response(await create(running, input="one"))
+            os.kill(redis.process.pid, signal.SIGSTOP)
+            try:
+                asked = len(server.calls)
+                refused = [
+                    await create(running, input="two", previous_response_id=first["id"]),
+                    await about(running, "GET", first["id"]),
+                    await about(running, "DELETE", first["id"]),
+                ]
+                assert len(server.calls) == asked
+                answered = [last_response(await create(running, input="x", stream=s)) for s in (True, False)]
+            finally:
+                os.kill(redis.process.pid, signal.SIGCONT)
+    assert {got.status for got in refused} == {503}
+    assert [response["store"] for response in answered] == [False, False]
+
+
+async def test_long_chain_and_a_deleted_link_answer_without_a_failure() -> None:
+    async with front() as (running, server):
+        ids: list[str] = []
+        for number in range(70):
+            previous = {"previous_response_id": ids[-1]} if ids else {}
+            ids.append(last_response(await create(running, input=f"turn {number}", **previous))["id"])
+        assert len(messages(server)) == 139
+        assert (await about(running, "DELETE", ids[10])).status == 200
+        await create(running, input="last", previous_response_id=ids[-1])
+        texts = [text for _, text in messages(server)]
+    assert "turn 9" in texts
+    assert "turn 10" not in texts
+    assert len(texts) == 139
+
+
+async def test_turns_off_keeps_no_response() -> None:
+    async with front(turns="off") as (running, server):
+        response = last_response(await create(running, input="one"))
+        assert response["store"] is False
+        got = await create(running, input="two", previous_response_id=response["id"])
+        assert (got.status, got.json["error"]["code"]) == (400, "previous_response_not_found")
+        assert (await about(running, "GET", response["id"])).status == 404
+        assert len(server.calls) == 1
+
+
+async def test_previous_response_beside_a_conversation_is_refused() -> None:
+    async with front() as (running, server):
+        first = last_response(await create(running, input="one"))
+        got = await create(running, input="two", previous_response_id=first["id"], conversation="c")
+        assert (got.status, len(server.calls)) == (400, 1)
+
+
+async def test_paths_that_are_not_built_are_404() -> None:
+    async with front() as (running, _):
+        response = last_response(await create(running, input="one"))
+        for method, path in (("GET", f"{response['id']}/input_items"), ("POST", "compact"), ("GET", "x/y/z")):
+            assert (await about(running, method, path)).status == 404

@@ -167,8 +167,9 @@ class EndpointOptions(UpstreamOptions):
     """The framing where the client's Accept leaves it open."""
     request: Annotated[RequestMode, REQUEST_MODE] = written("passthrough")
     """How the client's body becomes the upstream's: `passthrough`, `mapped`, `{mapped: TREE}` or a tree."""
-    history: Annotated[str, choice("inline", "last")] = "inline"
-    """Earlier turns, for upstreams that do not know the conversation: in the text, or left out."""
+    history: Annotated[str, choice("inline", "last", "kept")] = "inline"
+    """Earlier turns, for upstreams that do not know the conversation: in the text, or left out; `kept`: those
+    of a client's thread precede its new turns, for upstreams without threads."""
     threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
     """Which conversation of the upstream goes with a client's; `off`: none are kept."""
     turns: Annotated[

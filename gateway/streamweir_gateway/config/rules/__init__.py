@@ -17,7 +17,7 @@ from streamweir_gateway.config.rules.relay import check_relay
 from streamweir_gateway.config.rules.requests import check_request
 from streamweir_gateway.config.rules.resume import check_resume
 from streamweir_gateway.config.rules.timeout_order import check_timeout_order
-from streamweir_gateway.config.rules.turns import check_turns
+from streamweir_gateway.config.rules.turns import check_history, check_turns
 from streamweir_gateway.config.rules.upstreams import check_path, check_references, check_upstream
 from streamweir_gateway.config.rules.websockets import check_websockets
 
@@ -48,3 +48,4 @@ def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> No
     check_access(config, report)
     check_resume(config, report)
     check_turns(config, report)
+    check_history(config, report)

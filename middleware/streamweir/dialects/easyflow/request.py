@@ -67,5 +67,7 @@ def _answered(answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
     return {**ids, "values": {} if value is None else value}
 
 
-READER: Final = RequestReader(_read, has_resume=True, field_names={"thread_id": "conversation_id"})
+READER: Final = RequestReader(
+    _read, has_resume=True, sends_new_turns=True, field_names={"thread_id": "conversation_id"}
+)
 WRITER: Final = RequestWriter(_write, threads="client", takes=frozenset({"files", "inputs"}))

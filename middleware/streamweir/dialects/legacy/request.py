@@ -35,5 +35,5 @@ def _write(outgoing: Outgoing) -> Written:
     return Written({**outgoing.extra, **body})
 
 
-READER: Final = RequestReader(_read, has_resume=True)
+READER: Final = RequestReader(_read, has_resume=True, sends_new_turns=True)
 WRITER: Final = RequestWriter(_write, threads="client", takes=frozenset({"files", "inputs"}), answers=False)

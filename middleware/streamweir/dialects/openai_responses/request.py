@@ -269,6 +269,7 @@ def _text_format(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
 READER: Final = RequestReader(
     _read,
     has_own_threads=True,
+    sends_new_turns=True,
     answers_by_message=True,
     field_names={"message": "input", "messages": "input", "thread_id": "conversation"},
 )

@@ -182,7 +182,10 @@ def _question_field(outgoing: Outgoing) -> str:
 
 
 READER: Final = RequestReader(
-    _read, has_resume=True, field_names={"message": "question", "thread_id": "session_id", "user": "user_id"}
+    _read,
+    has_resume=True,
+    sends_new_turns=True,
+    field_names={"message": "question", "thread_id": "session_id", "user": "user_id"},
 )
 WRITER: Final = RequestWriter(
     _write, threads="server", takes=frozenset({"inputs", "files", "tools", "response_format"})

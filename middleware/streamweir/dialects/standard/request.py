@@ -53,7 +53,7 @@ def _opened(item: Part | ToolCall, outgoing: Outgoing) -> dict[str, Any]:
     return {**item, "opaque": own} if own else {**item}
 
 
-READER: Final = RequestReader(_read, has_resume=True)
+READER: Final = RequestReader(_read, has_resume=True, sends_new_turns=True)
 WRITER: Final = RequestWriter(
     _write, history="all", threads="client", takes=frozenset(LOSSES), native_opaque=ALL_DIALECTS
 )

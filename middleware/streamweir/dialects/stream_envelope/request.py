@@ -79,5 +79,5 @@ def _resumed(outgoing: Outgoing) -> Written:
     return Written(body, path=f"{head}{slash}resume" if last == "stream" else None)
 
 
-READER: Final = RequestReader(_read, has_resume=True)
+READER: Final = RequestReader(_read, has_resume=True, sends_new_turns=True)
 WRITER: Final = RequestWriter(_write, threads="client", takes=frozenset({"files", "inputs"}))

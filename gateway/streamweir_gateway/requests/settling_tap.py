@@ -1,0 +1,17 @@
+"""A tap with work to do at the end of an attempt, before the last bytes are sent."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from streamweir.translation.sink import EventTap, ListeningSink
+
+__all__ = ["SettlingTap"]
+
+
+class SettlingTap(EventTap, ListeningSink):
+    """Follows the answer to an attempt, and stores something of it."""
+
+    @abstractmethod
+    async def settle(self) -> None:
+        """Store the rest; the client learns of the end when this returns. Never raises."""
