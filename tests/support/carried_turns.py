@@ -11,7 +11,7 @@ from streamweir.opaque.seal import SealedKind, make_seal
 
 __all__ = ["CLIENTS", "Turn", "conversation"]
 
-CLIENTS = ("standard", "anthropic", "ag-ui", "vercel-ui", "openai-chat")
+CLIENTS = ("standard", "anthropic", "ag-ui", "vercel-ui", "openai-chat", "openai-responses")
 ASKED = "How warm is it in Ulm?"
 
 
@@ -40,6 +40,8 @@ def conversation(protocol: str, turns: Sequence[Turn]) -> dict[str, Any]:
     messages.append(_user(protocol, "And now?"))
     if protocol == "ag-ui":
         return {"threadId": "t", "runId": "r", "messages": messages, "tools": [], "context": [], "state": {}}
+    if protocol == "openai-responses":
+        return {"model": "m", "input": messages}
     return {"model": "m", "max_tokens": 100, "messages": messages}
 
 
@@ -183,10 +185,42 @@ def _chat_call(turn: Turn, call: Any, *, is_native: bool) -> dict[str, Any]:
     return {**made, "extra_content": {"streamweir": {"opaque": turn.seal(value, "call")}}}
 
 
+def _openai_responses(turn: Turn, number: int) -> list[dict[str, Any]]:
+    is_native = turn.dialect == "openai-responses"
+    made: list[dict[str, Any]] = []
+
+    def reasoning(value: dict[str, Any] | None, of: SealedKind, text: str = "") -> dict[str, Any]:
+        summary = [{"type": "summary_text", "text": text}] if text else []
+        item = {"type": "reasoning", "id": f"rs_{number}_{len(made)}", "summary": summary}
+        own = value if is_native and value else {}
+        sealed = {"encrypted_content": turn.seal(value, of)} if value and not is_native else {}
+        return {**item, **sealed, **own}
+
+    def item_id(value: dict[str, Any] | None) -> str:
+        return value["id"] if is_native and value else f"item_{number}_{len(made)}"
+
+    if turn.thinking is not None:
+        made.append(reasoning(turn.thought, "thinking", turn.thinking))
+    if turn.text:
+        content = [{"type": "output_text", "text": turn.text, "annotations": []}]
+        own_id = item_id(turn.text_value)
+        made.append({"type": "message", "id": own_id, "role": "assistant", "content": content})
+    if turn.text_value and not is_native:
+        made.append(reasoning(turn.text_value, "text"))
+    for call_id, name, arguments, value in turn.calls:
+        if value and not is_native:
+            made.append(reasoning(value, "call"))
+        called = {"call_id": call_id, "name": name, "arguments": json.dumps(arguments)}
+        made.append({"type": "function_call", "id": item_id(value), "status": "completed", **called})
+    outputs = [{"type": "function_call_output", "call_id": call[0], "output": "21"} for call in turn.calls]
+    return [*made, *outputs]
+
+
 _TURNS = {
     "standard": _standard,
     "anthropic": _anthropic,
     "ag-ui": _ag_ui,
     "vercel-ui": _vercel_ui,
     "openai-chat": _openai_chat,
+    "openai-responses": _openai_responses,
 }

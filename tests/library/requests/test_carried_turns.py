@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carried_turns import CLIENTS, Turn, conversation
+from carried_turns import ASKED, CLIENTS, Turn, conversation
 from streamweir import read_request, write_request
 from streamweir.codec.registry import process_dialects
 from streamweir.jsontext import write_json_text
@@ -155,6 +155,59 @@ OPENROUTER_TURNS = [
     },
 ]
 
+RESPONSES = [
+    Turn(
+        "openai-responses",
+        UPSTREAM,
+        "I need the weather.",
+        {"id": "rs_1", "encrypted_content": "c2ln+/1="},
+        "I look.",
+        {"id": "msg_1"},
+        [("call_1", "weather", CITY, {"id": "fc_1"}), ("call_2", "wind", {}, {"id": "fc_2"})],
+    ),
+    Turn(
+        "openai-responses",
+        UPSTREAM,
+        "",
+        {"id": "rs_2", "encrypted_content": "c2lnMg=="},
+        "",
+        None,
+        [("call_3", "wind", {}, {"id": "fc_3"})],
+    ),
+    Turn("openai-responses", UPSTREAM, None, None, "It is warm."),
+]
+RESPONSES_INPUT = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": ASKED}]},
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "I need the weather."}],
+        "encrypted_content": "c2ln+/1=",
+    },
+    {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "I look."}],
+    },
+    {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "weather",
+        "arguments": '{"city":"Ulm"}',
+    },
+    {"type": "function_call", "id": "fc_2", "call_id": "call_2", "name": "wind", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "call_1", "output": "21"},
+    {"type": "function_call_output", "call_id": "call_2", "output": "21"},
+    {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "c2lnMg=="},
+    {"type": "function_call", "id": "fc_3", "call_id": "call_3", "name": "wind", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "call_3", "output": "21"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is warm."}]},
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And now?"}]},
+]
+
 
 def written(body: dict[str, Any], protocol: str, dialect: str, upstream: str = UPSTREAM) -> dict[str, Any]:
     request = read_request(body, protocol=protocol)
@@ -180,6 +233,17 @@ def test_gemini_sees_each_signature_on_its_own_part(protocol: str) -> None:
         if "functionResponse" in part
     ]
     assert [result.get("id") for result in results] == [None, None, "fc-3"]
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+def test_responses_sees_reasoning_and_ids_again(protocol: str) -> None:
+    """Items without encrypted reasoning before them have no ids."""
+    body = written(conversation(protocol, RESPONSES), protocol, "openai-responses")
+    found = [
+        {**item, "arguments": item["arguments"].replace('": "', '":"')} if "arguments" in item else item
+        for item in body["input"]
+    ]
+    assert found == RESPONSES_INPUT
 
 
 def without_space(turn: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +291,9 @@ SECRETS = (
 
 @pytest.mark.parametrize("protocol", CLIENTS)
 @pytest.mark.parametrize(
-    "turns", [ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER], ids=["anthropic", "gemini", "deepseek", "openrouter"]
+    "turns",
+    [ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER, RESPONSES],
+    ids=["anthropic", "gemini", "deepseek", "openrouter", "responses"],
 )
 def test_thinking_of_one_upstream_goes_to_no_other(protocol: str, turns: list[Turn]) -> None:
     """Neither to an upstream of another dialect nor, as a seal, to another upstream of the same one."""
@@ -324,7 +390,7 @@ def test_anthropic_message_never_ends_with_thinking() -> None:
 ARGUMENTS = '{"n": 12345678901234567890123, "x": 1.0,  "city":"\\u00dclm"}'
 
 
-@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic", "gemini", "ollama"])
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"])
 def test_arguments_are_written_byte_for_byte(dialect: str) -> None:
     call = called("c", "f", ARGUMENTS)
     messages = [
@@ -338,7 +404,7 @@ def test_arguments_are_written_byte_for_byte(dialect: str) -> None:
     assert request["messages"][1]["tool_calls"][0]["arguments_text"] == ARGUMENTS
     target = request_target(process_dialects().find(dialect))
     (sent,) = plan_request(request, target).requests
-    text = write_json_text(ARGUMENTS) if dialect == "openai-chat" else ARGUMENTS
+    text = write_json_text(ARGUMENTS) if dialect.startswith("openai-") else ARGUMENTS
     assert text in wire_body(sent).data.decode()
 
 
@@ -391,10 +457,12 @@ def edited(value: Any, data: st.DataObject) -> Any:
     return value
 
 
-@given(st.data(), st.sampled_from(CLIENTS), st.sampled_from([ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER]))
+@given(
+    st.data(), st.sampled_from(CLIENTS), st.sampled_from([ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER, RESPONSES])
+)
 def test_edited_seal_reaches_no_upstream(data: st.DataObject, protocol: str, turns: list[Turn]) -> None:
     body = edited(conversation(protocol, turns), data)
-    for dialect in ("anthropic", "gemini", "openai-chat", "ollama"):
+    for dialect in ("anthropic", "gemini", "openai-chat", "openai-responses", "ollama"):
         text = write_json_text(written(body, protocol, dialect))
         assert "sw1." not in text
         if protocol not in ("standard", turns[0].dialect):
@@ -412,6 +480,7 @@ PLACES = (
     "reasoning_content",
     "reasoning",
     "extra_content",
+    "encrypted_content",
 )
 
 
@@ -428,10 +497,17 @@ def replaced(value: Any, data: st.DataObject) -> Any:
     return [replaced(item, data) for item in value] if isinstance(value, list) else value
 
 
-@given(st.data(), st.sampled_from(CLIENTS), st.sampled_from([ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER]))
+@given(
+    st.data(), st.sampled_from(CLIENTS), st.sampled_from([ANTHROPIC, GEMINI, DEEPSEEK, OPENROUTER, RESPONSES])
+)
 def test_malformed_opaque_value_is_lost(data: st.DataObject, protocol: str, turns: list[Turn]) -> None:
     body = replaced(conversation(protocol, turns), data)
-    for dialect in ("anthropic", "gemini", "openai-chat", "ollama", "standard", "legacy"):
+    for dialect in (
+        *("anthropic", "gemini", "openai-chat", "openai-responses"),
+        "ollama",
+        "standard",
+        "legacy",
+    ):
         assert "sw1." not in write_json_text(written(body, protocol, dialect))
 
 
