@@ -307,6 +307,10 @@ WARNINGS: Final[dict[str, WarningRow]] = {
         "the client's protocol has no place for something; the last warning of a stream",
         reports_repair=True,
     ),
+    "REASONING_LOST": WarningRow(
+        "The model's earlier reasoning could not be shown to it again.",
+        "the upstream refused a [conversation](conversation.md) for lack of reasoning; it was asked again",
+    ),
     "RESUME_UNAVAILABLE": WarningRow(
         "This answer cannot be resumed.",
         "the store of runs was out of reach when the [resumable](resuming.md) answer began",

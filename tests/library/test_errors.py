@@ -123,7 +123,7 @@ def test_own_warning_fills_in_every_name_of_the_sentence(code: str) -> None:
     parts: dict[str, Any] = dict.fromkeys(names, "value")
     warning = own_warning(code, **parts)
     assert warning.message_code == code
-    assert re.fullmatch(r"[A-Z][a-z ;:]+( value)?\.", warning.message)
+    assert re.fullmatch(r"[A-Z][a-z ;:']+( value)?\.", warning.message)
     assert warning.for_users
 
 

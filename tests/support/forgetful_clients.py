@@ -33,7 +33,7 @@ class ProtocolClient:
     """
 
     protocol: ClassVar[str]
-    accept: ClassVar[str] = "application/json"
+    accept = "application/json"
 
     def __init__(self) -> None:
         self.history: list[dict[str, Any]] = []

@@ -61,6 +61,10 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "client_bytes": (_BY_ENDPOINT, "Bytes of bodies of streams to clients."),
     "malformed_events": (_BY_BOTH, "Upstream events that could not be read."),
     "tool_repairs": (_BY_BOTH, "Tool calls whose start was made up, or whose end came twice."),
+    "turns": (
+        ("endpoint", "result"),
+        "Turns of conversations in requests: restored, carried, lost, mended; and those that were kept.",
+    ),
     "retries": (("upstream",), "Requests sent to an upstream once more."),
     "upstream_failures": (("upstream", "code"), "Attempts at an upstream that failed."),
     "config_reloads": (
@@ -180,6 +184,9 @@ class Metrics:
         if record.is_open:
             record.is_open = False
             self._stream_ended(endpoint, record)
+        kept = {"kept": 1} if record.keeps_turn else {}
+        for result, number in {**(record.turns or {}), **kept}.items():
+            self._counters["turns"].labels(endpoint, result).inc(number)
         for kind, count in (("prompt", record.prompt_tokens), ("completion", record.completion_tokens)):
             if count:
                 self._counters["tokens"].labels(endpoint, model, key, kind).inc(count)

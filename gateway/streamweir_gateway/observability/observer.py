@@ -25,7 +25,7 @@ _FIELDS: Final = (
     *("upstream", "speaks", "answers", "framing", "websocket"),
     *("status", "upstream_status", "attempts", "reason", "code", "close_code"),
     *("events", "bytes_in", "bytes_out", "prompt_tokens", "completion_tokens", "total_tokens"),
-    *("malformed", "unknown", "repairs", "lost", "request_lost"),
+    *("malformed", "unknown", "repairs", "lost", "request_lost", "turns"),
     *("run", "resumes", "detached", "client_left"),
     *("first_event_ms", "duration_ms", "hint"),
 )

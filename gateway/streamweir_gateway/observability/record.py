@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,6 +78,10 @@ class RequestRecord:
     """Upstream events that no rule of the dialect knew."""
     lost: int | None = None
     """Events and fields that the client's protocol has no place for."""
+    turns: dict[str, int] | None = None
+    """How many turns of the conversation were restored, carried, lost or mended in the request."""
+    keeps_turn: bool = field(default=False, repr=False)
+    """The turn of the answer is in the store."""
     request_lost: list[str] | None = None
     """The names of fields of the client's request that the upstream cannot take."""
     first_event_ms: float | None = None
@@ -115,13 +119,15 @@ class RequestRecord:
         """Note the code of the upstream's Close frame."""
         self.close_code = code
 
-    def attempt_began(self, upstream: str, request_lost: Sequence[str]) -> int:
+    def attempt_began(self, upstream: str, request_lost: Sequence[str], turns: Mapping[str, int]) -> int:
         """Note that an upstream is asked, and forget the attempt before it; return the attempt's number.
 
         Args:
             upstream: its name in logs and metrics.
             request_lost: the names of fields of the client's request that it cannot take.
+            turns: how many turns were restored, carried, lost or mended; those that are 0 are left out.
         """
+        self.turns = {**turns} or None
         self.upstream = upstream
         self.upstream_status = self.close_code = None
         self.request_lost = [*request_lost] or None

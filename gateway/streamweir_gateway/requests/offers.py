@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from streamweir.requests.openai_chat import asks_for_usage
+from streamweir.requests.sides import Mend
 from streamweir.requests.written import Written
 from streamweir.translation.sink import EventTap
 from streamweir_gateway.requests.conversation_tap import ConversationTap
@@ -30,6 +31,8 @@ class Offer:
         taps: follow the answer too.
         answers: the request answers a question of a run, which may go on in the connection that asked.
         new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
+        mend: changes the body after a refusal because of reasoning; None: it cannot be changed, or has been.
+        is_mended: the upstream has refused the request before its body was changed.
         turns: how many turns in the request are kept ones, carried by the client, or lost; by these words.
     """
 
@@ -40,6 +43,8 @@ class Offer:
     answers: bool = False
     new_recorder: Callable[[], TurnRecorder] | None = None
     turns: Mapping[str, int] = field(default_factory=dict)
+    mend: Mend | None = None
+    is_mended: bool = False
 
     @property
     def asks_for_usage(self) -> bool:

@@ -263,6 +263,7 @@ class _Mapped(_Mapping):
             answers=bool(request.get("resume")),
             new_recorder=writing.recorders(destination),
             turns=restored.counts,
+            mend=writer.mend,
         )
 
     def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:

@@ -140,7 +140,7 @@ class Attempt:
         if not self._admit():
             return
         label, live = self.destination.label, self._context.live
-        number = self._context.record.attempt_began(label, self._offer.lost)
+        number = self._context.record.attempt_began(label, self._offer.lost, self._offer.turns)
         live.attempt_began(number, label)
         try:
             await self._ask()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir import Limits
@@ -165,8 +165,8 @@ class Destination:
         """Return the pipeline that normalises the answer to `offer` for `sink`."""
         sinks = (sink, *offer.taps) if offer.tap is None else (sink, offer.tap, *offer.taps)
         normalising = self._normalising
-        if offer.lost:
-            normalising = {**normalising, "warnings": [_lossy(offer.lost), *normalising["warnings"]]}
+        if found := [*_warnings(offer)]:
+            normalising = {**normalising, "warnings": [*found, *normalising["warnings"]]}
         streams = self._streams_arguments or self.dialects.to_write(incoming.answers).streams_arguments
         pipeline = Pipeline(
             sinks,
@@ -203,8 +203,12 @@ class Destination:
         return status in _REFUSED and self._outgoing.passes_credentials(incoming.headers)
 
 
-def _lossy(names: Sequence[str]) -> Warning:
-    return own_warning("REQUEST_LOSSY", names=", ".join(names))
+def _warnings(offer: Offer) -> Iterator[Warning]:
+    """Yield the warnings about the request to an upstream."""
+    if offer.lost:
+        yield own_warning("REQUEST_LOSSY", names=", ".join(offer.lost))
+    if offer.is_mended:
+        yield own_warning("REASONING_LOST")
 
 
 def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:

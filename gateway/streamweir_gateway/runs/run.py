@@ -9,6 +9,7 @@ from streamweir.errors import Reason
 from streamweir.http.refusals import Refusal
 from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.requests.mended_offers import mended_offer
 from streamweir_gateway.runs.attempt import Attempt
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.interruptible_wait import Interrupted
@@ -60,11 +61,17 @@ class Run:
         best = attempt = self.attempt
         while not supervisor.is_over:
             await attempt.run()
-            if attempt.failure is None or not supervisor.can_retry:
+            failure = attempt.failure
+            if failure is None or not supervisor.can_retry:
                 return
-            if best.failure is None or attempt.failure.weight >= best.failure.weight:
+            if self._mend(attempt):
+                self.attempt = best = attempt = self._next_attempt(
+                    attempt.destination.request(self._context.incoming)
+                )
+                continue
+            if best.failure is None or failure.weight >= best.failure.weight:
                 best = attempt
-            seconds = self._plan.advance(attempt.failure)
+            seconds = self._plan.advance(failure)
             if seconds is None:
                 self.attempt = best
                 if best.refused:
@@ -76,6 +83,19 @@ class Run:
                 attempt.stop()
                 return
         raise ClientGone
+
+    def _mend(self, attempt: Attempt) -> bool:
+        """Change a request that was refused because of reasoning; return whether it has changed.
+
+        The plan of attempts does not count it, and a second refusal is the answer.
+        """
+        context, failure = self._context, attempt.failure
+        offer = context.offers.get(attempt.destination)
+        mended = mended_offer(offer, None if failure is None else failure.refusal)
+        if mended is None:
+            return False
+        context.offers = {**context.offers, attempt.destination: mended}
+        return True
 
     def _follow(self, before: Attempt) -> Attempt:
         """Return the attempt that follows `before`."""

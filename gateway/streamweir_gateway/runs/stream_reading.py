@@ -123,6 +123,7 @@ class StreamReading:
         """
         if self._recorder is not None:
             await self._recorder.settle()
+            self._record.keeps_turn = self._recorder.has_kept
         for tap in self._settling:
             await tap.settle()
 

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from streamweir.requests.canonical import LOSSES, Request
 from streamweir.requests.fields import Fields
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import Written
 
-__all__ = ["History", "ReadRequest", "RequestReader", "RequestWriter", "Threads", "WriteRequest"]
+__all__ = ["History", "Mend", "ReadRequest", "RequestReader", "RequestWriter", "Threads", "WriteRequest"]
 
 ReadRequest = Callable[[Fields], Request]
 """Makes the canonical request of a body; `extra` and the checks of the whole are made by the caller."""
 
 WriteRequest = Callable[[Outgoing], Iterable[Written] | Written]
 """Makes the requests of one attempt; a single request needs no list."""
+
+Mend = Callable[[Mapping[str, Any], str], Mapping[str, Any] | None]
+"""Changes the body of a refused request, given the words of the refusal."""
 
 Threads = Literal["none", "client", "uuid", "server"]
 """The ids of conversations that an upstream takes: `none`, any id of the client (`client`), those that are
@@ -74,6 +77,8 @@ class RequestWriter:
             `Outgoing.lose`.
         answers: it can answer an interaction.
         option_values: options that matter for requests alone, with their values, the first the default.
+        mend: changes the body of a request that the upstream refused because of reasoning or signatures,
+            given the words of the refusal; it returns None if nothing changes.
         native_opaque: the dialect whose opaque values it writes, beside the parts and calls that they belong
             to. If empty, it gets messages without reasoning, opaque values and places of calls.
         needs: fields of the body that only the configuration's tree can give: without them an endpoint is
@@ -87,6 +92,7 @@ class RequestWriter:
     answers: bool = True
     option_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     native_opaque: str = ""
+    mend: Mend | None = None
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forgetful_clients import CLIENTS, ProtocolClient
+from forgetful_clients import CLIENTS, ChatClient, ProtocolClient, StandardClient
 from loopback import Answer, Gateway, ask, gateway, settled
 from scripted_upstream import upstream
 from streamweir_gateway.config import GatewayConfig
@@ -27,6 +27,7 @@ JSON = ("Content-Type", "application/json")
 
 def config_of(url: str, path: str, dialect: str, tree: dict[str, Any], **options: Any) -> GatewayConfig:
     """A gateway whose endpoint `/chat` is before an upstream, for clients of all protocols."""
+    auth = {"auth": options.pop("auth")} if "auth" in options else {}
     endpoint = {
         "upstream": url,
         "path": path,
@@ -35,7 +36,7 @@ def config_of(url: str, path: str, dialect: str, tree: dict[str, Any], **options
         "request": {"mapped": tree} if tree else "mapped",
         **options,
     }
-    return settled(endpoints={"/chat": endpoint})
+    return settled(endpoints={"/chat": endpoint}, **auth)
 
 
 THINKING = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
@@ -96,3 +97,98 @@ async def test_tool_loop_of_a_client_that_carries_nothing_is_not_refused(
         await loop(running, make_client())
     assert strict.refusals == []
     assert len(strict.accepted) == 2 * len(STEPS)
+
+
+LENIENT: dict[str, StrictModel] = {
+    "anthropic": StrictAnthropic(compares_input=False),
+    "gemini": StrictGemini(),
+    "deepseek": StrictChat(compares_arguments=False),
+}
+"""Models that take numbers as doubles: nothing but the reasoning is lost."""
+
+
+@pytest.mark.parametrize("name", LENIENT)
+async def test_refused_request_without_reasoning_is_sent_once_more(name: str) -> None:
+    strict, (_, before) = LENIENT[name], MODELS[name]
+    client = StandardClient()
+    async with upstream(strict) as server, gateway(before(server.url, turns="off")) as running:
+        client.ask("How warm is it?")
+        first = await turn(running, client)
+        assert first.json["warnings"] == []
+        client.add_results()
+        second = await turn(running, client)
+        assert [warning["message_code"] for warning in second.json["warnings"]] == ["REASONING_LOST"]
+        line = [line for line in running.log.lines if line.get("turns")][-1]
+    assert len(strict.refusals) == 1
+    assert len(strict.accepted) == 2
+    assert line["turns"] == {"lost": 1, "mended": 1}
+    assert line["attempts"] == 2
+
+
+async def test_reasoning_that_the_upstream_does_not_take_is_left_out() -> None:
+    strict = StrictChat("groq")
+    async with upstream(strict) as server, gateway(CHAT(server.url)) as running:
+        await loop(running, StandardClient())
+    assert len(strict.accepted) == 2 * len(STEPS)
+    assert "unsupported" in strict.refusals[0]
+
+
+async def test_turn_of_another_key_is_not_found() -> None:
+    model, before = MODELS["gemini"]
+    strict = model()
+    keys = {"auth": {"keys": {"a": "k" * 20, "b": "l" * 20}}}
+    client = StandardClient()
+    async with upstream(strict) as server, gateway(before(server.url, **keys)) as running:
+        client.ask("How warm is it?")
+        await turn(running, client, ("Authorization", "Bearer " + "k" * 20))
+        client.add_results()
+        await send(running, client, ("Authorization", "Bearer " + "l" * 20))
+        assert len(strict.refusals) == 1
+        await send(running, client, ("Authorization", "Bearer " + "k" * 20))
+        assert len(strict.refusals) == 1
+
+
+async def test_edited_call_is_the_clients_own_word() -> None:
+    model, before = MODELS["deepseek"]
+    strict = model()
+    client = StandardClient()
+    async with upstream(strict) as server, gateway(before(server.url)) as running:
+        client.ask("How warm is it?")
+        await turn(running, client)
+        client.add_results()
+        client.history[1]["tool_calls"][0]["arguments"]["city"] = "Bonn"
+        await send(running, client)
+    sent = strict.accepted[-1]["messages"] if len(strict.accepted) > 1 else []
+    assert strict.refusals
+    assert not sent or '"Bonn"' in json.dumps(sent)
+
+
+async def test_request_that_stores_nothing_keeps_no_turn() -> None:
+    model, before = MODELS["gemini"]
+    strict = model()
+    client = ChatClient()
+    async with upstream(strict) as server, gateway(before(server.url)) as running:
+        client.ask("How warm is it?")
+        headers = [JSON, ("X-Streamweir-Protocol", client.protocol)]
+        body = json.dumps({**client.body(), "store": False}).encode()
+        client.take(await ask(running, headers=headers, body=body))
+        client.add_results()
+        await send(running, client)
+    assert len(strict.refusals) == 1
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_questions_to_the_client_follow_all_calls_of_the_turn(name: str) -> None:
+    model, before = MODELS[name]
+    strict = model()
+    client = StandardClient()
+    client.accept = "text/event-stream"
+    async with upstream(strict) as server, gateway(before(server.url)) as running:
+        client.ask("How warm is it?")
+        got = await send(running, client)
+        got.assert_valid()
+        types = got.types
+        assert types.index("interaction") > max(
+            at for at, kind in enumerate(types) if kind == "tool_call_start"
+        )
+        assert types[-1] == "session_end"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamweir.dialects.anthropic.request_mending import mend
 from streamweir.opaque.seal import is_seal
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_object, made_call
@@ -313,5 +314,6 @@ WRITER: Final = RequestWriter(
     _write,
     history="all",
     takes=frozenset({"system", "history", "files", "tools"}),
+    mend=mend,
     native_opaque=_DIALECT,
 )

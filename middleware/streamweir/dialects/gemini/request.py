@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from streamweir.dialects.gemini.request_mending import mend
 from streamweir.ids import is_made_call_id
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_object
@@ -145,5 +146,6 @@ WRITER: Final = RequestWriter(
     _write,
     history="all",
     takes=frozenset({"system", "history", "files", "tools"}),
+    mend=mend,
     native_opaque="gemini",
 )

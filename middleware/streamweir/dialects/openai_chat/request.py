@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamweir.dialects.openai_chat.request_mending import mend
 from streamweir.requests.openai_chat import chat_body, read_chat
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -22,6 +23,7 @@ def _write(outgoing: Outgoing) -> Written:
 READER: Final = RequestReader(read_chat, answers_by_message=True, field_names={"message": "messages"})
 WRITER: Final = RequestWriter(
     _write,
+    mend=mend,
     history="all",
     takes=frozenset({"system", "history", "files", "tools", "response_format"}),
     native_opaque="openai-chat",

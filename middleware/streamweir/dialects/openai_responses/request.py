@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from streamweir.dialects.openai_responses.request_input import DIALECT
 from streamweir.dialects.openai_responses.request_items import written_items
+from streamweir.dialects.openai_responses.request_mending import mend
 from streamweir.dialects.openai_responses.request_reading import read_responses
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -63,5 +64,6 @@ WRITER: Final = RequestWriter(
     _write,
     history="all",
     takes=frozenset({"system", "history", "files", "tools", "response_format"}),
+    mend=mend,
     native_opaque=DIALECT,
 )

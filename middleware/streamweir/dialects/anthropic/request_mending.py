@@ -1,0 +1,35 @@
+"""A refused request without thinking: the API takes it, and the model thinks anew from here on.
+
+Source: the Messages API (extended thinking); the conversation contract, section 4 (lost).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["mend"]
+
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
+    """Return the body without blocks of thinking and without `thinking`; None if there is neither.
+
+    Args:
+        body: of the refused request.
+        refusal: the words of the upstream, which do not matter here.
+    """
+    del refusal
+    messages = body.get("messages", [])
+    mended = [shown for message in messages if (shown := _without_thinking(message))["content"]]
+    if mended == messages and "thinking" not in body:
+        return None
+    return {name: value for name, value in {**body, "messages": mended}.items() if name != "thinking"}
+
+
+def _without_thinking(message: Mapping[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    if isinstance(content, list) and any(block["type"] in _THINKING for block in content):
+        content = [block for block in content if block["type"] not in _THINKING]
+    return {**message, "content": content}

@@ -1,0 +1,45 @@
+"""A refused request with empty reasoning where it is missing, or without any reasoning.
+
+Source: DeepSeek (thinking mode), Groq (unsupported properties); the conversation contract, section 4 (lost).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["mend"]
+
+_FIELD: Final = "reasoning_content"
+_FIELDS: Final = (_FIELD, "reasoning", "reasoning_details")
+_UNKNOWN: Final = re.compile(
+    r"unsupported|unexpected|unknown|unrecogni[sz]ed|extra|not (?:permitted|allowed)", re.IGNORECASE
+)
+"""Words of an upstream that does not take the field at all."""
+
+
+def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
+    """Return the body with `reasoning_content: ""` on each message with calls that lacks it.
+
+    If none lacks it, or the upstream does not know the field, no message has reasoning.
+
+    Args:
+        body: of the refused request.
+        refusal: the words of the upstream.
+
+    Returns:
+        None if nothing changes.
+    """
+    messages = body.get("messages", [])
+    lacks = [bool(message.get("tool_calls")) and _FIELD not in message for message in messages]
+    if any(lacks) and not _UNKNOWN.search(refusal):
+        pairs = zip(messages, lacks, strict=True)
+        return {**body, "messages": [{**m, _FIELD: ""} if lacking else m for m, lacking in pairs]}
+    if not any(name in message for message in messages for name in _FIELDS):
+        return None
+    return {**body, "messages": [_without_reasoning(message) for message in messages]}
+
+
+def _without_reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if name not in _FIELDS}

@@ -1,0 +1,32 @@
+"""A refused request without reasoning items and without the ids of items: they go together or not at all.
+
+Source: the Responses API (reasoning items, `store`); the conversation contract, section 4 (lost).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["mend"]
+
+_DROPPED: Final = ("reasoning", "item_reference")
+
+
+def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
+    """Return the body without reasoning items and without the `id` of items; None if there is neither.
+
+    Args:
+        body: of the refused request.
+        refusal: the words of the upstream, which do not matter here.
+    """
+    del refusal
+    items = body.get("input", [])
+    if not isinstance(items, list):
+        return None
+    mended = [
+        {name: value for name, value in item.items() if name != "id"}
+        for item in items
+        if item.get("type") not in _DROPPED
+    ]
+    return None if mended == items else {**body, "input": mended}
