@@ -73,6 +73,9 @@ _RPC_CODES: Final[dict[str, str]] = {
 }
 """The row of `CODES` for each canonical code of Google's APIs, which keep their own names."""
 
+_OUR_FAILURE: Final = "INTERNAL"
+"""The code of a failure of this process. An upstream's failure of that name is `UPSTREAM_ERROR`."""
+
 _ERROR_TYPES: Final[tuple[tuple[LazyPattern, ErrorType], ...]] = (
     (LazyPattern("TIMEOUT|TIMED_OUT"), "timeout"),
     (LazyPattern("INVALID|VALIDATION"), "validation"),
@@ -110,7 +113,7 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
     Values of any type are accepted; without evidence the result is `UPSTREAM_ERROR`. If the upstream says
     whether trying again helps, the caller replaces `recoverable`.
     """
-    own = _machine_code(code)
+    own = None if code == _OUR_FAILURE else _machine_code(code)
     known = code_of_status(status) or code_of_status(code)
     if own and known in (None, "UPSTREAM_ERROR"):
         return _own_code(own)
@@ -164,7 +167,7 @@ def code_of_name(code: object) -> str | None:
     """Look up a name; `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` are the same."""
     if not isinstance(code, str) or len(code) > 128:
         return None
-    if code in CODES:
+    if code in CODES and code != _OUR_FAILURE:
         return code
     return _FOREIGN_CODES.get(snake_case(code))
 

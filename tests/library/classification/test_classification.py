@@ -125,7 +125,8 @@ CODES_OF_OTHERS: list[tuple[object, str]] = [
     (http.HTTPStatus.UNAUTHORIZED, "AUTH_FAILED"),
     *((code, "UPSTREAM_ERROR") for code in NO_CODES),
     *((code, "UPSTREAM_ERROR") for code in ("", "4290", "٤٢٩", "model_provider_error", "x" * 1000)),
-    *((code, code) for code in CODES),
+    *((code, code) for code in CODES if code != "INTERNAL"),
+    ("INTERNAL", "UPSTREAM_ERROR"),
 ]
 
 

@@ -101,10 +101,11 @@ def test_copied_failure_holds_no_planted_secret(stream: Recorded) -> None:
     if is_healthy(stream):
         return
     anew = said(translator_of(stream, verbatim=False), [stream.body]).decode()
+    standard = said(translator_of(stream, answers="standard"), [stream.body]).decode()
     out = said(translator_of(stream), [stream.body]).decode()
 
     for text in PLANTED:
-        assert text not in out or text in anew, text
+        assert text not in out or text in anew or text in standard, text
 
 
 @for_each("stream", STREAMS, group=dialect_of)
