@@ -17,12 +17,7 @@ LISTED: Mapping[str, Any] = json.loads(Path(__file__).with_name("newest_types.js
 BOOKKEEPING: Mapping[str, str] = {
     "choice.logprobs": "probabilities of tokens, for clients that asked for them",
     "chunk.metadata": "labels that the application gave the stored completion",
-    "compaction": "a shortened conversation, which the client sends back unread",
-    "container_upload": "a file that was copied into the container of a tool",
-    "fallback": "the model that went on in place of another",
-    "mcp_tool_listing": "the tools that a server offers",
-    "message_delta.context_management": "the parts of the request that were cleared",
-    "message_delta.input_transformations": "the parts of the request that were changed",
+    "file": "a file in the container of a tool, which has neither an address nor bytes",
 }
 """By the name of custom data, or by its name and a field: why the decoder makes no standard event of it."""
 

@@ -30,6 +30,9 @@ _PAUSES: Final = ("pause_turn", "compaction")
 """Stop reasons of a turn that goes on when the client sends it back."""
 
 _DELTA: Final = ("stop_reason", "stop_sequence", "stop_details", "container")
+_BOOKKEEPING: Final = ("context_management", "input_transformations")
+"""Reports of changes to the request, which leave with the counts."""
+
 _START: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage")
 
 
@@ -107,7 +110,8 @@ class AnthropicDecoder(Decoder):
         yield from self._close_blocks(delta if isinstance(delta, dict) else {})
         yield from self._stop_reason(delta if isinstance(delta, dict) else {})
         yield from self._suspension(message)
-        if rest := leftover(message, ("type", "delta", "usage", SUSPENSION)):
+        self._summary.update((name, message[name]) for name in _BOOKKEEPING if message.get(name))
+        if rest := leftover(message, ("type", "delta", "usage", SUSPENSION, *_BOOKKEEPING)):
             yield custom("message_delta", rest, self._meta)
 
     def _close_blocks(self, delta: Mapping[str, Any]) -> Iterable[Event]:

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, named_data, text_of, tool_error
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
+from streamweir.dialects.anthropic.decode_notes import NOTES, note
 from streamweir.dialects.anthropic.shared_words import NAME
 from streamweir.events import (
     Content,
@@ -29,9 +30,6 @@ __all__ = ["Blocks"]
 
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
-_BOOKKEEPING: Final = ("compaction", "container_upload", "fallback", "mcp_tool_listing")
-"""Blocks that are no part of the answer; they arrive as custom data with their names."""
-
 _ESTIMATE: Final = "estimated_tokens"
 """A running estimate in deltas of thoughts; the counts at the end replace it."""
 
@@ -98,8 +96,8 @@ class Blocks:
                 if data := text_of(block.get("data")):
                     yield Thinking("", "reasoning", opaque={NAME: {"redacted": data}}, meta=self.meta)
                 yield from self._rest(block, beside, ("type", "data"))
-            case {"type": str(kind)} if kind in _BOOKKEEPING:
-                yield named_data(kind, leftover({**block, **(beside or {})}, ("type",)) or {}, self.meta)
+            case {"type": str(kind)} if kind in NOTES:
+                yield note({**block, **(beside or {})}, self.meta)
             case {"type": str(kind)} if kind in _CALLS:
                 self._open_call(index, block, beside)
             case {"type": str(kind), "tool_use_id": _} if kind.endswith(_RESULT):
@@ -123,8 +121,7 @@ class Blocks:
                 self._signature = text_of(delta.get("signature")) or self._signature
                 known, event = "signature", None
             case {"type": "compaction_delta"}:
-                rest = leftover({**delta, **(beside or {})}, ("type",))
-                return (named_data("compaction", rest, self.meta),) if rest else ()
+                return (note({**delta, **(beside or {}), "type": "compaction"}, self.meta),)
             case _:
                 return (custom("delta", {**delta, **(beside or {})}, self.meta),)
         left = self._rest(delta, beside, ("type", known, _ESTIMATE))

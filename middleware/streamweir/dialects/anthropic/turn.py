@@ -109,6 +109,8 @@ class AnthropicTurn(TurnCollector):
             block.citations.append(citation)
             self._count(len(citation))
             return
+        if kind == "compaction_delta":
+            self._keep_opaque(block, data)
         field = _PIECES.get(kind) if isinstance(kind, str) else None
         piece = None if field is None else delta.get(field)
         if field is None or not isinstance(piece, str):
@@ -120,6 +122,13 @@ class AnthropicTurn(TurnCollector):
             self._content = pieces
         elif field == "thinking":
             self._thinking = pieces
+
+    def _keep_opaque(self, block: _Block, data: bytes) -> None:
+        """Keep the fields of a compaction that arrive whole beside its content."""
+        delta = raw_object(raw_object(data)["delta"])
+        for name in delta.keys() - {"type", "content"}:
+            block.fields[name] = delta[name]
+            self._count(len(delta[name]))
 
     def _turn(self) -> CollectedTurn | None:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
