@@ -13,7 +13,7 @@ __all__ = ["folded_breaches"]
 _KEYS: Final = ("request_id", "status", "reason", "message", "warnings", "error", "summary")
 _MESSAGE: Final = ("content", "thinking", "tool_calls", "data", "references", "interactions")
 _LISTS: Final = {"data": "data", "references": "reference", "interactions": "interaction"}
-_CALL: Final = {"tool_id", "tool_name", "arguments", "status", "result", "error", "duration_ms"}
+_CALL: Final = {"tool_id", "tool_name", "arguments", "status", "result", "error", "duration_ms", "opaque"}
 
 
 def folded_breaches(body: bytes) -> tuple[str | None, list[str]]:
@@ -53,11 +53,14 @@ def _end_breaches(result: dict[str, Any]) -> Iterator[str]:
 def _message_breaches(message: dict[str, Any]) -> Iterator[str]:
     yield from (f"message.{name} is missing" for name in _MESSAGE if name not in message)
     for name in message:
-        if name not in (*_MESSAGE, "channels"):
+        if name not in (*_MESSAGE, "channels", "turn"):
             yield f"message.{name[:40]} is not in the folded result"
     for name in ("content", "thinking"):
         if not isinstance(message.get(name), str):
             yield f"message.{name} must be a string"
+    turn = message.get("turn", {"role": "assistant"})
+    if not isinstance(turn, dict) or turn.get("role") != "assistant":
+        yield "message.turn must be a message of the assistant"
     channels = message.get("channels", {})
     if not isinstance(channels, dict) or not all(isinstance(text, str) for text in channels.values()):
         yield "message.channels must be an object of strings"
