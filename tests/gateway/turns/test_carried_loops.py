@@ -65,12 +65,7 @@ async def _turn(client: LoopClient, running: Gateway, *, is_whole: bool) -> list
     return client.take_whole(answer.json) if is_whole else client.take(answer.body)
 
 
-PAIRS = [
-    (protocol, name)
-    for protocol in CLIENTS
-    for name, (dialect, _) in MODELS.items()
-    if protocol != "openai-responses" or name in ("groq", "responses")
-]
+PAIRS = [(protocol, name) for protocol in CLIENTS for name in MODELS]
 
 
 @pytest.mark.parametrize(("protocol", "name"), PAIRS)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamweir.codec.client_names import ClientNames
 from streamweir.events import (
     Content,
     Event,
@@ -23,7 +24,8 @@ from streamweir.translation.open_writer import open_writer
 from streamweir.translation.pipeline import Pipeline
 
 UPSTREAM = "https://models.example/v1"
-CARRIERS = ["anthropic", "ag-ui", "vercel-ui", "openai-chat"]
+CARRIERS = ["anthropic", "ag-ui", "vercel-ui", "openai-chat", "openai-responses"]
+NAMES = ClientNames(echo={"include": ["reasoning.encrypted_content"]})
 _SEAL = re.compile(r"sw1\.[A-Za-z0-9_-]+")
 
 
@@ -33,7 +35,7 @@ def value(number: int) -> dict[str, Any]:
 
 def written(protocol: str, events: list[Event], framing: str = "sse", **options: str) -> str:
     chosen = {protocol: options} if options else {}
-    writer = open_writer(protocol, framing, request_id="req_1", options=chosen)
+    writer = open_writer(protocol, framing, request_id="req_1", options=chosen, names=NAMES)
     pipeline = Pipeline((writer,), request_id="req_1", stream_tool_arguments=True, upstream=UPSTREAM)
     pipeline.take([*events, SessionEnd("suspended")])
     return writer.take().decode()
@@ -82,7 +84,7 @@ def test_stream_has_each_value_as_a_seal(protocol: str) -> None:
     assert sorted(seals(written(protocol, TURN))) == sorted(EXPECTED)
 
 
-@pytest.mark.parametrize("protocol", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("protocol", ["anthropic", "openai-chat", "openai-responses"])
 def test_whole_answer_has_each_value_as_a_seal(protocol: str) -> None:
     assert sorted(seals(written(protocol, TURN, "json"))) == sorted(EXPECTED)
 

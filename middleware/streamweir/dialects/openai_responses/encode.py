@@ -12,6 +12,7 @@ from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.families.openai_errors import error_object
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
+from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.whole_turn import suspension_of
 from streamweir.dialects.openai_responses.encode_items import (
@@ -21,6 +22,8 @@ from streamweir.dialects.openai_responses.encode_items import (
     mcp_call,
     message_item,
     reasoning_item,
+    seal_item,
+    thinking_item,
 )
 from streamweir.dialects.openai_responses.encode_output import Output
 from streamweir.dialects.openai_responses.encode_response import (
@@ -32,6 +35,7 @@ from streamweir.errors import CODES
 from streamweir.events import (
     Content,
     Error,
+    Opaque,
     Reference,
     SessionEnd,
     SessionStart,
@@ -62,8 +66,13 @@ class _OpenCall(NamedTuple):
 
 
 class ResponsesEncoder(ChatEncoder):
-    """Writes a response. Messages and reasoning follow each other; calls may be open beside them."""
+    """Writes a response. Messages and reasoning follow each other; calls may be open beside them.
 
+    Options:
+        opaque: `off` leaves out the values that the upstream wants to see again.
+    """
+
+    option_values: ClassVar = OPAQUE_OPTION
     echoed_fields: ClassVar = ECHOED_FIELDS
 
     def __init__(self) -> None:
@@ -74,6 +83,8 @@ class ResponsesEncoder(ChatEncoder):
         self._item_id = ""
         self._place = 0
         self._text = TextPieces()
+        self._text_values: list[Opaque] = []
+        """Values of the open message. Written and cleared when the message is closed."""
         self._calls: dict[str, _OpenCall] = {}
         """Calls whose arguments are coming."""
         self._has_begun = False
@@ -81,6 +92,14 @@ class ResponsesEncoder(ChatEncoder):
         """The upstream's id of the response."""
         self._created_at: int | None = None
         """Unix seconds of the first event."""
+
+    @property
+    def carries_opaque(self) -> bool:
+        """The option is on, and the request asks for encrypted reasoning or stores nothing."""
+        asked = self.names.echo or {}
+        include = asked.get("include")
+        is_asked = isinstance(include, list) and "reasoning.encrypted_content" in include
+        return super().carries_opaque and (is_asked or asked.get("store") is False)
 
     @cached_property
     def _output(self) -> Output:
@@ -115,7 +134,7 @@ class ResponsesEncoder(ChatEncoder):
         """Return a whole response."""
         self.stamp = stamp
         summary = folded["summary"] or {}
-        items = [*items_of(folded, self._id_base)]
+        items = [*items_of(folded, self._id_base, self.upstream if self.carries_opaque else None)]
         at = stamp.timestamp // 1000
         response = self._response.ended(str(summary.get("finish_reason")), summary, items, at=at)
         return {**response, **suspension_of(folded)}
@@ -132,7 +151,7 @@ class ResponsesEncoder(ChatEncoder):
 
     def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
         """Yield a piece of text; each message is an item of its own."""
-        if begins or self._item != "message":
+        if begins or self._item != "message" or self._text_values:
             yield from self._open_item("message", message_item(self._id("msg"), None))
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield self._frame("content_part.added", content_index=0, part=part, **self._here())
@@ -148,11 +167,31 @@ class ResponsesEncoder(ChatEncoder):
         self._output.append(self._text, text)
         yield self._frame("reasoning_summary_text.delta", summary_index=0, delta=text, **self._here())
 
+    def write_thinking_opaque(self, opaque: Opaque) -> Iterator[Frame]:
+        """Yield the end of the reasoning that is open, with its value, or an item without a summary."""
+        if self._item == "reasoning":
+            yield from self._close(opaque)
+        elif not self.is_shown:
+            yield from self._write_item(thinking_item(self._id("rs"), None, opaque, self.upstream))
+
+    def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
+        """Yield reasoning without a summary beside the text, which holds the seal of the text."""
+        if self._item == "message":
+            self._text_values.append(opaque)  # citations of the message may still come
+        elif not self.is_shown:
+            yield from self._write_item(seal_item(self._id("rs"), opaque, "text", self.upstream))
+
+    def _write_call_seal(self, opaque: Opaque | None) -> Iterator[Frame]:
+        if opaque is not None and self.carries_opaque and not self.is_shown:
+            yield from self._close()
+            yield from self._write_item(seal_item(self._id("rs"), opaque, "call", self.upstream))
+
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
         """Yield a piece of arguments; the first begins the item of the call."""
         if piece.tool_id not in self._calls:
             if piece.tool_name is None:
                 return
+            yield from self._write_call_seal(piece.opaque)
             yield from self._open_call(piece.tool_id, piece.tool_name)
         call = self._calls[piece.tool_id]
         self._output.append(call.arguments, piece.arguments_delta)
@@ -167,7 +206,9 @@ class ResponsesEncoder(ChatEncoder):
         """Yield a whole call, or the end of one that came in pieces."""
         if call.tool_id not in self._calls:
             arguments = write_json_text(call.arguments)
-            yield from self.write_argument_piece(ToolCallDelta(call.tool_id, call.tool_name, arguments))
+            yield from self.write_argument_piece(
+                ToolCallDelta(call.tool_id, call.tool_name, arguments, opaque=call.opaque)
+            )
         begun = self._calls.pop(call.tool_id)
         item = function_call(begun.item_id, call.tool_id, call.tool_name, begun.arguments.text)
         yield self._frame(
@@ -261,8 +302,15 @@ class ResponsesEncoder(ChatEncoder):
         yield self._added(item)
         self._item = kind
 
-    def _close(self) -> Iterator[Frame]:
-        """End the message or the reasoning that is open."""
+    def _write_item(self, item: dict[str, Any]) -> Iterator[Frame]:
+        """Yield an item that is whole when it begins."""
+        yield from self._close()
+        place = len(self._output)
+        yield self._added(item)
+        yield self._done(place, item)
+
+    def _close(self, opaque: Opaque | None = None) -> Iterator[Frame]:
+        """End the message or the reasoning that is open; `opaque`: the value of the reasoning."""
         kind, self._item = self._item, None
         if kind is None:
             yield from self._created()
@@ -277,10 +325,15 @@ class ResponsesEncoder(ChatEncoder):
             yield self._frame("content_part.done", content_index=0, part=item["content"][0], **self._here())
         else:
             item = reasoning_item(item_id, text)
+            if opaque is not None:
+                item = thinking_item(item_id, text, opaque, self.upstream)
             yield self._frame("reasoning_summary_text.done", summary_index=0, text=text, **self._here())
             part = item["summary"][0]
             yield self._frame("reasoning_summary_part.done", summary_index=0, part=part, **self._here())
         yield self._done(self._place, item)
+        values, self._text_values = self._text_values, []
+        for value in values:
+            yield from self._write_item(seal_item(self._id("rs"), value, "text", self.upstream))
 
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
         yield from self._close()

@@ -6,11 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from streamweir.codec.coerce import text_of
-from streamweir.codec.whole_turn import citations, parts_of_turn
-from streamweir.events import ToolCallEnd, ToolCallStart
+from streamweir.codec.opaque_values import seal_of
+from streamweir.codec.whole_turn import Part, citations, parts_of_turn
+from streamweir.events import Opaque, ToolCallEnd, ToolCallStart
 from streamweir.jsontext import write_json_text
+from streamweir.opaque.seal import SealedKind
 
-__all__ = ["citation_of", "function_call", "items_of", "mcp_call", "message_item", "reasoning_item"]
+__all__ = [
+    "citation_of",
+    "function_call",
+    "items_of",
+    "mcp_call",
+    "message_item",
+    "reasoning_item",
+    "seal_item",
+    "thinking_item",
+]
 
 _SERVER: Final = "agent"
 """The server's name for a tool that has been run: an upstream does not name its server."""
@@ -32,6 +43,20 @@ def reasoning_item(item_id: str, text: str | None) -> dict[str, Any]:
     """Return reasoning; some without a text (None) is about to begin."""
     summary = [] if text is None else [{"type": "summary_text", "text": text}]
     return {"id": item_id, "type": "reasoning", "summary": summary}
+
+
+def thinking_item(item_id: str, text: str | None, opaque: Opaque, upstream: str) -> dict[str, Any]:
+    """Return reasoning with the seal of its value.
+
+    A value of the same dialect is sealed as well: the upstream accepts its encrypted content only with its
+    own id, and the ids of items that are written anew are not those of the upstream.
+    """
+    return {**reasoning_item(item_id, text), "encrypted_content": seal_of(opaque, "thinking", upstream)}
+
+
+def seal_item(item_id: str, opaque: Opaque, of: SealedKind, upstream: str) -> dict[str, Any]:
+    """Return reasoning without a summary that holds the seal of a text or a call beside it."""
+    return {**reasoning_item(item_id, None), "encrypted_content": seal_of(opaque, of, upstream)}
 
 
 def function_call(item_id: str, tool_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -79,27 +104,39 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": 0}
 
 
-def items_of(folded: Mapping[str, Any], id_base: str) -> Iterator[dict[str, Any]]:
+def items_of(folded: Mapping[str, Any], id_base: str, upstream: str | None) -> Iterator[dict[str, Any]]:
     """Yield the items for a folded result; their ids are their places in the output.
 
     Args:
         folded: the result.
         id_base: the part that the ids have in common.
+        upstream: the name or URL of the upstream, for seals; None leaves opaque values out.
     """
     parts = parts_of_turn(folded)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
-    for place, (kind, text, call, _) in enumerate(parts):
-        item_id = f"{_PREFIXES[kind]}_{id_base}_{place}"
-        match kind:
-            case "thinking":
-                yield reasoning_item(item_id, text)
-            case "text":
-                yield message_item(item_id, text, _annotations(folded) if place == last_text else ())
-            case "ran":
-                yield _ran_item(item_id, call)
-            case "client":
-                asked = write_json_text(call["arguments"])
-                yield function_call(item_id, call["tool_id"], call["tool_name"], asked)
+    for place, part in enumerate(parts):
+        opaque = None if upstream is None else part.call.get("opaque") or part.opaque
+        item_id, seal_id = f"{_PREFIXES[part.kind]}_{id_base}_{place}", f"rs_{id_base}_{place}_seal"
+        if part.kind == "client" and opaque:
+            yield seal_item(seal_id, opaque, "call", upstream or "")
+        if part.kind == "thinking" and opaque:
+            yield thinking_item(item_id, part.text or None, opaque, upstream or "")
+        elif part.text or part.kind not in ("thinking", "text"):
+            yield _item(part, item_id, _annotations(folded) if place == last_text else ())
+        if part.kind == "text" and opaque:
+            yield seal_item(seal_id, opaque, "text", upstream or "")
+
+
+def _item(part: Part, item_id: str, annotations: Sequence[Any]) -> dict[str, Any]:
+    match part.kind:
+        case "thinking":
+            return reasoning_item(item_id, part.text)
+        case "text":
+            return message_item(item_id, part.text, annotations)
+        case "ran":
+            return _ran_item(item_id, part.call)
+    call = part.call
+    return function_call(item_id, call["tool_id"], call["tool_name"], write_json_text(call["arguments"]))
 
 
 _PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc"}
