@@ -33,9 +33,11 @@ def value(number: int) -> dict[str, Any]:
     return {"gemini": {"thoughtSignature": f"signature-{number}"}}
 
 
-def written(protocol: str, events: list[Event], framing: str = "sse", **options: str) -> str:
+def written(
+    protocol: str, events: list[Event], framing: str = "sse", names: ClientNames = NAMES, **options: str
+) -> str:
     chosen = {protocol: options} if options else {}
-    writer = open_writer(protocol, framing, request_id="req_1", options=chosen, names=NAMES)
+    writer = open_writer(protocol, framing, request_id="req_1", options=chosen, names=names)
     pipeline = Pipeline((writer,), request_id="req_1", stream_tool_arguments=True, upstream=UPSTREAM)
     pipeline.take([*events, SessionEnd("suspended")])
     return writer.take().decode()
@@ -163,6 +165,30 @@ def test_anthropic_values_of_its_own_are_written_as_they_are() -> None:
     assert streamed[2] == expected[2]
     whole = json.loads(written("anthropic", events, "json"))
     assert whole["content"][:3] == expected
+
+
+@pytest.mark.parametrize("framing", ["sse", "json"])
+def test_responses_items_beside_seals_have_ids_of_their_own(framing: str) -> None:
+    events: list[Event] = [
+        Content("One.", opaque=value(1)),
+        Thinking("Let me"),
+        Content("Two.", opaque=value(2)),
+        Thinking("", opaque=value(3)),
+        Content("Three.", opaque=value(4)),
+        *call(1, value(5)),
+    ]
+    out = written("openai-responses", events, framing)
+    last = out if framing == "json" else [line for line in out.splitlines() if line.startswith("data: {")][-1]
+    answer = json.loads(last.removeprefix("data: "))
+    ids = [item["id"] for item in answer.get("response", answer)["output"]]
+    assert len(set(ids)) == len(ids) == 10
+
+
+@pytest.mark.parametrize(("store", "count"), [(False, 4), (True, 0), (None, 0)])
+def test_responses_request_decides_about_values(store: bool | None, count: int) -> None:
+    names = ClientNames(echo={"store": store, "include": ["other"]})
+    for framing in ("sse", "json"):
+        assert len(seals(written("openai-responses", TURN, framing, names))) == count
 
 
 @given(

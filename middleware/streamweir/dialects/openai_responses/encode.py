@@ -152,6 +152,7 @@ class ResponsesEncoder(ChatEncoder):
     def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
         """Yield a piece of text; each message is an item of its own."""
         if begins or self._item != "message" or self._text_values:
+            yield from self._close()
             yield from self._open_item("message", message_item(self._id("msg"), None))
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield self._frame("content_part.added", content_index=0, part=part, **self._here())
@@ -161,6 +162,7 @@ class ResponsesEncoder(ChatEncoder):
     def write_thinking(self, text: str) -> Iterator[Frame]:
         """Yield a piece of reasoning, as a summary of it."""
         if self._item != "reasoning":
+            yield from self._close()
             yield from self._open_item("reasoning", reasoning_item(self._id("rs"), None))
             part = {"type": "summary_text", "text": ""}
             yield self._frame("reasoning_summary_part.added", summary_index=0, part=part, **self._here())
@@ -172,6 +174,7 @@ class ResponsesEncoder(ChatEncoder):
         if self._item == "reasoning":
             yield from self._close(opaque)
         elif not self.is_shown:
+            yield from self._close()
             yield from self._write_item(thinking_item(self._id("rs"), None, opaque, self.upstream))
 
     def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
@@ -179,6 +182,7 @@ class ResponsesEncoder(ChatEncoder):
         if self._item == "message":
             self._text_values.append(opaque)  # citations of the message may still come
         elif not self.is_shown:
+            yield from self._close()
             yield from self._write_item(seal_item(self._id("rs"), opaque, "text", self.upstream))
 
     def _write_call_seal(self, opaque: Opaque | None) -> Iterator[Frame]:
