@@ -41,9 +41,9 @@ _JITTER: Final = 0.25
 def open_engine(
     open_request: Callable[[RequestParts], HttpRequest],
     waits: Waits,
-    method: str,
     url: str,
     *,
+    method: str,
     speaks: str,
     raise_errors: bool,
     resume: bool | None,

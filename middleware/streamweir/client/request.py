@@ -6,76 +6,45 @@ streams, section 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self
+from typing import Final, NoReturn, Self, Unpack
 
 from streamweir.client.engine import StreamFacts, open_engine
 from streamweir.client.http_request import AsyncClient, Body, LoopRequest
+from streamweir.client.request_options import REQUEST_DEFAULTS, RequestOptions
 from streamweir.client.waits import LoopWaits
-from streamweir.options.durations import Duration
-from streamweir.options.timeouts import Timeouts
+from streamweir.options.signatures import checked, spells_out
 from streamweir.translation.received_event import ReceivedEvent
 
 __all__ = ["StreamRequest", "stream_request"]
 
 
-def stream_request(  # noqa: PLR0913 (the options are the documentation)
+@spells_out(RequestOptions, REQUEST_DEFAULTS)
+def stream_request(
     url: str,
     *,
-    method: str = "POST",
-    json: Any = None,
     content: Body | None = None,
-    headers: Mapping[str, str] | None = None,
-    params: Mapping[str, Any] | None = None,
-    speaks: str = "standard",
-    timeouts: Timeouts | Mapping[str, Duration | None] | str | None = None,
-    request_id: str | None = None,
     client: AsyncClient | None = None,
-    raise_errors: bool = True,
-    resume: bool | None = None,
+    **options: Unpack[RequestOptions],
 ) -> StreamRequest:
     """Return the events of the stream at `url`. Nothing is sent before the first event is asked for.
 
     Args:
         url: the address to ask.
-        method: the HTTP method.
-        json: the body, to be written as JSON.
         content: the body as it is, in the place of `json`.
-        headers: sent with the request; they win over those that are sent by default.
-        params: the query of the address.
-        speaks: the dialect of the answer; `auto` finds it out.
-        timeouts: `connect`, `first_event`, `idle`, `total`: seconds, or text such as `"5s"`; None or `"off"`
-            turns one off. A clock not named keeps its default (5s, 60s, 120s, off). `resume` is how long it
-            is tried to come back without an event (5m).
-        request_id: sent as `X-Request-Id`; a new one if None.
         client: sends the request, and is left open.
-        raise_errors: raise a `StreamRequestError` where the stream fails; else nothing is raised, and each
-            failure arrives as an `error` and a `session_end`.
-        resume: come back where the connection breaks: None where the answer names the run that it is one of,
-            True with a handle of our own too, and after 45s of silence; False: never.
+        options: `method`, `json`, `headers`, `params`, `speaks`, `timeouts`, `request_id`, `raise_errors`,
+            `resume`: see `RequestOptions`.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
         UnknownDialectError: there is no decoder for `speaks`.
     """
-    engine = open_engine(
-        partial(LoopRequest, client),
-        LoopWaits(),
-        method,
-        url,
-        json=json,
-        content=content,
-        headers=headers,
-        params=params,
-        speaks=speaks,
-        timeouts=timeouts,
-        request_id=request_id,
-        raise_errors=raise_errors,
-        resume=resume,
+    given = checked(options, REQUEST_DEFAULTS)
+    return StreamRequest(
+        open_engine(partial(LoopRequest, client), LoopWaits(), url, content=content, **given)
     )
-    return StreamRequest(engine)
 
 
 class StreamRequest(StreamFacts):

@@ -17,15 +17,15 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self, TypeAlias
+from typing import Any, Final, NoReturn, Self, TypeAlias, Unpack
 
 import httpx
 
 from streamweir.client.engine import StreamFacts, open_engine
 from streamweir.client.http_request import HttpRequest, RequestParts, tls_context
+from streamweir.client.request_options import REQUEST_DEFAULTS, RequestOptions
 from streamweir.client.waits import ThreadWaits, run_now
-from streamweir.options.durations import Duration
-from streamweir.options.timeouts import Timeouts
+from streamweir.options.signatures import checked, spells_out
 from streamweir.translation.received_event import ReceivedEvent
 
 __all__ = ["StreamRequest", "stream_request"]
@@ -33,46 +33,27 @@ __all__ = ["StreamRequest", "stream_request"]
 Body: TypeAlias = str | bytes | Iterable[bytes]
 
 
-def stream_request(  # noqa: PLR0913 (the options are the documentation)
+@spells_out(RequestOptions, REQUEST_DEFAULTS)
+def stream_request(
     url: str,
     *,
-    method: str = "POST",
-    json: Any = None,
     content: Body | None = None,
-    headers: Mapping[str, str] | None = None,
-    params: Mapping[str, Any] | None = None,
-    speaks: str = "standard",
-    timeouts: Timeouts | Mapping[str, Duration | None] | str | None = None,
-    request_id: str | None = None,
     client: httpx.Client | None = None,
-    raise_errors: bool = True,
-    resume: bool | None = None,
+    **options: Unpack[RequestOptions],
 ) -> StreamRequest:
     """Return the events of the stream at `url`, to be read with `for`.
 
-    Nothing is sent before the first event is asked for. The arguments and the errors are those of
+    Nothing is sent before the first event is asked for. The options and the errors are those of
     `streamweir.client.stream_request`; `client` is an `httpx.Client`, and `content` may be an iterable.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
         UnknownDialectError: there is no decoder for `speaks`.
     """
-    engine = open_engine(
-        partial(_ThreadRequest, client),
-        ThreadWaits(),
-        method,
-        url,
-        json=json,
-        content=content,
-        headers=headers,
-        params=params,
-        speaks=speaks,
-        timeouts=timeouts,
-        request_id=request_id,
-        raise_errors=raise_errors,
-        resume=resume,
+    given = checked(options, REQUEST_DEFAULTS)
+    return StreamRequest(
+        open_engine(partial(_ThreadRequest, client), ThreadWaits(), url, content=content, **given)
     )
-    return StreamRequest(engine)
 
 
 class StreamRequest(StreamFacts):

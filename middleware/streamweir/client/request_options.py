@@ -1,0 +1,58 @@
+"""The options of a request that both clients have: the one on an event loop, and the one that blocks.
+
+Source: the library contract, section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict
+
+from streamweir.options.durations import Duration
+from streamweir.options.timeouts import Timeouts
+
+__all__ = ["REQUEST_DEFAULTS", "RequestOptions"]
+
+
+class RequestOptions(TypedDict, total=False):
+    """The options that both functions `stream_request` have.
+
+    Attributes:
+        method: the HTTP method.
+        json: the body, to be written as JSON.
+        headers: sent with the request; they win over those that are sent by default.
+        params: the query of the address.
+        speaks: the dialect of the answer; `auto` detects it.
+        timeouts: `connect`, `first_event`, `idle`, `total`: seconds, or text such as `"5s"`; None or `"off"`
+            turns one off. A clock not named keeps its default (5s, 60s, 120s, off). `resume` is how long
+            the client tries to resume without an event (5m).
+        request_id: sent as `X-Request-Id`; a new one if None.
+        raise_errors: raise a `StreamRequestError` if the stream fails; else nothing is raised, and each
+            failure arrives as an `error` and a `session_end`.
+        resume: resume a stream whose connection breaks. None: if the answer names its run. True: also with a
+            handle that the client makes, and after 45s of silence. False: never.
+    """
+
+    method: str
+    json: Any
+    headers: Mapping[str, str] | None
+    params: Mapping[str, Any] | None
+    speaks: str
+    timeouts: Timeouts | Mapping[str, Duration | None] | str | None
+    request_id: str | None
+    raise_errors: bool
+    resume: bool | None
+
+
+REQUEST_DEFAULTS: Final[RequestOptions] = {
+    "method": "POST",
+    "json": None,
+    "headers": None,
+    "params": None,
+    "speaks": "standard",
+    "timeouts": None,
+    "request_id": None,
+    "raise_errors": True,
+    "resume": None,
+}
+"""The default of each option."""
