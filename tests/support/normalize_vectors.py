@@ -209,6 +209,22 @@ INCOMPLETE: tuple[dict[str, Any], ...] = (
     {"type": 7, "beam": 1},
 )
 """Messages that lack fields of their type, or hold texts of failures, which are withheld."""
+ODD: tuple[dict[str, Any], ...] = (
+    {"type": "status", "status": "dreaming", "thread_id": "th-1"},
+    {"type": "status", "thread_id": "th-1", "run_id": "", "node_name": "system", "data": {"status": 1}},
+    {"type": "done", "thread_id": {"a": 1}},
+    {"type": "error", "thread_id": "th-1", "run_id": ["a"], "node_name": "system", "data": {"message": "no"}},
+    {"type": "error", "iteration": 1, "message": "It failed.", "message_code": ""},
+    {"type": "tool_start", "tool": "run", "purpose": "totals", "code": "", "table_names": None},
+    {"type": "content", "metadata": {"request_id": "req_1", "timestamp": 1790000000123, "sequence": 3}},
+    {"type": "tool_call_end", "data": {"tool_id": "t", "status": 2.5}, "metadata": {"sequence": 3}},
+    {"type": "", "error": "RATE_LIMITED"},
+    {"type": "token", "content": "x", "timestamp": "2026-02-01T10:00:00Z"},
+    {"type": "token", "content": "x", "created_at": 1790000000},
+    {"stopped": True, "thread_id": "th-1", "content": "so far"},
+    {"type": "completion", "status": "success", "content": {"summary": "West.", "thought": "Why not."}},
+)
+"""Values of other types than the vocabulary has, and times in other forms."""
 LINES = ('{"type": "token", "content": "Hi"}', 'data: {"type": "done"}', "data: [DONE]", "", ": ping")
 
 
@@ -220,6 +236,7 @@ def normalize_vectors() -> list[dict[str, Any]]:
         *ENVELOPE,
         *DATA_FORMULATOR,
         *INCOMPLETE,
+        *ODD,
         *LINES,
     )
     return [

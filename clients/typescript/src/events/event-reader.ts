@@ -144,14 +144,14 @@ export class EventReader {
     this.lastEventId = id ?? this.lastEventId;
     if (!this.started && isEnvelope(message)) {
       this.#fail(new Failure("request_rejected", fieldsOfEnvelope(message, 200)));
-    } else this.#add(() => (this.#normalize ? this.#normalize(message, event ?? undefined) : [readEvent(message)]));
+    } else this.#add(() => (this.#normalize ? this.#normalize(message, event ?? undefined) : [message]));
   }
 
   /** Adds the events that `read` gives, with ids of this reader if a normalizer made them. Null is a malformed event. */
-  #add(read: () => (StreamEvent | null)[] | undefined): void {
+  #add(read: () => unknown[] | undefined): void {
     let events: (StreamEvent | null)[] = [null];
     try {
-      events = read() ?? [];
+      events = (read() ?? []).map(readEvent);
     } catch {
       // the normalizer does not understand the message
     }

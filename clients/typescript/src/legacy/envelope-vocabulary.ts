@@ -1,196 +1,121 @@
 import { isObject } from "../events/read-event.js";
-import type { EventMetadata, StreamEvent } from "../protocol.js";
+import type { StreamEvent } from "../protocol.js";
 import {
-  argumentsOf,
-  custom,
+  errorEvent,
   event,
   type Fields,
+  fieldsOf,
   first,
-  hiddenError,
-  metadataOf,
-  present,
+  othersOf,
+  rounded,
   sessionEnd,
+  textEvent,
+  textIn,
   textOf,
+  timeOf,
   toolEnd,
+  toolStart,
   without,
 } from "./fields.js";
 
-/** Names of a node that mean that there is no node. */
-const NO_NODE = ["", "system", "unknown"];
-const ENVELOPE = ["type", "thread_id", "run_id", "node_name", "timestamp", "tags", "trace_id", "observation_id"];
-const STATES: Readonly<Record<string, string>> = {
-  connected: "connected",
-  resumed: "resumed",
-  started: "started",
-  running: "running",
-  completed: "finished",
-  finished: "finished",
-  failed: "failed",
-  error: "failed",
-  interrupted: "suspended",
-  suspended: "suspended",
+const FAILED = /^(error(ed)?|fail(ed|ure))$/i;
+const STATES: Fields = { completed: "finished", error: "failed", interrupted: "suspended" };
+const STATE = /^(connected|resumed|started|running|finished|failed|suspended)$/;
+const STOPPED = /^(stopped|cancell?ed)$/i;
+const STOP_TEXT = /^\s*(stream stopped|stopped by user|request cancelled by user)\.?\s*$/i;
+
+type Reader = (fields: Fields, ids: Fields) => StreamEvent[];
+
+const READERS: Readonly<Record<string, Reader>> = {
+  content: (fields, ids) => textEvent("content", fields, { ...ids, message_id: ids.run_id }),
+  tool_start: (fields, ids) => [toolStart(fields, textOf(ids.run_id), ids)],
+  tool_end: (fields, ids) => {
+    const { code = null } = isObject(fields.error) ? fields.error : {};
+    const result = first(fields, "tool_output", "output", "result");
+    return [toolEnd(textOf(ids.run_id), hasFailed(fields), result, timed(fields, ids), code)];
+  },
+  node_start: (fields, ids) => [node("started", fields, ids)],
+  node_end: (fields, ids) => [node(hasFailed(fields) ? "failed" : "finished", fields, ids)],
+  status: (fields, ids) => [status(fields, ids)],
+  thread_id: (_, ids) => [event("session_start", { protocol: "1.1" }, ids)],
+  interrupt: (fields, ids) => [interrupt(fields, ids), sessionEnd("suspended", ids)],
+  error: (fields, ids) => [error(fields, ids)],
+  done: (_, ids) => [sessionEnd("completed", ids)],
 };
-const STOPPED = ["stopped", "cancelled", "canceled"];
-const STOP_TEXTS = ["stream stopped", "stopped by user", "request cancelled by user"];
-const FAILED = ["error", "errored", "failed", "failure"];
-const NODES: Readonly<Record<string, string>> = { node_start: "started", node_end: "finished" };
 
-/** Whether a message is one of the LangGraph envelope, new or flat. */
-export function isEnvelopeMessage(message: Fields): boolean {
-  const { type } = message;
-  const has = (...names: string[]) => names.every((name) => Object.hasOwn(message, name));
-  if (message.stopped === true && (type === undefined || type === "content")) return true;
-  if (has("run_id", "node_name") || (isObject(message.data) && has("thread_id"))) return KINDS.includes(String(type));
-  switch (type) {
-    case "content":
-      return has("content", "thread_id");
-    case "tool_start":
-    case "tool_end":
-      return has("tool_name") || isObject(message.data);
-    case "done":
-    case "error":
-    case "thread_id":
-      return has("thread_id");
-    case "status":
-      return has("status", "thread_id");
-    default:
-      return GRAPH.includes(String(type)) && isObject(message.data);
-  }
+/** Whether a message is one of the envelope, new or flat: by its type and the envelope's own fields. */
+function isEnvelope(message: Fields, type: string): boolean {
+  const { data, run_id, node_name, thread_id, tool_name, stopped } = message;
+  if (stopped === true && !type) return true;
+  if (!Object.hasOwn(READERS, type)) return false;
+  if (run_id !== undefined && node_name !== undefined) return true;
+  if (/^(tool|node|interrupt)/.test(type)) return isObject(data) || tool_name !== undefined;
+  return thread_id !== undefined || stopped === true;
 }
 
-const GRAPH = ["interrupt", "node_start", "node_end"];
-const KINDS = "content tool_start tool_end error done status thread_id stopped interrupt node_start node_end".split(
-  " ",
-);
-
-/** The events of a message of the envelope, with its fields in `data` or beside the type. */
-export function readEnvelope(message: Fields): StreamEvent[] {
-  const nested = isObject(message.data) ? message.data : {};
-  const flat = present(without(message, ...ENVELOPE, ...(isObject(message.data) ? ["data"] : [])));
-  const fields: Fields = { ...flat, ...nested };
-  const metadata = metadataIn(message, fields);
-  const read = readKind(String(message.type ?? ""), fields, metadata, message);
-  const isStopped = message.stopped === true || nested.stopped === true;
-  if (!isStopped) return read;
-  return [...read.filter(({ type }) => type !== "session_end"), sessionEnd("cancelled", metadata)];
+/** The events of a message of the envelope, with its fields in `data` or beside the type; null for any other. */
+export function readEnvelope(message: Fields, type: string): StreamEvent[] | null {
+  if (!isEnvelope(message, type)) return null;
+  const top = fieldsOf(message);
+  const { stopped, ...fields }: Fields = isObject(message.data) ? { ...top, ...message.data } : top;
+  const names = [top, fields].map((place) => textIn(place, "node_name"));
+  const node_name = names.find((name) => !/^(system|unknown)?$/.test(name));
+  const ids = {
+    thread_id: textIn(top, "thread_id") || null,
+    run_id: textIn(message, "run_id") || null,
+    node_name,
+    upstream_time: timeOf(message.timestamp),
+  };
+  const events = type || fields.content ? (READERS[type || "content"]?.(fields, ids) ?? []) : [];
+  if (stopped !== true) return events;
+  return [...events.filter(({ type }) => type !== "session_end"), sessionEnd("cancelled", ids)];
 }
 
-function metadataIn(message: Fields, fields: Fields): EventMetadata {
-  const names = [textOf(message.node_name), textOf(fields.node_name)];
-  const node = names.find((name) => !NO_NODE.includes(name));
-  const thread = textOf(message.thread_id) || textOf(fields.thread_id);
-  const metadata = metadataOf({
-    timestamp: message.timestamp,
-    thread_id: thread,
-    run_id: message.run_id,
-    node_name: node,
-  });
-  const { timestamp } = metadata;
-  return timestamp === undefined ? metadata : { ...metadata, upstream_time: timestamp };
+const hasFailed = ({ status }: Fields): boolean => FAILED.test(textOf(status));
+const timed = ({ duration }: Fields, ids: Fields): Fields => ({ ...ids, duration_ms: rounded(duration) });
+
+function node(state: string, fields: Fields, ids: Fields): StreamEvent {
+  const name = textIn(fields, "node_label") || ids.node_name;
+  return event("status", { scope: "node", state, name }, { ...timed(fields, ids), node_id: fields.node_id });
 }
 
-function readKind(kind: string, fields: Fields, metadata: EventMetadata, message: Fields): StreamEvent[] {
-  const run = textOf(message.run_id);
-  switch (kind) {
-    case "content": {
-      const content = textOf(first(fields, "delta", "content", "text", "token", "data"));
-      if (content) return [event("content", { content }, { ...metadata, ...(run && { message_id: run }) })];
-      return Object.keys(present(fields)).length ? [custom(kind, fields, metadata)] : [];
-    }
-    case "tool_start": {
-      const tool_name = textOf(first(fields, "tool_name", "tool", "name")) || "unknown";
-      const input = first(fields, "tool_input", "input", "arguments", "args");
-      return [event("tool_call_start", { tool_id: run, tool_name, arguments: argumentsOf(input) }, metadata)];
-    }
-    case "tool_end": {
-      const failed = FAILED.includes(textOf(fields.status).toLowerCase());
-      const result = first(fields, "tool_output", "output", "result");
-      const { code } = isObject(fields.error) ? fields.error : ({} as Fields);
-      return [toolEnd({ tool_id: run, failed, result, code }, { ...metadata, ...durationIn(fields) })];
-    }
-    case "node_start":
-    case "node_end":
-      return [node(kind, fields, metadata)];
-    case "status": {
-      const word = textOf(fields.status ?? fields.stage).toLowerCase();
-      const detail = without(fields, "status", "thread_id", "node_name");
-      const about = Object.keys(detail).length ? { detail } : {};
-      return [
-        event(
-          "status",
-          { scope: "session", state: (Object.hasOwn(STATES, word) && STATES[word]) || "running", ...about },
-          metadata,
-        ),
-      ];
-    }
-    case "thread_id":
-      return [event("session_start", { protocol: "1.1" }, metadata)];
-    case "interrupt":
-      return [interrupt(fields, metadata, run), sessionEnd("suspended", metadata)];
-    case "error":
-      return [error(fields, metadata)];
-    case "done":
-      return [sessionEnd("completed", metadata)];
-    case "":
-    case "stopped":
-      return [sessionEnd("cancelled", metadata)];
-    default:
-      return [custom(kind, fields, metadata)];
-  }
-}
-
-const durationIn = ({ duration }: Fields): EventMetadata =>
-  typeof duration === "number" ? { duration_ms: Math.round(duration) } : {};
-
-function node(kind: string, fields: Fields, metadata: EventMetadata): StreamEvent {
-  const failed = kind === "node_end" && FAILED.includes(textOf(fields.status).toLowerCase());
-  const name = textOf(first(fields, "node_label", "node_name") ?? metadata.node_name);
-  const node_id = textOf(fields.node_id);
-  return event(
-    "status",
-    { scope: "node", state: failed ? "failed" : NODES[kind], ...(name && { name }) },
-    { ...metadata, ...(node_id && { node_id }), ...durationIn(fields) },
-  );
+function status({ status, ...others }: Fields, ids: Fields): StreamEvent {
+  const word = textOf(status).toLowerCase();
+  const state = textOf(STATES[word] ?? word);
+  const isKnown = STATE.test(state);
+  const detail = othersOf(isKnown ? others : { status, ...others });
+  return event("status", { scope: "session", state: isKnown ? state : "running", detail }, ids);
 }
 
 /** A question for approval. `resume` is the body that a page posts: the thread, a command, and the state. */
-function interrupt(fields: Fields, metadata: EventMetadata, run: string): StreamEvent {
-  const { state } = fields;
-  const name = metadata.node_name ?? "";
-  const thread_id = metadata.thread_id ?? "";
-  const command = name ? { update: {}, goto: name } : { update: {} };
-  const title = textOf(fields.node_label);
-  const description = textOf(first(fields, "message", "reason")) || questionIn(state);
-  return event(
-    "interaction",
-    {
-      interaction_id: run || name || thread_id || "interrupt",
-      kind: "approval",
-      state: "requested",
-      ...(title && { title }),
-      ...(description && { description }),
-      resume: { thread_id, command, state: state ?? null },
-    },
-    metadata,
-  );
+function interrupt({ state = null, ...fields }: Fields, ids: Fields): StreamEvent {
+  const { thread_id = "", run_id, node_name } = without(ids);
+  const data = {
+    interaction_id: run_id || node_name || thread_id || "interrupt",
+    kind: "approval",
+    state: "requested",
+    title: textIn(fields, "node_label") || null,
+    description: textIn(fields, "message", "reason") || questionIn(state),
+    resume: { thread_id, command: { update: {}, ...(node_name ? { goto: node_name } : {}) }, state },
+  };
+  return event("interaction", data, ids);
 }
 
 /** The question in plain words: of LangGraph's first interrupt, or of the state. */
-function questionIn(state: unknown): string {
-  if (!isObject(state)) return "";
+function questionIn(state: unknown): unknown {
+  if (!isObject(state)) return null;
   const interrupts = state.interrupts ?? state.__interrupt__;
   const one: unknown = Array.isArray(interrupts) ? interrupts[0] : null;
   const value = isObject(one) ? (one.value ?? one) : one;
   const texts = [value, state].flatMap((holder) => (isObject(holder) ? [holder.question, holder.message] : [holder]));
-  return texts.find((text): text is string => typeof text === "string" && text.trim() !== "") ?? "";
+  return texts.find((text) => typeof text === "string" && text.trim());
 }
 
-function error(given: Fields, metadata: EventMetadata): StreamEvent {
+/** An error, or the stop that such servers report as one. */
+function error(given: Fields, ids: Fields): StreamEvent {
   const fields = isObject(given.error) ? { ...given, ...given.error } : given;
-  const text = textOf(first(fields, "message", "error", "error_message", "detail"))
-    .trim()
-    .replace(/\.$/, "");
-  const isStop = STOPPED.includes(textOf(fields.code).toLowerCase()) || STOP_TEXTS.includes(text.toLowerCase());
-  const { upstream_time: _, ...ids } = metadata;
-  return isStop ? sessionEnd("cancelled", metadata) : hiddenError(fields.code, true, ids);
+  const code = first(fields, "error_code", "code");
+  const text = textIn(fields, "message", "error", "error_message", "detail");
+  if (STOPPED.test(textOf(code)) || STOP_TEXT.test(text)) return sessionEnd("cancelled", ids);
+  return errorEvent(code, {}, { ...ids, upstream_time: null });
 }

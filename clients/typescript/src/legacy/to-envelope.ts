@@ -1,4 +1,3 @@
-import { isObject, readEvent } from "../events/read-event.js";
 import type { StreamEvent } from "../protocol.js";
 import { isStandard } from "./normalizer.js";
 
@@ -49,53 +48,40 @@ export type ChatStreamEvent =
 /** Tests exactly what the document tests, so that a page changes only its import. */
 // biome-ignore lint/suspicious/noExplicitAny: an event may hold anything
 export function toEnvelope(event: any): StreamEventEnvelope | null {
-  if (!isObject(event)) return null;
-  if (isStandard(event)) return ofStandard(readEvent(event) as StreamEvent);
-  if (event.data !== undefined && event.run_id !== undefined) return event as unknown as StreamEventEnvelope;
-  return ofFlat(event);
+  if (typeof event !== "object" || !event) return null;
+  if (isStandard(event)) return ofStandard(event);
+  return event.data !== undefined && event.run_id !== undefined ? event : ofFlat(event);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: as above
-function ofFlat(event: Record<string, any>): StreamEventEnvelope | null {
+function ofFlat({ type, node_name, run_id, timestamp, thread_id = "", ...event }: any): StreamEventEnvelope | null {
   const envelope = (type: StreamEventEnvelope["type"], node: string, data: unknown): StreamEventEnvelope => ({
     type,
-    node_name: event.node_name || node,
-    run_id: event.run_id || "",
-    timestamp: event.timestamp || Date.now(),
-    thread_id: event.thread_id || "",
+    node_name: node_name || node,
+    run_id: run_id || "",
+    timestamp: timestamp || Date.now(),
+    thread_id: thread_id || "",
     data,
   });
-  const last = (type: "error" | "done", data: unknown): StreamEventEnvelope => ({
-    ...envelope(type, "system", data),
-    node_name: "system",
-    run_id: "",
-    timestamp: Date.now(),
-  });
-  if (event.type === "content" && event.content !== undefined)
-    return envelope("content", "unknown", { delta: event.content });
-  if (event.type === "tool_start") {
-    return envelope("tool_start", "unknown", { tool_name: event.tool_name, tool_input: event.tool_input });
-  }
-  if (event.type === "tool_end") {
-    return envelope("tool_end", "unknown", { tool_name: event.tool_name, tool_output: event.tool_output });
-  }
-  if (event.type === "error") return envelope("error", "system", { message: event.error || "Unknown error" });
-  if (event.stopped) return last("error", { message: "Stream stopped" });
-  return event.done || event.type === "done" ? last("done", {}) : null;
+  const { tool_name } = event;
+  if (type === "content" && event.content !== undefined) return envelope(type, "unknown", { delta: event.content });
+  if (type === "tool_start") return envelope(type, "unknown", { tool_name, tool_input: event.tool_input });
+  if (type === "tool_end") return envelope(type, "unknown", { tool_name, tool_output: event.tool_output });
+  if (type === "error") return envelope(type, "system", { message: event.error || "Unknown error" });
+  node_name = run_id = timestamp = null; // of the whole stream
+  if (event.stopped) return envelope("error", "system", STOPPED);
+  return event.done || type === "done" ? envelope("done", "system", {}) : null;
 }
+
+const STOPPED = { message: "Stream stopped" };
 
 /** The names of the last calls by id: the end of a standard call has its id alone, and such pages pair by name. */
 const names = new Map<string, string>();
 const MOST_NAMES = 200;
 
-function noteName(id: string, name: string): void {
-  names.set(id, name);
-  const [oldest] = names.keys();
-  if (names.size > MOST_NAMES && oldest !== undefined) names.delete(oldest);
-}
-
-function ofStandard(event: StreamEvent): StreamEventEnvelope | null {
-  const { run_id, node_name, thread_id, timestamp, upstream_time } = event.metadata;
+// biome-ignore lint/suspicious/noExplicitAny: the fields of a standard event may hold anything
+function ofStandard({ type, data, metadata }: any): StreamEventEnvelope | null {
+  const { run_id, node_name, thread_id, timestamp, upstream_time } = metadata;
   const envelope = (type: StreamEventEnvelope["type"], data: unknown, node = "system", run = run_id) => ({
     type,
     node_name: node_name || node,
@@ -104,30 +90,27 @@ function ofStandard(event: StreamEvent): StreamEventEnvelope | null {
     thread_id: thread_id ?? "",
     data,
   });
-  switch (event.type) {
+  const { tool_id, tool_name = names.get(tool_id) ?? "unknown" } = data;
+  switch (type) {
     case "content":
-      if (!event.data.content || event.data.channel !== undefined) return null;
-      return envelope("content", { delta: event.data.content }, "unknown");
-    case "tool_call_start": {
-      const { tool_id, tool_name, arguments: tool_input } = event.data;
-      noteName(tool_id, tool_name);
-      return envelope("tool_start", { tool_name, tool_input }, "unknown", tool_id);
-    }
+      return data.content && data.channel == null ? envelope("content", { delta: data.content }, "unknown") : null;
+    case "tool_call_start":
+      if (names.size >= MOST_NAMES) names.clear();
+      names.set(tool_id, tool_name);
+      return envelope("tool_start", { tool_name, tool_input: data.arguments ?? {} }, "unknown", tool_id);
     case "tool_call_end": {
-      const { tool_id, status, result, error } = event.data;
-      const tool_name = names.get(tool_id) ?? "unknown";
-      const tool_output = status === "failed" ? error?.message : result;
+      const tool_output = data.status === "failed" ? data.error?.message : data.result;
       return envelope("tool_end", { tool_name, tool_output }, "unknown", tool_id);
     }
     case "session_start":
       return envelope("thread_id", {});
     case "status":
-      return envelope("status", event.data);
+      return envelope("status", data);
     case "error":
-      return event.data.terminal ? envelope("error", { message: event.data.message }) : null;
+      return data.terminal ? envelope("error", { message: data.message }) : null;
     case "session_end":
-      if (event.data.status === "completed") return envelope("done", {});
-      return event.data.status === "cancelled" ? envelope("error", { message: "Stream stopped" }) : null;
+      if (data.status === "completed") return envelope("done", {});
+      return data.status === "cancelled" ? envelope("error", STOPPED) : null;
     default:
       return null;
   }

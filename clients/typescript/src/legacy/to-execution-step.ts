@@ -1,4 +1,3 @@
-import { isObject } from "../events/read-event.js";
 import { isStandard } from "./normalizer.js";
 import { toEnvelope } from "./to-envelope.js";
 
@@ -35,96 +34,81 @@ export interface EventAdapterContext {
   getSteps: () => ExecutionStep[];
 }
 
-const keyOf = (run: string): string => `run:${run}`;
+const runKey = (run: string): string => `run:${run}`;
 
 /** The change of the steps that one event causes. Two calls of one name are told apart by their runs. */
 export function toExecutionStep(event: unknown, context: EventAdapterContext): AdapterResult {
   const envelope = toEnvelope(event);
   if (!envelope) return { type: "noop" };
-  const { type, node_name, run_id, timestamp } = envelope;
+  const { type, node_name: node, run_id: run, timestamp } = envelope;
+  const { currentThoughtId, toolStepMap, genId, getSteps } = context;
   const data = envelope.data ?? {};
+  const { tool_name, delta, message } = data;
   const time = timestamp || Date.now();
-  if (type === "error" && data.message === "Stream stopped") return { type: "stopped" };
-  if (type === "content") return content(data.delta, node_name, time, context);
-  if (type === "tool_start") {
-    const id = context.genId("tool");
-    context.toolStepMap.set(data.tool_name, id);
-    if (run_id) context.toolStepMap.set(keyOf(run_id), id);
-    return {
-      type: "add_step",
-      step: {
-        id,
-        nodeId: node_name || "tool",
-        nodeLabel: data.tool_name,
-        stepType: "tool_execution",
-        title: data.tool_name,
-        status: "running",
-        startTime: time,
-        data: { request: data.tool_input },
-      },
-    };
-  }
-  if (type === "tool_end") return toolEnd(data, run_id, time, hasFailed(event), context);
-  if (type === "error")
-    return { type: "add_step", step: failure(data.message || "Unknown error", node_name, time, context) };
-  return { type: type === "done" ? "done" : "noop" };
-}
 
-function content(delta: string, node: string, time: number, context: EventAdapterContext): AdapterResult {
-  if (!delta) return { type: "noop" };
-  const { currentThoughtId } = context;
-  if (currentThoughtId) return { type: "append_content", stepId: currentThoughtId, content: delta };
-  return {
+  const add = (
+    prefix: string,
+    nodeId: string,
+    nodeLabel: string,
+    step: Pick<ExecutionStep, "stepType" | "title" | "status" | "content" | "data">,
+  ): AdapterResult & { type: "add_step" } => ({
     type: "add_step",
-    step: {
-      id: context.genId("thought"),
-      nodeId: node || "agent",
-      nodeLabel: node || "Agent",
-      stepType: "agent_thought",
-      title: `Reasoning (${node})`,
-      status: "running",
-      startTime: time,
-      content: delta,
-    },
-  };
-}
+    step: { id: genId(prefix), nodeId, nodeLabel, startTime: time, ...step },
+  });
 
-// biome-ignore lint/suspicious/noExplicitAny: the data of an envelope may hold anything
-function toolEnd(data: any, run: string, time: number, failed: boolean, context: EventAdapterContext): AdapterResult {
-  const id = stepOf(data.tool_name, run, context.toolStepMap);
-  if (!id) return { type: "noop" };
-  const known = context.getSteps().find((step) => step.id === id);
-  for (const [key, value] of context.toolStepMap) if (value === id) context.toolStepMap.delete(key);
-  return {
-    type: "update_step",
-    stepId: id,
-    updates: {
-      status: failed ? "error" : "success",
-      endTime: time,
-      data: { request: known?.data?.request, response: data.tool_output },
-    },
-  };
+  switch (type) {
+    case "content":
+      if (!delta) break;
+      if (currentThoughtId) return { type: "append_content", stepId: currentThoughtId, content: delta };
+      return add("thought", node || "agent", node || "Agent", {
+        stepType: "agent_thought",
+        title: `Reasoning (${node})`,
+        status: "running",
+        content: delta,
+      });
+    case "tool_start": {
+      const request = data.tool_input;
+      const added = add("tool", node || "tool", tool_name, {
+        stepType: "tool_execution",
+        title: tool_name,
+        status: "running",
+        data: { request },
+      });
+      for (const key of run ? [tool_name, runKey(run)] : [tool_name]) toolStepMap.set(key, added.step.id);
+      return added;
+    }
+    case "tool_end": {
+      const stepId = stepOf(tool_name, run, toolStepMap);
+      if (!stepId) break;
+      const request = getSteps().find(({ id }) => id === stepId)?.data?.request;
+      for (const [key, id] of toolStepMap) if (id === stepId) toolStepMap.delete(key);
+      const status = hasFailed(event) ? "error" : "success";
+      return {
+        type: "update_step",
+        stepId,
+        updates: { status, endTime: time, data: { request, response: data.tool_output } },
+      };
+    }
+    case "error":
+      if (message === "Stream stopped") return { type: "stopped" };
+      return add("error", node || "system", "Error", {
+        stepType: "system_log",
+        title: "Error",
+        status: "error",
+        content: message || "Unknown error",
+      });
+    case "done":
+      return { type };
+  }
+  return { type: "noop" };
 }
 
 /** The step that an end belongs to: by its run where start and end have one, else by the name of the tool. */
 function stepOf(name: string, run: string, steps: Map<string, string>): string | undefined {
-  const byRun = run ? steps.get(keyOf(run)) : undefined;
-  if (byRun) return byRun;
   const byName = steps.get(name);
-  const hasOtherRun = run && [...steps].some(([key, id]) => id === byName && key.startsWith("run:"));
-  return hasOtherRun ? undefined : byName;
+  const hasOtherRun = run && [...steps].some(([key, id]) => id === byName && key !== name);
+  return steps.get(runKey(run)) ?? (hasOtherRun ? undefined : byName);
 }
 
 const hasFailed = (event: unknown): boolean =>
-  isStandard(event) && isObject(event) && isObject(event.data) && event.data.status === "failed";
-
-const failure = (message: string, node: string, time: number, context: EventAdapterContext): ExecutionStep => ({
-  id: context.genId("error"),
-  nodeId: node || "system",
-  nodeLabel: "Error",
-  stepType: "system_log",
-  title: "Error",
-  status: "error",
-  startTime: time,
-  content: message,
-});
+  isStandard(event) && (event as { data: { status?: unknown } }).data.status === "failed";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { SHAPES } from "../../src/events/shapes.js";
 import { MessageStreamHandler, parseStream, type StreamEvent } from "../../src/index.js";
 import {
   createNormalizer,
@@ -149,6 +150,21 @@ describe("for pages of the envelope", () => {
       ),
     ).toEqual(["done", "stopped", "add_step", "done", "stopped", "noop", "noop"]);
   });
+});
+
+test("a message of each type of the standard is left as it is", () => {
+  for (const type of Object.keys(SHAPES)) {
+    const event = { type, data: { own: 1 }, metadata: {} };
+    expect(normalizeStreamEvent(event)).toEqual([event]);
+  }
+});
+
+test("events of a normalizer are completed as those of the wire", async () => {
+  const body = lines([{ type: "session_end", data: { status: "failed" }, metadata: {} }]);
+  const events: StreamEvent[] = [];
+  for await (const event of parseStream(body, { normalize: createNormalizer(), throwErrors: false }))
+    events.push(event);
+  expect(events.at(-1)).toMatchObject({ data: { status: "error", reason: "upstream_error" } });
 });
 
 test("a normalizer that throws costs one event", async () => {
