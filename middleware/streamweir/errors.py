@@ -324,7 +324,7 @@ WARNINGS: Final[dict[str, WarningRow]] = {
         "the answer is longer than `max_bytes`",
     ),
     "STATE_DELTA_IGNORED": WarningRow(
-        "A change of the state could not be applied: {problem}.",
+        "A change of the state could not be applied.",
         "a `state_delta` does not fit the state before it: only in `MessageState.warnings`",
     ),
 }

@@ -309,8 +309,8 @@ def _change_state(message: MessageState, delta: Data, at: int | None) -> None:
     before = Data("state", {}) if place is None else blocks[place]
     try:
         after = msgspec.structs.replace(before, data=_patched(before.data, delta.data))
-    except PatchError as error:
-        message.warnings.append(own_warning("STATE_DELTA_IGNORED", problem=error))
+    except PatchError:
+        message.warnings.append(own_warning("STATE_DELTA_IGNORED"))
         return
     if place is None:
         _add_block(message, after, delta, at)

@@ -19,7 +19,7 @@ import type {
   Turn,
   UserMessage,
 } from "./conversation-types.js";
-import { Publisher } from "./publisher.js";
+import { createPublisher } from "./publisher.js";
 
 const THROTTLE = 16;
 
@@ -37,8 +37,7 @@ interface Run {
 }
 
 const textOf = (input: unknown): string => {
-  if (typeof input === "string") return input;
-  const text = (input as { text?: unknown } | null)?.text;
+  const text = typeof input === "string" ? input : (input as { text?: unknown } | null)?.text;
   return typeof text === "string" ? text : "";
 };
 
@@ -50,15 +49,15 @@ function answerTo(asked: DataOf<"interaction">, value: unknown, action?: AnswerA
   return {
     interaction_id: asked.interaction_id,
     action: action ?? (isVerdict ? (value ? "approve" : "reject") : "submit"),
-    ...(value === undefined ? {} : { value }),
-    ...(asked.resume === undefined ? {} : { resume: asked.resume }),
+    ...(value !== undefined && { value }),
+    ...(asked.resume !== undefined && { resume: asked.resume }),
   };
 }
 
 function defaultBody({ input, text, answers, threadId }: Turn<unknown>): Record<string, unknown> {
-  const thread = threadId === null ? {} : { thread_id: threadId };
+  const thread = threadId !== null && { thread_id: threadId };
   if (answers.length) return { ...thread, resume: answers };
-  const { text: _, ...fields } = typeof input === "object" && input !== null ? (input as { text?: unknown }) : {};
+  const { text: _, ...fields } = (typeof input === "object" && (input as { text?: unknown })) || {};
   return { ...fields, message: text, ...thread };
 }
 
@@ -127,7 +126,7 @@ export function createAgentStream<Input = DefaultInput>(given: AgentStreamOption
     return [...latest.values()].filter(({ state }) => state === "requested");
   };
 
-  const publisher = new Publisher<AgentStreamState<Input>>(
+  const publisher = createPublisher<AgentStreamState<Input>>(
     () => {
       const asked = pending();
       const { pendingInteractions: before } = state;
@@ -296,7 +295,7 @@ export function createAgentStream<Input = DefaultInput>(given: AgentStreamOption
         isHeld = false;
         setTimeout(() => {
           if (!holders) leave();
-        }, 0);
+        });
       };
     },
   };

@@ -1,41 +1,43 @@
 import { callSafely } from "../request/report.js";
 
-/** Tells listeners that a snapshot has changed, at most once in `interval` milliseconds. */
-export class Publisher<T> {
-  #listeners = new Set<() => void>();
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #last = Number.NEGATIVE_INFINITY;
-  #snapshot: T;
+/** Tells listeners that a snapshot has changed. */
+export interface Publisher<T> {
+  subscribe(listener: () => void): () => void;
+  getSnapshot(): T;
+  /** Something has changed: listeners are told when the interval allows it. */
+  note(): void;
+  /** Listeners are told now. */
+  publish(): void;
+}
 
-  constructor(
-    private readonly make: (before: T | null) => T,
-    private readonly interval: () => number,
-  ) {
-    this.#snapshot = make(null);
-  }
+/** Makes a publisher of the snapshots of `make`, which tells at most once in `interval` milliseconds. */
+export function createPublisher<T>(make: () => T, interval: () => number): Publisher<T> {
+  const listeners = new Set<() => void>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let last = -Infinity;
+  let snapshot = make();
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    const own = () => listener();
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+  const publish = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    last = performance.now();
+    snapshot = make();
+    for (const listener of [...listeners]) callSafely(listener);
   };
 
-  readonly getSnapshot = (): T => this.#snapshot;
-
-  /** Something has changed: listeners are told when the interval allows it. */
-  note(): void {
-    if (this.#timer !== null) return;
-    const wait = this.#last + this.interval() - performance.now();
-    if (wait <= 0) return this.publish();
-    this.#timer = setTimeout(() => this.publish(), wait);
-  }
-
-  /** Listeners are told now. */
-  publish(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#last = performance.now();
-    this.#snapshot = this.make(this.#snapshot);
-    for (const listener of [...this.#listeners]) callSafely(listener);
-  }
+  return {
+    publish,
+    getSnapshot: () => snapshot,
+    subscribe(listener) {
+      const own = () => listener();
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+    note() {
+      if (timer !== undefined) return;
+      const wait = last + interval() - performance.now();
+      if (wait > 0) timer = setTimeout(publish, wait);
+      else publish();
+    },
+  };
 }

@@ -88,13 +88,14 @@ export const REASONS: Readonly<Record<string, string>> = {
   cancelled: "cancelled",
   error: "upstream_error",
 };
-const OTHER_ENDS: Readonly<Record<string, string>> = { failed: "error", failure: "error", canceled: "cancelled" };
 
 /** A `session_end` ends the stream whatever its status is: a status that is not known must not make it endless. */
 function filledInEnd(data: JsonObject): JsonObject {
-  const word = String(data.status);
-  const status = Object.hasOwn(REASONS, word) ? word : Object.hasOwn(OTHER_ENDS, word) ? OTHER_ENDS[word] : "completed";
-  return { reason: REASONS[status as string], ...data, status };
+  const word = String(data.status)
+    .replace(/^fail(ed|ure)$/, "error")
+    .replace("canceled", "cancelled");
+  const status = Object.hasOwn(REASONS, word) ? word : "completed";
+  return { reason: REASONS[status], ...data, status };
 }
 
 const ERROR_TYPES = "validation|execution|timeout|system";

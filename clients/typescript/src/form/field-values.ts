@@ -1,8 +1,7 @@
 import type { FieldError, FormField } from "./form-model.js";
 import { matches } from "./pattern.js";
 
-const isEmpty = (value: unknown): boolean =>
-  value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
+const isEmpty = (value: unknown): boolean => (value ?? "") === "" || (Array.isArray(value) && value.length === 0);
 
 /** Why a value does not fit its field (null if it does), and the value that goes out: undefined leaves the field out. */
 export function readField(field: FormField, value: unknown): [error: FieldError | null, value: unknown] {
@@ -36,12 +35,12 @@ export function readField(field: FormField, value: unknown): [error: FieldError 
 }
 
 function booleanOf(value: unknown): boolean | undefined {
-  if (typeof value === "boolean") return value;
-  return value === "true" ? true : value === "false" ? false : undefined;
+  if (value === "true" || value === true) return true;
+  return value === "false" || value === false ? false : undefined;
 }
 
 function numberOf(value: unknown): number | undefined {
-  const isText = typeof value === "string" && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value.trim());
+  const isText = typeof value === "string" && /^[\d.e+-]+$/i.test(value.trim());
   const number = isText ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
@@ -54,11 +53,10 @@ function checkNumber(field: FormField, number: number | undefined): FieldError |
 
 /** The option that a value names. The elements of a page give every value as text. */
 function optionOf({ options }: FormField, value: unknown): { value: unknown } | undefined {
-  const known = options ?? [];
   const text = JSON.stringify(value);
   return (
-    known.find((option) => option.value === value) ??
-    known.find(({ value: own }) => [text, value].includes(JSON.stringify(own)))
+    options?.find((option) => option.value === value) ??
+    options?.find(({ value: own }) => [text, value].includes(JSON.stringify(own)))
   );
 }
 

@@ -68,33 +68,34 @@ export interface FormModel {
 
 /** The form of an interaction of the kinds form, questions and approval; null for another kind. */
 export function formModel(interaction: DataOf<"interaction">): FormModel | null {
-  switch (interaction.kind) {
+  const { kind, schema, questions, title } = interaction;
+  switch (kind) {
     case "form": {
-      const fields = fieldsOf(interaction.schema);
-      const isWhole = !fields;
-      return model(
-        interaction,
-        fields ?? [{ ...EMPTY, name: "value", label: "value", type: "json", required: true }],
-        (entries) =>
-          isWhole ? entries[0]?.[1] : Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
+      const fields = fieldsOf(schema);
+      if (!fields)
+        return model(interaction, [field("value", { type: "json", required: true })], ([[, value]]) => value);
+      return model(interaction, fields, (entries) =>
+        Object.fromEntries(entries.filter(([, value]) => value !== undefined)),
       );
     }
     case "questions":
-      return model(interaction, (interaction.questions ?? []).map(questionField), (entries) =>
+      return model(interaction, (questions ?? []).map(questionField), (entries) =>
         entries.map(([, value]) => value ?? ""),
       );
     case "approval": {
-      const label = interaction.title ?? "approved";
-      const field: FormField = { ...EMPTY, name: "approved", label, type: "boolean", required: true };
-      return model(interaction, [field], ([entry]) => entry?.[1] === true);
+      const fields = [field("approved", { label: title ?? "approved", type: "boolean", required: true })];
+      return model(interaction, fields, ([[, value]]) => value === true);
     }
     default:
       return null;
   }
 }
 
-const EMPTY: Omit<FormField, "name" | "label" | "type"> = {
+const field = (name: string, own: Partial<FormField>): FormField => ({
+  name,
+  label: name,
   description: null,
+  type: "text",
   required: false,
   options: null,
   defaultValue: null,
@@ -103,13 +104,18 @@ const EMPTY: Omit<FormField, "name" | "label" | "type"> = {
   minLength: null,
   maxLength: null,
   pattern: null,
-};
+  ...own,
+});
+
+type Entries = [first: [string, unknown], ...others: [string, unknown][]];
 
 function model(
   { title, description, ui }: DataOf<"interaction">,
   fields: FormField[],
-  answer: (entries: [string, unknown][]) => unknown,
+  answer: (entries: Entries) => unknown,
 ): FormModel {
+  const read = (values: unknown, part: 0 | 1) =>
+    fields.map((field) => [field.name, readField(field, own(values, field.name))[part]]) as Entries;
   return {
     title: title ?? null,
     description: description ?? null,
@@ -117,18 +123,15 @@ function model(
     cancelText: textIn(ui, "cancel_text"),
     fields,
     validate: (values) =>
-      Object.fromEntries(
-        fields
-          .map((field) => [field.name, readField(field, own(values, field.name))[0]] as const)
-          .filter((entry): entry is [string, FieldError] => entry[1] !== null),
-      ),
-    value: (values) => answer(fields.map((field) => [field.name, readField(field, own(values, field.name))[1]])),
+      Object.fromEntries(read(values, 0).filter(([, error]) => error)) as Record<string, FieldError>,
+    value: (values) => answer(read(values, 1)),
   };
 }
 
-const own = (values: unknown, name: string): unknown =>
-  typeof values === "object" && values !== null && Object.hasOwn(values, name)
-    ? (values as JsonObject)[name]
+/** An own property of an object, or of no object: then it is undefined. */
+const own = (object: unknown, name: string): unknown =>
+  typeof object === "object" && object !== null && Object.hasOwn(object, name)
+    ? (object as JsonObject)[name]
     : undefined;
 
 const textIn = (object: unknown, name: string): string | null => {
@@ -136,146 +139,117 @@ const textIn = (object: unknown, name: string): string | null => {
   return typeof value === "string" ? value : null;
 };
 
-const numberIn = (object: JsonObject, name: string): number | null => {
+const numberIn = (object: unknown, name: string): number | null => {
   const value = own(object, name);
   return typeof value === "number" ? value : null;
+};
+
+const listIn = (object: unknown, name: string): unknown[] | null => {
+  const value = own(object, name);
+  return Array.isArray(value) ? value : null;
 };
 
 /** A field for each property; null where the schema is no object of properties. */
 function fieldsOf(schema: unknown): FormField[] | null {
   const properties = own(schema, "properties");
-  const type = own(schema, "type");
-  if (!isObject(properties) || (type !== undefined && type !== "object")) return null;
-  const required = own(schema, "required");
-  const names = Array.isArray(required) ? required : [];
-  return Object.entries(properties).map(([name, property]) => fieldOf(name, property, names.includes(name)));
+  const type = own(schema, "type") ?? "object";
+  if (!isObject(properties) || type !== "object") return null;
+  const required = listIn(schema, "required");
+  return Object.entries(properties).map(([name, property]) => {
+    const inner = withoutNull(property);
+    return field(name, {
+      label: textIn(property, "title") ?? textIn(inner, "title") ?? name,
+      description: textIn(property, "description") ?? textIn(inner, "description"),
+      ...kindOf(inner),
+      required: required?.includes(name) ?? false,
+      defaultValue: own(property, "default") ?? own(inner, "default") ?? null,
+      minimum: numberIn(inner, "minimum"),
+      maximum: numberIn(inner, "maximum"),
+      minLength: numberIn(inner, "minLength"),
+      maxLength: numberIn(inner, "maxLength"),
+      pattern: textIn(inner, "pattern"),
+    });
+  });
 }
 
-function fieldOf(name: string, given: unknown, required: boolean): FormField {
-  const outer = isObject(given) ? given : {};
-  const schema = withoutNull(outer);
-  const { type, options } = kindOf(schema);
-  return {
-    name,
-    label: textIn(outer, "title") ?? textIn(schema, "title") ?? name,
-    description: textIn(outer, "description") ?? textIn(schema, "description"),
-    type,
-    required,
-    options,
-    defaultValue: own(outer, "default") ?? own(schema, "default") ?? null,
-    minimum: numberIn(schema, "minimum"),
-    maximum: numberIn(schema, "maximum"),
-    minLength: numberIn(schema, "minLength"),
-    maxLength: numberIn(schema, "maxLength"),
-    pattern: textIn(schema, "pattern"),
-  };
-}
+/** The choices of a schema: `oneOf`, else `anyOf`. */
+const choicesOf = (schema: unknown): unknown[] | null => listIn(schema, "oneOf") ?? listIn(schema, "anyOf");
 
 /** A schema that allows null beside one other schema is that other schema: null is the empty field. */
-function withoutNull(schema: JsonObject): JsonObject {
-  for (const name of ["anyOf", "oneOf"]) {
-    const choices = own(schema, name);
-    if (!Array.isArray(choices)) continue;
-    const others = choices.filter((choice) => !(isObject(choice) && own(choice, "type") === "null"));
-    if (others.length === 1 && others.length < choices.length && isObject(others[0])) return others[0];
-  }
-  return schema;
+function withoutNull(schema: unknown): unknown {
+  const choices = choicesOf(schema) ?? [];
+  const others = choices.filter((choice) => own(choice, "type") !== "null");
+  return others.length === 1 && choices.length > 1 && isObject(others[0]) ? others[0] : schema;
 }
 
-const FORMATS: Readonly<Record<string, FieldType>> = {
-  date: "date",
-  "date-time": "datetime",
-  datetime: "datetime",
-  email: "email",
-  "idn-email": "email",
-  uri: "url",
-  url: "url",
-  iri: "url",
-  textarea: "textarea",
-};
+/** By the type of a field: the formats that it takes. */
+const FORMATS: readonly (readonly [FieldType, RegExp])[] = [
+  ["date", /^date$/],
+  ["datetime", /^date-?time$/],
+  ["email", /^(idn-)?email$/],
+  ["url", /^(ur[il]|iri)$/],
+  ["textarea", /^textarea$/],
+];
 const LONG_TEXT = 200;
 
-function kindOf(schema: JsonObject): { type: FieldType; options: FieldOption[] | null } {
-  const plain = (type: FieldType) => ({ type, options: null });
-  if (own(schema, "$ref") !== undefined) return plain("json");
+function kindOf(schema: unknown): Pick<FormField, "type" | "options"> {
   const options = optionsOf(schema);
+  const items = optionsOf(own(schema, "items"));
+  const type = typeOf(schema);
+  if (textIn(schema, "$ref")) return { type: "json", options: null };
   if (options) return { type: "select", options };
-  if (own(schema, "anyOf") !== undefined || own(schema, "oneOf") !== undefined) return plain("json");
-  switch (typeOf(schema)) {
-    case "boolean":
-      return plain("boolean");
-    case "number":
-      return plain("number");
-    case "integer":
-      return plain("integer");
-    case "array": {
-      const items = own(schema, "items");
-      const choices = isObject(items) ? optionsOf(items) : null;
-      return choices ? { type: "multiselect", options: choices } : plain("json");
-    }
-    case "string":
-      return plain(textType(schema));
-    case undefined:
-      return plain(
-        own(schema, "properties") === undefined && own(schema, "items") === undefined ? textType(schema) : "json",
-      );
-    default:
-      return plain("json");
-  }
+  if (type === "array" && items) return { type: "multiselect", options: items };
+  return { type: choicesOf(schema) ? "json" : plainType(schema, type), options: null };
 }
 
-/** The type that a schema names. Of several types null does not count; two others are `any of them`, a JSON field. */
-function typeOf(schema: JsonObject): unknown {
-  const type = own(schema, "type");
-  if (!Array.isArray(type)) return type;
-  const others = type.filter((name) => name !== "null");
-  return others.length === 1 ? others[0] : "any of them";
+/** The type that a schema names. Of several types null does not count; two others are a JSON field. */
+function typeOf(schema: unknown): unknown {
+  const others = listIn(schema, "type")?.filter((name) => name !== "null");
+  if (!others)
+    return own(schema, "type") ?? ((own(schema, "properties") ?? own(schema, "items")) ? "object" : "string");
+  return others.length === 1 ? others[0] : "json";
 }
 
-function textType(schema: JsonObject): FieldType {
-  const format = textIn(schema, "format");
-  const known = format !== null && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
-  return known ?? ((numberIn(schema, "maxLength") ?? 0) > LONG_TEXT ? "textarea" : "text");
+function plainType(schema: unknown, type: unknown): FieldType {
+  if (type === "boolean" || type === "number" || type === "integer") return type;
+  if (type !== "string") return "json";
+  const isLong = (numberIn(schema, "maxLength") ?? 0) > LONG_TEXT;
+  const format = textIn(schema, "format") ?? "";
+  return FORMATS.find(([, formats]) => formats.test(format))?.[0] ?? (isLong ? "textarea" : "text");
 }
 
 /** The choices of `enum`, or of `oneOf` / `anyOf` of constants; null if the schema has no choices. */
-function optionsOf(schema: JsonObject): FieldOption[] | null {
-  const words = own(schema, "enum");
-  if (Array.isArray(words)) return words.map((value) => ({ value, label: labelOf(value), code: null }));
-  for (const name of ["oneOf", "anyOf"]) {
-    const choices = own(schema, name);
-    if (!Array.isArray(choices) || !choices.length) continue;
-    if (!choices.every((choice) => isObject(choice) && Object.hasOwn(choice, "const"))) continue;
-    return choices.map((choice: JsonObject) => ({
-      value: choice.const,
-      label: textIn(choice, "title") ?? labelOf(choice.const),
-      code: null,
-    }));
-  }
-  return null;
+function optionsOf(schema: unknown): FieldOption[] | null {
+  const words = listIn(schema, "enum");
+  if (words) return words.map((value) => option(value));
+  const choices = choicesOf(schema);
+  const isOfConstants =
+    choices?.length && choices.every((choice) => isObject(choice) && Object.hasOwn(choice, "const"));
+  return isOfConstants ? choices.map((choice) => option(own(choice, "const"), textIn(choice, "title"))) : null;
 }
 
 const labelOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
-function questionField(question: unknown, index: number): FormField {
-  const given = isObject(question) ? question : {};
-  const choices = own(given, "options");
-  const codes = own(given, "option_codes");
-  const options = Array.isArray(choices)
-    ? choices.map((choice, place) => questionOption(choice, Array.isArray(codes) ? codes[place] : undefined))
-    : [];
-  const isChoice = given.response_type === "single_choice" && options.length > 0;
-  return {
-    ...EMPTY,
-    name: String(index),
-    label: textIn(given, "text") ?? "",
-    type: isChoice ? "select" : "textarea",
-    required: given.required === true,
-    options: isChoice ? options : null,
-  };
-}
+const option = (value: unknown, label: string | null = null, code: string | null = null): FieldOption => ({
+  value,
+  label: label ?? labelOf(value),
+  code,
+});
 
-function questionOption(choice: unknown, code: unknown): FieldOption {
-  const label = isObject(choice) ? (textIn(choice, "label") ?? labelOf(choice)) : labelOf(choice);
-  return { value: isObject(choice) ? label : choice, label, code: typeof code === "string" ? code : null };
+function questionField(question: unknown, index: number): FormField {
+  const codes = own(question, "option_codes");
+  const options = listIn(question, "options")?.map((choice, place) =>
+    option(
+      isObject(choice) ? (textIn(choice, "label") ?? labelOf(choice)) : choice,
+      null,
+      textIn(codes, String(place)),
+    ),
+  );
+  const isChoice = own(question, "response_type") === "single_choice" && options?.length;
+  return field(String(index), {
+    label: textIn(question, "text") ?? "",
+    type: isChoice ? "select" : "textarea",
+    required: own(question, "required") === true,
+    options: isChoice ? options : null,
+  });
 }

@@ -1,7 +1,9 @@
 import { isObject } from "../events/read-event.js";
 
-/** A patch that is malformed, or does not fit its document; the message gives the reason. */
-export class PatchError extends Error {}
+/** The patch is malformed, or does not fit its document. */
+function refuse(): never {
+  throw new RangeError();
+}
 
 type Container = Record<string, unknown> | unknown[];
 
@@ -9,33 +11,30 @@ type Container = Record<string, unknown> | unknown[];
  * `document` with the operations of `patch` applied in order: JSON Patch (RFC 6902), JSON Pointer (RFC 6901).
  *
  * The document is never changed: containers on the path of an operation are copied, all others are shared. Names are own
- * properties, `__proto__` too. Throws `PatchError`; then no operation of the patch counts.
+ * properties, `__proto__` too. Throws if an operation is malformed or does not fit; then none of the patch counts.
  */
 export function applyPatch(document: unknown, patch: unknown): unknown {
-  if (!Array.isArray(patch)) throw new PatchError("a patch is a list of operations");
+  if (!Array.isArray(patch)) refuse();
   return patch.reduce(applied, document);
 }
 
 function applied(document: unknown, operation: unknown): unknown {
-  const { op, path, from, value } = isObject(operation) ? operation : ({} as Record<string, unknown>);
-  const hasValue = isObject(operation) && Object.hasOwn(operation, "value");
-  if (typeof path === "string") {
-    if (op === "add" && hasValue) return add(document, steps(path), value);
-    if (op === "remove") return remove(document, steps(path));
-    if (op === "replace" && hasValue) return replace(document, steps(path), value);
-    if (op === "move" && typeof from === "string") return move(document, steps(from), steps(path));
-    if (op === "copy" && typeof from === "string") return add(document, steps(path), valueAt(document, steps(from)));
-    if (op === "test" && hasValue) {
-      if (!isSame(valueAt(document, steps(path)), value)) throw new PatchError("a test fails");
-      return document;
-    }
-  }
-  throw new PatchError("an operation is malformed or unknown");
+  if (!isObject(operation) || typeof operation.path !== "string") refuse();
+  const { op, from, value } = operation;
+  const path = steps(operation.path);
+  const hasValue = Object.hasOwn(operation, "value");
+  if (op === "add" && hasValue) return add(document, path, value);
+  if (op === "remove") return remove(document, path);
+  if (op === "replace" && hasValue) return replace(document, path, value);
+  if (op === "test" && hasValue && isSame(valueAt(document, path), value)) return document;
+  if (op === "move" && typeof from === "string") return move(document, steps(from), path);
+  if (op === "copy" && typeof from === "string") return add(document, path, valueAt(document, steps(from)));
+  refuse();
 }
 
 function steps(pointer: string): string[] {
   if (!pointer) return [];
-  if (!pointer.startsWith("/") || /~(?![01])/.test(pointer)) throw new PatchError("a path is no JSON Pointer");
+  if (!pointer.startsWith("/") || /~(?![01])/.test(pointer)) refuse();
   return pointer
     .slice(1)
     .split("/")
@@ -49,7 +48,7 @@ const replace = (document: unknown, path: string[], value: unknown): unknown =>
   path.length ? changed(document, path, (parent, step) => put(parent, place(parent, step), value)) : value;
 
 function remove(document: unknown, path: string[]): unknown {
-  if (!path.length) throw new PatchError("the whole document cannot be removed");
+  if (!path.length) refuse();
   return changed(document, path, (parent, step) => {
     const key = place(parent, step);
     if (Array.isArray(parent)) parent.splice(key as number, 1);
@@ -61,13 +60,13 @@ function move(document: unknown, source: string[], path: string[]): unknown {
   const value = valueAt(document, source);
   const isPrefix = source.every((step, index) => path[index] === step);
   if (isPrefix && source.length === path.length) return document;
-  if (isPrefix) throw new PatchError("a value cannot be moved into itself");
+  if (isPrefix) refuse();
   return add(remove(document, source), path, value);
 }
 
 /** A copy of `document` whose container at the end of `path` has been changed. */
 function changed(document: unknown, path: string[], change: (parent: Container, step: string) => void): unknown {
-  if (!isContainer(document)) throw new PatchError("a path leads into a value that holds nothing");
+  if (!isContainer(document)) refuse();
   const copy = Array.isArray(document) ? [...document] : { ...document };
   const [step, ...rest] = path as [string, ...string[]];
   if (!rest.length) change(copy, step);
@@ -85,18 +84,18 @@ const valueAt = (document: unknown, path: string[]): unknown =>
 function place(parent: unknown, step: string): string | number {
   if (isObject(parent) && Object.hasOwn(parent, step)) return step;
   if (Array.isArray(parent) && indexOf(step) < parent.length) return indexOf(step);
-  throw new PatchError("a path leads nowhere");
+  refuse();
 }
 
 function indexOf(step: string): number {
-  if (!/^(0|[1-9][0-9]{0,9})$/.test(step)) throw new PatchError("not an index of a list");
+  if (!/^(0|[1-9][0-9]{0,9})$/.test(step)) refuse();
   return Number(step);
 }
 
 function insert(parent: Container, step: string, value: unknown): void {
   if (!Array.isArray(parent)) return put(parent, step, value);
   const index = step === "-" ? parent.length : indexOf(step);
-  if (index > parent.length) throw new PatchError("an index is beyond the end of its list");
+  if (index > parent.length) refuse();
   parent.splice(index, 0, value);
 }
 

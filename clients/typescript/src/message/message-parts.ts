@@ -18,19 +18,9 @@ interface TextMessage {
   isComplete: boolean;
 }
 
-/** A text or thinking part that a piece may join. */
-interface OpenPart {
-  place: Place;
-  type: "text" | "thinking";
-  ids: string;
-  messageId: string | null;
-}
-
 type Without<T> = T extends unknown ? Omit<T, "id"> : never;
 
 const keyOf = (...parts: (string | null | undefined)[]): string => JSON.stringify(parts.map((part) => part ?? null));
-
-const idsOf = ({ message_id, run_id, node_name }: EventMetadata): string => keyOf(message_id, run_id, node_name);
 
 /** The fields that a part takes from the event that begins it. */
 const originOf = (metadata: EventMetadata, time: number | null) => ({
@@ -53,7 +43,7 @@ export class MessageParts {
   #places: Place[] = [];
   /** The parts of the places: copied as a whole for a snapshot, which costs least. */
   #parts: MessagePart[] = [];
-  #open = new Map<string, OpenPart>();
+  #open = new Map<string, Place>();
   #messages = new Map<string, TextMessage>();
   #statuses = new Map<string, Place>();
   #interactions = new Map<string, Place>();
@@ -68,7 +58,7 @@ export class MessageParts {
 
   /** A list that never changes; unchanged parts are the same objects as in the last one. */
   snapshot(): MessagePart[] {
-    for (const place of this.#stale) this.#refresh(place);
+    for (const place of this.#stale) this.#change(place, { text: place.text } as Partial<TextPart | ThinkingPart>);
     this.#stale.clear();
     this.#list ??= this.#parts.slice();
     return this.#list;
@@ -83,14 +73,9 @@ export class MessageParts {
 
   addThinking({ data, metadata }: EventOf<"thinking">, time: number | null): void {
     if (!data.content) return;
-    const ids = idsOf(metadata);
-    const key = keyOf("thinking", null, ids);
-    let place = this.#open.get(key)?.place;
-    if (!place) {
-      this.#closeWhere((open) => open.type === "text" && open.ids === ids);
-      place = this.#begin({ type: "thinking", text: "", stage: data.stage ?? null, ...originOf(metadata, time) });
-      this.#open.set(key, { place, type: "thinking", ids, messageId: metadata.message_id ?? null });
-    }
+    const place = this.#joined("thinking", undefined, metadata, () =>
+      this.#begin({ type: "thinking", text: "", stage: data.stage ?? null, ...originOf(metadata, time) }),
+    );
     this.#append(place, data.content, time);
   }
 
@@ -111,7 +96,7 @@ export class MessageParts {
     const isOver = data.state === "finished" || data.state === "failed";
     if (isOver) this.#statuses.delete(key);
     else this.#statuses.set(key, place);
-    if (known || isOver) this.#change(place, { status: data, ...(isOver ? { endTime: time } : {}) });
+    if (known || isOver) this.#change(place, { status: data, ...(isOver && { endTime: time }) });
   }
 
   addInteraction({ data, metadata }: EventOf<"interaction">, time: number | null): void {
@@ -156,17 +141,28 @@ export class MessageParts {
   }
 
   #appendText(message: TextMessage, { data, metadata }: EventOf<"content">, time: number | null): void {
-    const ids = idsOf(metadata);
-    const key = keyOf("text", data.channel, ids);
-    let place = this.#open.get(key)?.place;
+    const { channel, content, format } = data;
+    const place = this.#joined("text", channel, metadata, () => {
+      const own = { channel: channel ?? null, format: format ?? null, isComplete: false };
+      const begun = this.#begin({ type: "text", text: "", ...own, ...originOf(metadata, time) });
+      message.places.push(begun);
+      return begun;
+    });
+    if (format && (place.part as TextPart).format === null) this.#change(place, { format });
+    this.#append(place, content, time);
+  }
+
+  /** The open part that a piece joins. If there is none, one begins, and closes the other kind with the same ids. */
+  #joined(type: string, channel: string | undefined, metadata: EventMetadata, begin: () => Place): Place {
+    const ids = keyOf(metadata.message_id, metadata.run_id, metadata.node_name);
+    const key = keyOf(type, channel) + ids;
+    let place = this.#open.get(key);
     if (!place) {
-      this.#closeWhere((open) => open.type === "thinking" && open.ids === ids);
-      const own = { channel: data.channel ?? null, format: data.format ?? null, isComplete: false };
-      place = this.#begin({ type: "text", text: "", ...own, ...originOf(metadata, time) });
-      this.#open.set(key, { place, type: "text", ids, messageId: metadata.message_id ?? null });
-      message.places.push(place);
-    } else if (data.format && (place.part as TextPart).format === null) this.#change(place, { format: data.format });
-    this.#append(place, data.content, time);
+      this.#closeWhere(({ part }, key) => part.type !== type && key.endsWith(ids));
+      place = begin();
+      this.#open.set(key, place);
+    }
+    return place;
   }
 
   /** The first part of the message gets the text; its others leave. */
@@ -183,14 +179,13 @@ export class MessageParts {
       this.#parts = this.#places.map(({ part }) => part);
       for (const [at, place] of this.#places.entries()) place.at = at;
       for (const place of gone) this.#stale.delete(place);
-      for (const [key, { place }] of this.#open) if (gone.has(place)) this.#open.delete(key);
+      for (const [key, place] of this.#open) if (gone.has(place)) this.#open.delete(key);
       this.#list = null;
     }
     first.text = "";
     if (event.data.format) this.#change(first, { format: event.data.format });
     this.#append(first, event.data.content, time);
-    const isOpen = [...this.#open.values()].some(({ place }) => place === first);
-    if (!isOpen) this.#change(first, { endTime: first.touched });
+    if (![...this.#open.values()].includes(first)) this.#change(first, { endTime: first.touched });
   }
 
   /** The message is complete, and with the answer the reasoning before it. */
@@ -198,8 +193,8 @@ export class MessageParts {
     message.isComplete = true;
     const messageId = metadata.message_id ?? null;
     const isAnswer = data.channel === undefined;
-    this.#closeWhere((open) =>
-      open.type === "text" ? message.places.includes(open.place) : isAnswer && open.messageId === messageId,
+    this.#closeWhere((place) =>
+      place.part.type === "text" ? message.places.includes(place) : isAnswer && place.part.messageId === messageId,
     );
     for (const place of message.places) this.#change(place, { isComplete: true });
   }
@@ -232,15 +227,11 @@ export class MessageParts {
     this.#list = null;
   }
 
-  #refresh(place: Place): void {
-    this.#change(place, { text: place.text } as Partial<TextPart | ThinkingPart>);
-  }
-
-  #closeWhere(isMeant: (open: OpenPart) => boolean): void {
-    for (const [key, open] of this.#open) {
-      if (!isMeant(open)) continue;
+  #closeWhere(isMeant: (place: Place, key: string) => boolean): void {
+    for (const [key, place] of this.#open) {
+      if (!isMeant(place, key)) continue;
       this.#open.delete(key);
-      this.#change(open.place, { endTime: open.place.touched });
+      this.#change(place, { endTime: place.touched });
     }
   }
 }

@@ -5,7 +5,7 @@ import { StreamRequestError } from "../request/errors.js";
 import { randomId } from "../request/http.js";
 import { callSafely } from "../request/report.js";
 import { GrowingList } from "./growing-list.js";
-import { applyPatch, PatchError } from "./json-patch.js";
+import { applyPatch } from "./json-patch.js";
 import { MessageParts } from "./message-parts.js";
 import type { DataBlock, MessageMetadata, MessageState } from "./message-state.js";
 import { MessageTexts } from "./message-texts.js";
@@ -99,14 +99,14 @@ export class MessageStreamHandler {
 
   /** @internal Folds a failure in that no event tells of. */
   fail(failure: StreamRequestError): void {
-    const metadata = {
-      timestamp: Date.now(),
-      ...(failure.requestId === null ? {} : { request_id: failure.requestId }),
-    };
-    const { code, errorType: error_type, message, recoverable, retryAfterMs, reason } = failure;
-    const again = retryAfterMs === null ? {} : { retry_after_ms: retryAfterMs };
-    const data = { code, error_type, message, recoverable, ...again, terminal: true };
-    this.handleEvent({ type: "error", data, metadata });
+    const { code, errorType: error_type, message, recoverable, retryAfterMs, reason, requestId } = failure;
+    const metadata = { timestamp: Date.now(), ...(requestId !== null && { request_id: requestId }) };
+    const again = retryAfterMs !== null && { retry_after_ms: retryAfterMs };
+    this.handleEvent({
+      type: "error",
+      data: { code, error_type, message, recoverable, ...again, terminal: true },
+      metadata,
+    });
     this.handleEvent({ type: "session_end", data: { status: "error", reason }, metadata });
   }
 
@@ -116,28 +116,25 @@ export class MessageStreamHandler {
     for (const listener of [...this.#listeners]) callSafely(listener);
   }
 
-  #noteMetadata({ type, metadata }: StreamEvent): void {
+  #noteMetadata({ type, data, metadata }: StreamEvent): void {
+    const start = type === "session_start" ? data : null;
     const known = this.#metadata;
     this.#messageId ??= metadata.message_id ?? null;
     this.#isStreaming = type !== "session_end";
-    this.#setMetadata({
-      requestId: metadata.request_id ?? known.requestId,
-      sessionId: metadata.session_id || known.sessionId,
+    const next = {
+      requestId: (start?.request_id || metadata.request_id) ?? known.requestId,
+      sessionId: start?.session_id || metadata.session_id || known.sessionId,
       threadId: metadata.thread_id || known.threadId,
       startTime: known.startTime ?? metadata.timestamp ?? null,
       endTime: this.#isStreaming ? null : (metadata.timestamp ?? null),
-    });
-  }
-
-  #setMetadata(next: MessageMetadata): void {
-    const keys = Object.keys(next) as (keyof MessageMetadata)[];
-    if (keys.some((key) => next[key] !== this.#metadata[key])) this.#metadata = next;
+    };
+    if (JSON.stringify(next) !== JSON.stringify(known)) this.#metadata = next;
   }
 
   #fold(event: StreamEvent, time: number | null): void {
     switch (event.type) {
       case "session_start":
-        return this.#begin(event);
+        return this.#begin();
       case "content":
         this.#addContent(event);
         return this.#parts.addText(event, time);
@@ -169,12 +166,7 @@ export class MessageStreamHandler {
   }
 
   /** A stream begins: open texts and calls of the one before it, if they have no id, are over. */
-  #begin({ data }: EventOf<"session_start">): void {
-    this.#setMetadata({
-      ...this.#metadata,
-      sessionId: data.session_id || this.#metadata.sessionId,
-      requestId: data.request_id || this.#metadata.requestId,
-    });
+  #begin(): void {
     this.#error = this.#reported = this.#end = null;
     for (const texts of [this.#answer, this.#thinking, ...this.#channels.values()]) texts.complete(null);
     this.#calls.beginStream();
@@ -221,18 +213,17 @@ export class MessageStreamHandler {
     this.#parts.addBlock(block, metadata, time);
   }
 
-  /** The state after a patch; null where the patch does not fit, which changes nothing and is a warning. */
+  /** The state after a patch; null if the patch does not fit, which changes nothing and is a warning. */
   #patched(before: DataBlock, patch: unknown): DataBlock | null {
     try {
       const data = applyPatch(before.data, patch);
-      if (!isObject(data)) throw new PatchError("a state is an object");
-      return { ...before, data } as DataBlock;
-    } catch (error) {
-      const why = error instanceof PatchError ? error.message : "the document is nested too deeply";
-      const message = `A change of the state could not be applied: ${why}.`;
-      this.#warnings.push({ message, message_code: "STATE_DELTA_IGNORED" });
-      return null;
+      if (isObject(data)) return { ...before, data } as DataBlock;
+    } catch {
+      // the warning is the same
     }
+    const message = "A change of the state could not be applied.";
+    this.#warnings.push({ message, message_code: "STATE_DELTA_IGNORED" });
+    return null;
   }
 
   #addError(data: EventOf<"error">["data"]): void {

@@ -1,51 +1,35 @@
-interface Message {
-  text: string;
-}
-
 /**
  * The text of one channel, message by message in the order in which they appeared.
  *
  * Without an id, pieces belong to the last message that is not over; `complete` makes it over.
  */
 export class MessageTexts {
-  #messages: Message[] = [];
-  #byId = new Map<string | null, Message>();
+  /** By the id of the message; those without one are numbered. */
+  #texts = new Map<string | number, string>();
+  #unnamed = 0;
   #unnamedIsOver = false;
 
-  /** All messages, separated by empty lines. */
+  /** All messages, separated by empty lines. A single one, however long, is not copied. */
   get text(): string {
-    const [first] = this.#messages;
-    if (this.#messages.length <= 1) return first?.text ?? "";
-    return this.#messages
-      .map(({ text }) => text)
-      .filter(Boolean)
-      .join("\n\n");
+    const texts = [...this.#texts.values()];
+    return texts.length > 1 ? texts.filter(Boolean).join("\n\n") : (texts[0] ?? "");
   }
 
   append(messageId: string | null, piece: string): void {
     if (!piece) return;
     if (messageId === null && this.#unnamedIsOver) {
       this.#unnamedIsOver = false;
-      this.#byId.delete(null);
+      this.#unnamed += 1;
     }
-    this.#message(messageId).text += piece;
+    const key = messageId ?? this.#unnamed;
+    this.#texts.set(key, (this.#texts.get(key) ?? "") + piece);
   }
 
   replace(messageId: string | null, text: string): void {
-    this.#message(messageId).text = text;
+    this.#texts.set(messageId ?? this.#unnamed, text);
   }
 
   complete(messageId: string | null): void {
     if (messageId === null) this.#unnamedIsOver = true;
-  }
-
-  #message(messageId: string | null): Message {
-    let message = this.#byId.get(messageId);
-    if (!message) {
-      message = { text: "" };
-      this.#byId.set(messageId, message);
-      this.#messages.push(message);
-    }
-    return message;
   }
 }

@@ -15,10 +15,10 @@ export class ToolCalls {
   /** Takes an event in at `time`; returns the place of its call, and whether that has begun with it. */
   take(event: CallEvent, time: number | null): { place: number; isNew: boolean } {
     const { tool_id } = event.data;
-    const known = this.#placeById.get(tool_id);
-    const isOver = known !== undefined && this.list.items[known]?.status !== "running";
-    if (known !== undefined && !(isOver && event.type === "tool_call_start")) {
-      this.list.set(known, after(this.list.items[known] as ToolCall, event, time));
+    const known = this.#placeById.get(tool_id) ?? -1;
+    const call = this.list.items[known];
+    if (call && (this.#isOpen(known) || event.type !== "tool_call_start")) {
+      this.list.set(known, after(call, event, time));
       return { place: known, isNew: false };
     }
     const place = this.list.items.length;
@@ -29,19 +29,21 @@ export class ToolCalls {
 
   /** A stream begins: calls that are over are not meant by its events. */
   beginStream(): void {
-    for (const [id, place] of this.#placeById) {
-      if (this.list.items[place]?.status !== "running") this.#placeById.delete(id);
-    }
+    for (const [id, place] of this.#placeById) if (!this.#isOpen(place)) this.#placeById.delete(id);
   }
 
   /** The stream is over: calls that still run have failed. Returns their places. */
   close(time: number | null): number[] {
-    const open = [...this.#placeById.values()].filter((place) => this.list.items[place]?.status === "running");
+    const open = [...this.#placeById.values()].filter((place) => this.#isOpen(place));
     const error = { code: "TOOL_INCOMPLETE", message: "The tool did not finish." } as const;
     for (const place of open) {
       this.list.set(place, { ...(this.list.items[place] as ToolCall), status: "failed", error, end_time: time });
     }
     return open;
+  }
+
+  #isOpen(place: number): boolean {
+    return this.list.items[place]?.status === "running";
   }
 }
 

@@ -247,7 +247,7 @@ describe("leaving", () => {
     const server = await serve(
       (exchange) => {
         exchange.startChunked(RUN_HEADERS).chunk(sse(START, `${RUN}.0`));
-        setTimeout(() => exchange.destroy(), 20);
+        setTimeout(() => exchange.destroy(), 100);
       },
       (exchange) =>
         exchange.start(RUN_HEADERS).end(
