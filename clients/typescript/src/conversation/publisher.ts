@@ -14,7 +14,7 @@ export interface Publisher<T> {
 export function createPublisher<T>(make: () => T, interval: () => number): Publisher<T> {
   const listeners = new Set<() => void>();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let last = -Infinity;
+  let last = 0;
   let snapshot = make();
 
   const publish = (): void => {

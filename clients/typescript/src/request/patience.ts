@@ -32,7 +32,7 @@ export function createPatience(): Patience {
       let disarm: (() => void)[] = [];
       const waiting = new Promise<T>((resolve, reject) => {
         interrupt = reject;
-        disarm = clocks.map(({ left, thrown }) => arm(left, () => reject(thrown)));
+        disarm = clocks.map(({ left, thrown }) => arm(Math.max(0, left), () => reject(thrown)));
         work.then(resolve, reject);
       });
       return waiting.finally(() => {

@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { parseStream, type StreamEvent, StreamRequestError, streamRequest } from "../../src/index.js";
+import { createPatience } from "../../src/request/patience.js";
 import { all, answer, END, line, rejection, START, sse, text, textIn, wire } from "../support/events.js";
 import { serve, until } from "../support/raw-server.js";
 
@@ -389,6 +390,12 @@ describe("clocks", () => {
       "first_event_timeout",
     ]);
     await server.exchanges[0]?.closed;
+  });
+
+  test("a clock that has run out long ago rings before the next heartbeat", async () => {
+    const heartbeat = new Promise((resolve) => setTimeout(resolve, 100));
+    const wait = createPatience().wait(heartbeat, [{ left: -1000, thrown: new Error("late") }]);
+    await expect(wait).rejects.toThrow("late");
   });
 
   test("silence, which heartbeats end", async () => {
