@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.vercel_ui.decode_data import read_data, read_file, read_source
+from streamweir.dialects.vercel_ui.decode_data import read_data, read_file, read_reasoning_file, read_source
 from streamweir.dialects.vercel_ui.decode_ending import read_finish, usage_in
 from streamweir.dialects.vercel_ui.decode_texts import Texts
 from streamweir.dialects.vercel_ui.decode_tools import Calls
-from streamweir.events import Event, Interaction, SessionEnd, SessionStart
+from streamweir.events import Event, Interaction, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 
 __all__ = ["VercelUiDecoder"]
@@ -28,7 +28,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "tool-output-error": "errorText",
     "error": "errorText",
 }
-_KEPT: Final = frozenset({"message-metadata", "custom", "reasoning-file", "steering-message", "reset-step"})
+_KEPT: Final = frozenset({"message-metadata", "custom", "reset-step"})
 """Chunks that the standard has no event for."""
 
 
@@ -79,7 +79,7 @@ class VercelUiDecoder(Decoder):
             self._texts.room = self.room // 4
             self._calls.set_room(self.room)
         kind = text_of(message.get("type"))
-        if kind.startswith(("text-", "reasoning-")) and kind not in _KEPT:
+        if kind.startswith(("text-", "reasoning-")) and kind != "reasoning-file":
             return self._texts.read(message)
         if kind.startswith("tool-"):
             return self._calls.read(message)
@@ -106,6 +106,10 @@ class VercelUiDecoder(Decoder):
                 return (read_source(message),)
             case "file":
                 return (read_file(message),)
+            case "reasoning-file":
+                return (read_reasoning_file(message),)
+            case "steering-message":
+                return (Status("session", "resumed", kind, _rest(message) or None),)
             case "error":
                 meta = meta_of(extra=_rest(message, "errorText"))
                 return (upstream_error(message.get("errorText"), meta=meta),)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from streamweir.codec.carried_events import read_carried
 from streamweir.codec.coerce import and_extra, leftover, meta_of, named_data, text_of
 from streamweir.codec.standard_shapes import citations, file_event, file_type
 from streamweir.dialects.vercel_ui.shared_metadata import own_words
-from streamweir.events import Event, Reference
+from streamweir.events import Data, Event, Reference
 
-__all__ = ["read_data", "read_file", "read_source"]
+__all__ = ["read_data", "read_file", "read_reasoning_file", "read_source"]
 
 _DATA: Final = ("type", "data", "id", "transient")
 _SOURCE: Final = ("type", "sourceId", "url", "title", "filename", "mediaType", "providerMetadata")
@@ -30,13 +32,20 @@ def read_data(message: Mapping[str, Any]) -> Event:
     return named_data(name or "data", message.get("data"), meta_of(extra=fields))
 
 
-def read_file(message: Mapping[str, Any]) -> Event:
+def read_file(message: Mapping[str, Any]) -> Data:
     """Return a file: by its address, or taken out of it."""
     url, media_type = text_of(message.get("url")), text_of(message.get("mediaType"))
     head, is_data, base64 = url.partition(";base64,")
     place = {"base64": base64} if is_data and head.startswith("data:") else {"url": url}
     given = {**place, "media_type": media_type or "application/octet-stream", **own_words(message)}
     return file_event(file_type(media_type), given, meta_of(extra=leftover(message, _FILE)))
+
+
+def read_reasoning_file(message: Mapping[str, Any]) -> Data:
+    """Return a file that the model made while it was reasoning; an image is a file, too."""
+    file = read_file(message)
+    kind = file.data_type if file.data_type == "custom" else "file"
+    return msgspec.structs.replace(file, data_type=kind, metadata={"description": "reasoning"})
 
 
 def read_source(message: Mapping[str, Any]) -> Event:

@@ -50,6 +50,7 @@ class Calls:
     def __init__(self) -> None:
         self._waiting: dict[str, _Call] = {}
         self._asked: set[str] = set()
+        self._approvals: dict[str, str] = {}
         self._pieces = ArgumentPieces()
 
     def set_room(self, room: int) -> None:
@@ -96,6 +97,8 @@ class Calls:
                 yield from self._end(message, tool_id)
             case "tool-approval-request":
                 yield from self._ask(message, tool_id)
+            case "tool-approval-response":
+                yield from self._answer(message)
             case kind:
                 yield custom(str(kind), leftover(message, ("type",)) or {})
 
@@ -142,11 +145,23 @@ class Calls:
             "approval",
             title=f"Run {call.name}?" if call else None,
             description=text_of(message.get("reason")) or None,
-            resume={"approvalId": text_of(message.get("approvalId"))},
+            resume={"approvalId": (approval := text_of(message.get("approvalId")))},
             meta=_meta(message, "approvalId", "reason", "isAutomatic", "signature"),
         )
         self.note_asked(asked)
+        if approval and len(self._approvals) < MAX_WAITING:
+            self._approvals[approval] = tool_id
         return self._pass_on(asked)
+
+    def _answer(self, message: Mapping[str, Any]) -> Iterable[Event]:
+        """Return the answered approval; one that was not requested in this stream is unknown data."""
+        tool_id = self._approvals.pop(text_of(message.get("approvalId")), None)
+        if tool_id is None:
+            return (custom("tool-approval-response", leftover(message, ("type",)) or {}),)
+        meta = _meta(message, "approvalId")
+        answered = Interaction(tool_id, "approval", "resolved", meta=meta)
+        self.note_asked(answered)
+        return self._pass_on(answered)
 
     def _pass_on(self, event: Event) -> Iterable[Event]:
         return self._pieces.pass_on([event])
