@@ -143,12 +143,31 @@ def as_begun(calls: list[Call], seen: list[dict[str, Any]]) -> list[dict[str, An
     Where pieces of arguments are mixed, who takes pieces sees another call begin first.
     """
 
+    left = dict(enumerate(calls))
+
     def place(found: dict[str, Any]) -> int:
         of_run = (number for number, call in enumerate(calls) if found["id"].startswith(f"{call.tool_id}-"))
         same = (number for number, call in enumerate(calls) if found["id"] == call.tool_id)
-        return next(same, next(of_run, len(calls)))
+        number = next(same, next(of_run, None))
+        if number is None and left:  # an id of the gateway, which depends on the request
+            number = max(left, key=lambda number: (_likeness(left[number], found), -number))
+        left.pop(-1 if number is None else number, None)
+        return len(calls) if number is None else number
 
     return sorted(seen, key=place)
+
+
+def _likeness(call: Call, found: dict[str, Any]) -> tuple[bool, bool, bool]:
+    """Return in which respects a call that a client saw is this one."""
+    given = [found.get("input"), found.get("arguments")]
+    said = [found.get(name) for name in ("result", "output", "error")]
+    wanted = [call.error] if call.error is not None else [call.result, _json(call.result)]
+    is_given = call.arguments in given or _json(call.arguments) in given
+    return call.name == found["name"], any(value in said for value in wanted), is_given
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _whole(stream: Replayed) -> str:

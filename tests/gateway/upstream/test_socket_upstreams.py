@@ -129,10 +129,10 @@ async def test_recorded_lines_as_messages_give_the_events_of_the_body(stream: Re
         "protocol_options": {speaks: stream.options} if stream.options else {},
     }
     async with service(speak) as running, gateway(one_endpoint(running.url, **options)) as gate:
-        over_socket = await ask(gate, headers=[NDJSON], body=ASKED)
+        over_socket = await ask(gate, headers=[NDJSON, ("X-Request-Id", "req_same")], body=ASKED)
     body = answer(b"\n".join(lines) + b"\n", "Content-Type: application/x-ndjson")
     async with upstream(body) as server, gateway(one_endpoint(server.url, **options)) as gate:
-        over_http = await ask(gate, headers=[NDJSON], body=ASKED)
+        over_http = await ask(gate, headers=[NDJSON, ("X-Request-Id", "req_same")], body=ASKED)
     assert shape(over_socket) == shape(over_http)
 
 

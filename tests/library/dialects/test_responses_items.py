@@ -200,6 +200,6 @@ def test_declared_function_is_handed_to_a_chat_client_in_pieces() -> None:
         if piece["index"] == 0
     ]
     assert [call["function"].get("arguments") for call in calls if call["function"].get("arguments")] == [
-        '{"n":12345678901234567890',
-        ',"x":1.0}',
+        '{"n":1234567890123',
+        ',"x":1.5}',
     ]
