@@ -56,7 +56,7 @@ def is_failing_name(name: str) -> bool:
     return _is_failing_word(name) if len(name) <= _LONGEST_FIELD else _holds_failing_word(name)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _is_failing_word(name: str) -> bool:
     """Answer `is_failing_name` for a short name: the events of a stream have few of them."""
     return _holds_failing_word(name)
@@ -172,7 +172,7 @@ _SIGNS: Final = frozenset().union(
 """The names of fields whose value can be a sign of a failure, aside from error fields."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _can_be_own_sign(key: str) -> bool:
     """Can a field of this name be a sign, for some value? If not, `_is_own_sign` is False for every value."""
     name = field_name(key)
@@ -270,7 +270,7 @@ def _is_own_sign_of_plain_object(key: str, value: Any) -> bool:
     return _is_own_word(key, value) if is_word else _is_own_sign(key, field_name(key), value)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _is_own_word(key: str, word: str) -> bool:
     """Is a field with a short text a sign? The same few words, such as `state: running`, come often."""
     return _is_own_sign(key, field_name(key), word)

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, Self, Unpack
 
 from streamweir.client.engine import StreamFacts, open_engine
 from streamweir.client.http_request import AsyncClient, Body, LoopRequest
-from streamweir.client.request_options import REQUEST_DEFAULTS, RequestOptions
+from streamweir.client.request_options import PARAMETERS, REQUEST_DEFAULTS, RequestOptions
 from streamweir.client.waits import LoopWaits
 from streamweir.options.signatures import checked, spells_out
 from streamweir.translation.received_event import ReceivedEvent
@@ -20,7 +20,7 @@ from streamweir.translation.received_event import ReceivedEvent
 __all__ = ["StreamRequest", "stream_request"]
 
 
-@spells_out(RequestOptions, REQUEST_DEFAULTS)
+@spells_out(RequestOptions, REQUEST_DEFAULTS, order=PARAMETERS)
 def stream_request(
     url: str,
     *,

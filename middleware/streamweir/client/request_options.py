@@ -11,7 +11,7 @@ from typing import Any, Final, TypedDict
 from streamweir.options.durations import Duration
 from streamweir.options.timeouts import Timeouts
 
-__all__ = ["REQUEST_DEFAULTS", "RequestOptions"]
+__all__ = ["PARAMETERS", "REQUEST_DEFAULTS", "RequestOptions"]
 
 
 class RequestOptions(TypedDict, total=False):
@@ -56,3 +56,9 @@ REQUEST_DEFAULTS: Final[RequestOptions] = {
     "resume": None,
 }
 """The default of each option."""
+
+PARAMETERS: Final = (
+    *("method", "json", "content", "headers", "params", "speaks", "timeouts", "request_id", "client"),
+    *("raise_errors", "resume"),
+)
+"""The keyword-only parameters of both functions, in the order in which they are listed."""

@@ -23,7 +23,7 @@ import httpx
 
 from streamweir.client.engine import StreamFacts, open_engine
 from streamweir.client.http_request import HttpRequest, RequestParts, tls_context
-from streamweir.client.request_options import REQUEST_DEFAULTS, RequestOptions
+from streamweir.client.request_options import PARAMETERS, REQUEST_DEFAULTS, RequestOptions
 from streamweir.client.waits import ThreadWaits, run_now
 from streamweir.options.signatures import checked, spells_out
 from streamweir.translation.received_event import ReceivedEvent
@@ -33,7 +33,7 @@ __all__ = ["StreamRequest", "stream_request"]
 Body: TypeAlias = str | bytes | Iterable[bytes]
 
 
-@spells_out(RequestOptions, REQUEST_DEFAULTS)
+@spells_out(RequestOptions, REQUEST_DEFAULTS, order=PARAMETERS)
 def stream_request(
     url: str,
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 __all__ = ["checked", "spells_out"]
@@ -12,7 +12,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def spells_out(
-    options: type, defaults: Mapping[str, Any], *, before: str | None = None
+    options: type, defaults: Mapping[str, Any], *, before: str | None = None, order: Sequence[str] = ()
 ) -> Callable[[_Function], _Function]:
     """Return a decorator for a function that takes `**options: Unpack[options]`.
 
@@ -22,6 +22,8 @@ def spells_out(
         options: the `TypedDict`.
         defaults: the default of each of its keys, in the order in which they are listed.
         before: the keyword-only parameter that the options are listed before; None lists them last.
+        order: the names of all keyword-only parameters, in the order in which they are listed; empty: the
+            options are listed together.
     """
     parameters = [
         inspect.Parameter(
@@ -41,7 +43,12 @@ def spells_out(
         ]
         names = [parameter.name for parameter in own]
         place = len(own) if before is None else names.index(before)
-        signature = inspect.Signature([*own[:place], *parameters, *own[place:]], return_annotation=None)
+        listed = [*own[:place], *parameters, *own[place:]]
+        if order:
+            positional = [item for item in listed if item.kind is not inspect.Parameter.KEYWORD_ONLY]
+            by_name = {item.name: item for item in listed}
+            listed = [*positional, *(by_name[name] for name in order)]
+        signature = inspect.Signature(listed, return_annotation=None)
         function.__signature__ = signature  # type: ignore[attr-defined]
         return function
 
