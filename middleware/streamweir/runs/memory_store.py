@@ -248,7 +248,7 @@ class MemoryStore:
 
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
         size = sum(map(len, events)) + _EVENT_BYTES * len(events)
-        if self._is_over(size):
+        if self._bytes + self._values.size + size > self._max_bytes:  # `_is_over`, without a call per event
             self._evict(size, keeping=run)
         stored.events.extend(events)
         stored.size += size
