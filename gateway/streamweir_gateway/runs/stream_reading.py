@@ -131,11 +131,16 @@ class StreamReading:
         """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""
         if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
             await relaying
-            if self._position.ended or self._audience.has_unsent or self._parts is not None:
+            if self._position.ended or self._has_unsent or self._parts is not None:
                 return None
         data = await response.read()
         self.is_clean = not data
         return ReadParts(data)
+
+    @property
+    def _has_unsent(self) -> bool:
+        """Bytes wait to be sent: for the client to take earlier ones, or for the turn to be stored."""
+        return self._audience.has_unsent or (self._recorder is not None and self._recorder.is_due)
 
     def _feed(self, parts: ReadParts) -> bool:
         """Translate as much as one turn of the loop allows; return False if some of the read is left."""

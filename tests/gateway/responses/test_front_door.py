@@ -1,17 +1,19 @@
 """Clients of the Responses API name earlier responses, whatever the upstream speaks."""
 
+import asyncio
 import json
 import os
 import signal
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
-from loopback import gateway
+from loopback import Client, client, gateway
 from places import ROOT
 from redis_servers import redis_binaries, redis_server
-from responses_api import about, create, front, last_response, messages, says_count
-from scripted_upstream import upstream
+from responses_api import PATH, about, create, front, last_response, messages, says_count
+from scripted_upstream import SSE, Call, chunk, upstream
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import parse_config
 
@@ -207,3 +209,49 @@ async def test_paths_that_are_not_built_are_404() -> None:
         response = last_response(await create(running, input="one"))
         for method, path in (("GET", f"{response['id']}/input_items"), ("POST", "compact"), ("GET", "x/y/z")):
             assert (await about(running, method, path)).status == 404
+
+
+class Held:
+    """An upstream of the Responses API that ends its response when it is let, and its body later."""
+
+    RESPONSE: ClassVar[dict[str, Any]] = {
+        "id": "resp_own",
+        "object": "response",
+        "status": "in_progress",
+        "output": [],
+    }
+
+    def __init__(self) -> None:
+        self.may_complete = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def __call__(self, call: Call) -> None:
+        text = {"type": "output_text", "text": "Hello", "annotations": []}
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [text]}
+        whole = {**self.RESPONSE, "status": "completed", "output": [message]}
+        await call.send(SSE, _frame("response.created", response=self.RESPONSE))
+        await call.send(_frame("response.output_text.delta", item_id="msg_1", delta="Hello"))
+        await self.may_complete.wait()
+        await call.send(_frame("response.completed", response=whole))
+        await self.may_end.wait()
+        await call.send(b"0\r\n\r\n")
+
+
+def _frame(kind: str, **fields: Any) -> bytes:
+    return chunk(f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode())
+
+
+def ask_for_stream(connected: Client) -> None:
+    body = json.dumps({"model": "m", "input": "one", "stream": True}).encode()
+    connected.send(target=PATH, headers=[("Content-Type", "application/json")], body=body)
+
+
+async def test_copied_end_does_not_wait_for_the_end_of_the_body() -> None:
+    held = Held()
+    async with front(held, speaks="openai-responses") as (running, _), client(running) as connected:
+        ask_for_stream(connected)
+        await connected.until(b'"delta": "Hello"')
+        held.may_complete.set()
+        async with asyncio.timeout(3):  # the gateway ends a silent stream that looks complete later
+            await connected.until(b"response.completed")
+        held.may_end.set()
