@@ -28,7 +28,7 @@ class Offer:
             unchanged.
         lost: the names of fields of the request that the upstream cannot take.
         tap: notes the conversation and the questions in the answer of the upstream.
-        taps: follow the answer too.
+        taps: follow the answer too, which is stored before the client gets its end.
         answers: the request answers a question of a run, which may go on in the connection that asked.
         new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
         mend: changes the body after a refusal because of reasoning; None: it cannot be changed, or has been.

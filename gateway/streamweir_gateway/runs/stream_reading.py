@@ -27,7 +27,8 @@ class StreamReading:
         context: of the request.
         offer: that is answered; its recorder stores the turn of the answer before the client can go on.
         ends_at_once: the stream ends at the evidence of its end, though its frames are copied: the connection
-            to the upstream stays open behind it.
+            to the upstream stays open behind it. If a tap of the offer stores the answer, the stream always
+            ends so: the frame of the end waits in the sink until the answer is stored.
     """
 
     __slots__ = (
@@ -60,7 +61,7 @@ class StreamReading:
         self._record = context.record
         self._supervisor = context.supervisor
         self._clock = context.supervisor.clock
-        self._ends_at_once = ends_at_once
+        self._ends_at_once = ends_at_once or bool(offer.taps)
         self._recorder = open_recorder(offer, stream)
         self._settling = [tap for tap in (offer.tap, *offer.taps) if isinstance(tap, SettlingTap)]
         self._parts: ReadParts | None = None

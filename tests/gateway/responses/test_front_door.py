@@ -255,3 +255,31 @@ async def test_copied_end_does_not_wait_for_the_end_of_the_body() -> None:
         async with asyncio.timeout(3):  # the gateway ends a silent stream that looks complete later
             await connected.until(b"response.completed")
         held.may_end.set()
+
+
+async def test_copied_response_ends_once_it_is_stored() -> None:
+    held = Held()
+    with redis_server(redis_binaries()[0]) as redis:
+        options: dict[str, Any] = {
+            "request": {"mapped": {"store": False}},
+            "store": {"url": redis.url, "timeout": "20s"},
+        }
+        async with (
+            front(held, speaks="openai-responses", **options) as (running, server),
+            client(running) as connected,
+        ):
+            ask_for_stream(connected)
+            await connected.until(b'"delta": "Hello"')
+            os.kill(redis.process.pid, signal.SIGSTOP)
+            try:
+                held.may_complete.set()
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.3):
+                        await connected.until(b"response.completed")
+            finally:
+                os.kill(redis.process.pid, signal.SIGCONT)
+            await connected.until(b"response.completed")
+            kept = await about(running, "GET", "resp_own")
+            held.may_end.set()
+    assert json.loads(server.calls[0].body)["store"] is False
+    assert (kept.status, kept.json) == (200, connected.answer.events[-1]["response"])
