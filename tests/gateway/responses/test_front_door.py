@@ -102,16 +102,7 @@ async def test_unknown_foreign_deleted_and_unstored_responses_are_refused_alike(
         asked = len(server.calls)
         refused = [
             await create(running, bob, input="two", previous_response_id=name)
-            for name in (
-                anns,
-                deleted,
-                unstored,
-                f"resp_{'0' * 32}",
-                "",
-                "x" * 9999,
-                "\ud800".encode("utf-8", "replace").decode(),
-            )
-            if name
+            for name in (anns, deleted, unstored, f"resp_{'0' * 32}", "x" * 9999, "?")
         ]
         read = [
             await about(running, method, name + rest, bob)

@@ -145,6 +145,8 @@ def test_as_message_has_every_text_and_opaque_value_once(events: list[Event]) ->
     said = [part for part in parts if part["type"] != "tool_call"]
     thinking = "".join(event.content for event in events if isinstance(event, Thinking))
     assert "".join(part["text"] for part in said if part["type"] == "reasoning") == thinking
+    text = "".join(event.content for event in events if isinstance(event, Content))
+    assert "".join(part["text"] for part in said if part["type"] == "text") == text
     values = [event.opaque for event in events if isinstance(event, Thinking | Content) and event.opaque]
     assert [part["opaque"] for part in said if "opaque" in part] == values
     assert not parts or parts[-1]["type"] != "tool_call"
