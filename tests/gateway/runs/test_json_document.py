@@ -44,7 +44,7 @@ class Reads:
 
 
 async def read(body: bytes, size: int) -> tuple[PossibleDocument, bytes]:
-    """Read a body in pieces; return the beginning, and the whole of what is read behind it."""
+    """Read a body in pieces of `size` bytes; return the document found, and all bytes read."""
     reads = [body[at : at + size] for at in range(0, len(body), size)]
     response = UpstreamResponse(TransportResponse(200, [], Reads(reads)))
     found = await read_document(response, b"", is_over=False)

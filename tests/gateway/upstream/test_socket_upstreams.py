@@ -337,7 +337,7 @@ async def test_refused_handshake_is_the_failure_of_its_status(status: int) -> No
     assert ("a path that they do not know" in line["hint"]) == (status == 403)
 
 
-async def test_connection_of_a_refused_handshake_is_is_released() -> None:
+async def test_connection_of_a_refused_handshake_is_released() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
