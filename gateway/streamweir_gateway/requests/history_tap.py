@@ -1,4 +1,4 @@
-"""Adds the turn that an answer is to the history of its thread.
+"""Adds an answer to the history of its thread, as a message of the assistant.
 
     state       entered by                            what is stored by `settle`
     ─────────   ───────────────────────────────────   ──────────────────────────────────────
@@ -108,7 +108,7 @@ def _new_fold() -> Fold:
 
 
 def _turn(folded: dict[str, Any]) -> Message | None:
-    """Return the assistant's message that an answer is; None if it says nothing."""
+    """Return an answer as a message of the assistant; None if it has no text and no call of the client."""
     text = folded["message"]["content"]
     calls = [
         made_call(call["tool_id"], call["tool_name"], call["arguments"]) for call in client_calls(folded)

@@ -45,7 +45,7 @@ def _call(answer: Answer) -> ToolCall:
 
 
 def result_of(answer: Answer) -> Message:
-    """Return the result of a call that an answer is."""
+    """Return an answer as the result of its call."""
     if answer["action"] in _REFUSED:
         return made_message("tool", _CANCELLED, tool_call_id=answer["interaction_id"], is_error=True)
     text = answer_text(answer.get("value")) or (_APPROVED if answer["action"] == "approve" else "")

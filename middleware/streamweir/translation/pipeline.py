@@ -89,7 +89,7 @@ class Pipeline:
         self.position = StreamPosition(now, now)
         self._sinks = [*sinks]
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
-        # by position: keywords double what it costs to make an object
+        # The arguments are positional because keyword arguments double the cost.
         sanitizer = ErrorSanitizer(debug)
         self.tools = Tools(stream_tool_arguments, self.position, room // 2, request_id)
         self._texts = TextDeduplication(full_text, room, sanitizer)

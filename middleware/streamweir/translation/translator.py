@@ -79,7 +79,7 @@ class Translator:
         if is_verbatim and dialect_options:
             written = known.to_write(answers)
             is_verbatim = not written.asks_for_another_form(dialect_options.get(written.name, NO_OPTIONS))
-        # by position: keywords double what it costs to make an object, and each stream makes these
+        # The arguments are positional because keyword arguments double the cost, which each stream pays.
         reader = StreamReader(
             speaks, known, dialect_options, Limits.of(given["limits"]), given["raw"], given["eof"]
         )
