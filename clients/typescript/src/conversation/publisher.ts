@@ -1,16 +1,16 @@
 import { callSafely } from "../request/report.js";
 
-/** Tells listeners that a snapshot has changed. */
+/** Calls listeners when a snapshot has changed. */
 export interface Publisher<T> {
   subscribe(listener: () => void): () => void;
   getSnapshot(): T;
-  /** Something has changed: listeners are told when the interval allows it. */
+  /** Notes a change: listeners are called when the interval allows it. */
   note(): void;
-  /** Listeners are told now. */
+  /** Makes a snapshot and calls the listeners now. */
   publish(): void;
 }
 
-/** Makes a publisher of the snapshots of `make`, which tells at most once in `interval` milliseconds. */
+/** Makes a publisher of the snapshots of `make`, which calls its listeners at most once in `interval` milliseconds. */
 export function createPublisher<T>(make: () => T, interval: () => number): Publisher<T> {
   const listeners = new Set<() => void>();
   let timer: ReturnType<typeof setTimeout> | undefined;

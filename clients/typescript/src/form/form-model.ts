@@ -128,7 +128,7 @@ function model(
   };
 }
 
-/** An own property of an object, or of no object: then it is undefined. */
+/** An own property of an object; undefined if the value is no object. */
 const own = (object: unknown, name: string): unknown =>
   typeof object === "object" && object !== null && Object.hasOwn(object, name)
     ? (object as JsonObject)[name]
@@ -182,7 +182,7 @@ function withoutNull(schema: unknown): unknown {
   return others.length === 1 && choices.length > 1 && isObject(others[0]) ? others[0] : schema;
 }
 
-/** By the type of a field: the formats that it takes. */
+/** The formats of each type of field. */
 const FORMATS: readonly (readonly [FieldType, RegExp])[] = [
   ["date", /^date$/],
   ["datetime", /^date-?time$/],
@@ -202,7 +202,7 @@ function kindOf(schema: unknown): Pick<FormField, "type" | "options"> {
   return { type: choicesOf(schema) ? "json" : plainType(schema, type), options: null };
 }
 
-/** The type that a schema names. Of several types null does not count; two others are a JSON field. */
+/** The type that a schema names. In a list of types null is ignored, and two or more others make a JSON field. */
 function typeOf(schema: unknown): unknown {
   const others = listIn(schema, "type")?.filter((name) => name !== "null");
   if (!others)

@@ -16,17 +16,17 @@ import {
   without,
 } from "./fields.js";
 
-/** Arguments that are given beside the name of the tool. */
+/** Arguments that are fields of the message, beside the name of the tool. */
 const DETACHED = ["purpose", "code", "table_names", "query", "skill"];
 const ENDS_THE_RUN = /^agent\.(llmApiError|parseActionFailed)$/;
-/** The error types of the server's own codes; of others the protocol's. */
+/** The error types of the server's own codes. Other codes have the type that the protocol gives them. */
 const ERROR_TYPES: readonly (readonly [string, RegExp])[] = [
   ["timeout", /_TIMEOUT$/],
   ["validation", /^(INVALID_REQUEST|VALIDATION_ERROR)$/],
   ["system", /^(ACCESS|AUTH|CATALOG|CONNECTOR|DATA|DB|FILE|INTERNAL|LLM|SERVICE|STORAGE|TABLE)_/],
 ];
 
-/** Reads a message; null if it lacks the fields by which one of its type is known. */
+/** Reads a message; null if it lacks the fields that mark a message of its type. */
 type Reader = (message: Fields, think: (text: unknown) => StreamEvent[], type: string) => StreamEvent[] | null;
 
 const READERS: Readonly<Record<string, Reader>> = {

@@ -43,7 +43,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   done: (_, ids) => [sessionEnd("completed", ids)],
 };
 
-/** Whether a message is one of the envelope, new or flat: by its type and the envelope's own fields. */
+/** Whether a message is one of the envelope, with `data` or flat. Its type and the envelope's own fields decide. */
 function isEnvelope(message: Fields, type: string): boolean {
   const { data, run_id, node_name, thread_id, tool_name, stopped } = message;
   if (stopped === true && !type) return true;
@@ -111,7 +111,7 @@ function questionIn(state: unknown): unknown {
   return texts.find((text) => typeof text === "string" && text.trim());
 }
 
-/** An error, or the stop that such servers report as one. */
+/** An error; a cancelled end if the error is the stop that these servers report as an error. */
 function error(given: Fields, ids: Fields): StreamEvent {
   const fields = isObject(given.error) ? { ...given, ...given.error } : given;
   const code = first(fields, "error_code", "code");

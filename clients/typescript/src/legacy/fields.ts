@@ -8,18 +8,18 @@ export type Fields = Record<string, unknown>;
 const IDS = ["session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name"];
 const TEXT = ["content", "delta", "token", "text"];
 const TOOL = ["tool_name", "name", "tool"];
-/** The fields that an event has in its metadata, as its text, or not at all. */
+/** The fields that are in the metadata or the text of an event, or are left out. */
 const BOOKKEEPING = [
   ...["type", "timestamp", "sequence", "request_id", "duration_ms", "tags", "trace_id", "observation_id"],
   ...IDS,
   ...TEXT,
 ];
 
-/** A value as text: JSON if it is none, nothing if it is null. */
+/** A text as it is, null as an empty text, any other value as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value == null ? "" : JSON.stringify(value);
 
-/** The first of `names` that is neither null nor empty text; null if there is none. */
+/** The value of the first field of `names` that is neither null nor an empty text; null if all are. */
 export const first = (fields: Fields, ...names: string[]): unknown =>
   names.map((name) => fields[name]).find((value) => value != null && value !== "") ?? null;
 
@@ -44,7 +44,7 @@ export function fieldsOf(message: Fields): Fields {
   return Object.assign({}, ...nested, without(message, names));
 }
 
-/** The ids that the fields hold: texts, and numbers as texts. */
+/** The ids among the fields; numbers become texts. */
 export const idsOf = (fields: Fields): Fields =>
   Object.fromEntries(
     IDS.filter((name) => /^[sn]/.test(typeof fields[name])).map((name) => [name, textIn(fields, name) || null]),
@@ -68,8 +68,8 @@ export const event = (type: StreamEvent["type"], data: Fields, metadata: Fields 
 export const othersOf = (fields: Fields): Fields | null => filled(without(fields, BOOKKEEPING));
 
 /**
- * A piece of text, or none if it is empty. If fields that no rule reads are beside an empty one, the message is the app's
- * own.
+ * The event of a piece of text; no event if the text is empty. An empty text beside fields that no rule reads is custom
+ * data.
  */
 export function textEvent(type: string, fields: Fields, ids: Fields): StreamEvent[] {
   const content = textIn(fields, ...TEXT, ...(typeof fields.data === "string" ? ["data"] : []));
@@ -112,7 +112,10 @@ export function toolEnd(
 export const sessionEnd = (status: string, metadata?: Fields, summary: Fields | null = null): StreamEvent =>
   event("session_end", { status, summary, reason: REASONS[status] }, metadata);
 
-/** An error. Its code decides what is shown: the text of the message may be an exception's. `changes` are known better. */
+/**
+ * An error. Its code decides the text that is shown, since the text of the message may be an exception's. The fields of
+ * `changes` replace those of the code.
+ */
 export function errorEvent(given: unknown, changes: Fields = {}, metadata?: Fields): StreamEvent {
   const { reason: _, ...known } = failureFields(isCode(given) ? given : "UPSTREAM_ERROR");
   return event("error", { ...known, terminal: true, ...without(changes) }, metadata);

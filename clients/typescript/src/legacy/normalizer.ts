@@ -117,7 +117,7 @@ export function createNormalizer(options: NormalizerOptions = {}): Normalizer {
     return { ...start, data: { ...start.data, tool_id } };
   };
 
-  /** An end closes the call that it names, else the one that its tool's name means. If there is none, one begins. */
+  /** Closes the call with the id of the end; without an id, the one that `placeOf` finds, or a new one. */
   const endCall = (end: EventOf<"tool_call_end">, name: string): StreamEvent[] => {
     const given = end.data.tool_id;
     const index = given ? open.findIndex(({ tool_id }) => tool_id === given) : placeOf(open, name);

@@ -219,7 +219,7 @@ export class MessageStreamHandler {
       const data = applyPatch(before.data, patch);
       if (isObject(data)) return { ...before, data } as DataBlock;
     } catch {
-      // the warning is the same
+      // A patch that does not fit gets the same warning as one whose result is no object.
     }
     const message = "A change of the state could not be applied.";
     this.#warnings.push({ message, message_code: "STATE_DELTA_IGNORED" });
