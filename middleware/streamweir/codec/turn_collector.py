@@ -6,7 +6,7 @@ the text of arguments and opaque values are copied, and never read and written a
     state       entered by                             what `take` does
     ─────────   ────────────────────────────────────   ──────────────────────────────────────
     collecting  construction                           keeps the parts of the message
-    complete    the frame that ends the message        the same; a part behind the end counts
+    complete    the frame that ends the message        the same: a part behind the end is kept too
     given up    a part that is not understood, or      nothing; all parts are dropped
                 more bytes than `max_bytes`
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
@@ -27,6 +27,12 @@ from streamweir.events import Content, Thinking
 from streamweir.framing import Frame
 
 __all__ = ["CollectedTurn", "TurnCollector"]
+
+_NOT_UNDERSTOOD: Final = (
+    *(MalformedEvent, msgspec.MsgspecError, UnicodeError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
+"""The errors of code that takes values for objects, lists or texts, if a value has another type."""
 
 
 class CollectedTurn(NamedTuple):
@@ -80,7 +86,7 @@ class TurnCollector(ABC):
                 self._give_up()
             else:
                 self._take(message, frame.data)
-        except (MalformedEvent, msgspec.MsgspecError, UnicodeError, LookupError, TypeError, ValueError):
+        except _NOT_UNDERSTOOD:
             if frame.data.strip() not in (b"", b"[DONE]"):
                 self._give_up()
 

@@ -1,18 +1,28 @@
 """The turn of an answer is the message as the upstream made it, byte for byte, however it is cut."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from cases import for_each
-from streams import Recorded, dialect_of, one_byte_each, random_cuts, recorded_streams
+from streams import (
+    Recorded,
+    dialect_of,
+    one_byte_each,
+    random_cuts,
+    recorded_streams,
+)
 from streamweir.codec.registry import process_dialects
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
+from streamweir.dialects.openai_chat.turn import OpenAIChatTurn
+from streamweir.events import Content, Event, Stamp
+from streamweir.framing import Frame
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.sink import EventTap
 
 WHOLE = 1 << 20
 COLLECTED = [stream for stream in recorded_streams() if process_dialects()[stream.dialect].turn_collector]
@@ -70,6 +80,74 @@ def test_turn_larger_than_allowed_is_not_collected(stream: Recorded) -> None:
 @pytest.mark.parametrize("data", [b"data: 7\n\n", b"data: [[]]\n\n", b'data: {"choices": [[]]}\n\n', b"x"])
 def test_turn_of_another_body_is_none(dialect: str, data: bytes) -> None:
     assert collector_of(dialect, [data]).turn() is None
+
+
+class _Messages(TurnCollector):
+    """Keeps the messages of a stream, one of each form."""
+
+    def __init__(self) -> None:
+        super().__init__(WHOLE)
+        self.by_form: dict[str, Any] = {}
+
+    def _take(self, message: Any, data: bytes) -> None:
+        if len(data) < 4000:
+            self.by_form.setdefault(str([place for place, _ in with_odd_values(message)]), message)
+
+    def _turn(self) -> None:
+        return None
+
+    def _drop(self) -> None:
+        self.by_form.clear()
+
+
+def with_odd_values(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a JSON value once for each value in it, with values of other types in the place of that one."""
+    yield from ((place, odd) for odd in (7, "x", [7], {"x": 7}))
+    if isinstance(value, dict):
+        for name, item in value.items():
+            for within, odd in with_odd_values(item, f"{place}.{name}"):
+                yield within, {**value, name: odd}
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            for within, odd in with_odd_values(item, f"{place}[]"):
+                yield within, [*value[:index], odd, *value[index + 1 :]]
+
+
+@for_each("stream", COLLECTED, group=dialect_of)
+def test_turn_collector_takes_values_of_any_type(stream: Recorded) -> None:
+    messages = _Messages()
+    reader = StreamNormalizer(StreamReader(stream.dialect), Pipeline((), request_id="req_1"))
+    reader.collect(messages)
+    reader.feed(stream.body)
+    make = process_dialects()[stream.dialect].turn_collector
+    assert make is not None
+    for message in messages.by_form.values():
+        for _, odd in with_odd_values(message):
+            collector = make(WHOLE)
+            collector.take(Frame(json.dumps(message).encode()))
+            collector.take(Frame(json.dumps(odd).encode()))
+            collector.turn()
+
+
+class _Texts(EventTap):
+    """Keeps the texts of a stream."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        del stamp
+        if isinstance(event, Content):
+            self.found.append(event.content)
+
+
+def test_text_beside_a_call_of_an_unknown_form_is_read() -> None:
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Hi", "tool_calls": ["x"]}}]}
+    texts = _Texts()
+    stream = StreamNormalizer(StreamReader("openai-chat"), Pipeline((texts,), request_id="req_1"))
+    stream.collect(OpenAIChatTurn(WHOLE))
+    stream.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+    assert texts.found == ["Hi"]
 
 
 # Anthropic
