@@ -44,10 +44,15 @@ class MergedDetails:
             if isinstance(item, dict):
                 self._add(item, is_cumulative)
 
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries in order."""
+        return [entry.whole() for entry in self._entries]
+
     def take(self) -> list[dict[str, Any]]:
         """Return the entries in order, and forget them."""
-        entries, self._entries, self.size = self._entries, [], 0
-        return [entry.whole() for entry in entries]
+        entries = self.entries()
+        self._entries, self.size = [], 0
+        return entries
 
     def _add(self, item: Mapping[str, Any], is_cumulative: bool) -> None:
         entry = self._extended_by(item)
@@ -113,4 +118,4 @@ def merged_details(details: Any) -> list[dict[str, Any]]:
     """Return a list of `reasoning_details` whose pieces are merged; a merged list stays as it is."""
     merged = MergedDetails()
     merged.add(details)
-    return merged.take()
+    return merged.entries()

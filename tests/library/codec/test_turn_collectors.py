@@ -10,9 +10,11 @@ from cases import for_each
 from streams import (
     Recorded,
     dialect_of,
+    events_of,
     one_byte_each,
     random_cuts,
     recorded_streams,
+    translate,
 )
 from streamweir.codec.registry import process_dialects
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
@@ -333,6 +335,26 @@ def test_chat_cumulative_reasoning_details_are_kept_once() -> None:
         delta("stop", content="Hi"),
     )
     assert json.loads(turn.message)["reasoning_details"] == [{**entry, "text": "ab"}]
+
+
+THOUGHT_TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1"}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [{**THOUGHT_TEXT, "text": "a"}, {**THOUGHT_TEXT, "text": "b"}, {**THOUGHT_TEXT, "signature": "s"}],
+        [{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.text", "text": "ab"}],
+        [{**THOUGHT_TEXT, "index": at, "text": text} for at, text in ((0, "a"), (1, "b"), (0, "c"))],
+        [{"type": "reasoning.encrypted", "id": name, "index": 0, "data": name} for name in "ab"],
+    ],
+)
+def test_chat_reasoning_details_are_those_of_the_opaque_value(pieces: list[Any]) -> None:
+    chunks = [*(delta(reasoning_details=[piece]) for piece in pieces), delta("stop", content="Hi")]
+    body = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+    opaque = [event["data"]["opaque"] for event in events_of(translate([body])) if "opaque" in event["data"]]
+    details = json.loads(collected("openai-chat", *chunks).message)["reasoning_details"]
+    assert opaque == [{"openai-chat": {"details": details}}]
 
 
 # Responses

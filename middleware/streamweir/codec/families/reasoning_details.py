@@ -33,17 +33,20 @@ class ReasoningDetails:
 
     def read(self, details: Any, whole: Whole | None, meta: Meta | None) -> Iterator[Thinking]:
         """Yield the texts of `details`, which are one object or a list of them."""
+        if text := self.note(details):
+            yield Thinking(text, "reasoning", "snapshot" if self._is_cumulative else whole, meta=meta)
+
+    def note(self, details: Any) -> str:
+        """Return the text of `details`; the first two texts tell whether they are cumulative."""
         items = _items_of(details)
         text = "".join(
             text_of(next((item[name] for name in _TEXTS if item.get(name)), None)) for item in items
         )
-        if not text:
-            return
-        if _names_cumulative(items):
+        if text and _names_cumulative(items):
             self._is_cumulative = True
-        elif self._is_cumulative is None:
+        elif text and self._is_cumulative is None:
             self._compare(text)
-        yield Thinking(text, "reasoning", "snapshot" if self._is_cumulative else whole, meta=meta)
+        return text
 
     def are_cumulative(self, details: Any) -> bool:
         """Return whether a text in `details` is all of it so far."""

@@ -1,7 +1,7 @@
 """Builds the message of one chat completion, as many servers stream it.
 
 Reasoning stays under the name that it came with (`reasoning_content`, `reasoning`), also if it is empty; the
-entries of `reasoning_details` are put together by their index. A call keeps `extra_content`.
+entries of `reasoning_details` are merged. A call keeps `extra_content`.
 
 Source: the Chat Completions API; DeepSeek (thinking mode), OpenRouter (reasoning tokens), Google (thought
 signatures with the OpenAI library); the conversation contract, sections 1 and 4.
@@ -9,20 +9,15 @@ signatures with the OpenAI library); the conversation contract, sections 1 and 4
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
+from streamweir.codec.families.reasoning_details import ReasoningDetails
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.ids import short_index
 from streamweir.jsontext import write_json
-from streamweir.raw_json import (
-    NULL,
-    raw_array,
-    raw_object,
-    write_array,
-    write_object,
-)
+from streamweir.raw_json import NULL, raw_array, raw_object, write_array, write_object
+from streamweir.requests.merged_details import MergedDetails
 
 __all__ = ["OpenAIChatTurn"]
 
@@ -34,12 +29,6 @@ _KEPT: Final = frozenset({*_TEXTS, "role", "reasoning_details", "tool_calls", "n
 _UNKEPT: Final = ("function_call", "audio")
 """Parts of a message that have no place in a turn."""
 
-_DETAIL_TEXTS: Final = ("text", "summary", "data")
-"""The fields of an entry of `reasoning_details` that arrive in pieces."""
-
-_CUMULATIVE: Final = "MiniMax"
-"""Entries whose format begins so hold all of the text so far."""
-
 
 class OpenAIChatTurn(TurnCollector):
     """Collects the first choice of one answer."""
@@ -48,7 +37,8 @@ class OpenAIChatTurn(TurnCollector):
         super().__init__(max_bytes)
         self._texts: dict[str, TextPieces] = {}
         """The texts of the message by their field, in the order in which the fields arrive."""
-        self._details: list[_Detail] = []
+        self._details = MergedDetails()
+        self._detail_texts = ReasoningDetails()
         self._calls: list[_Call] = []
         self._by_index: dict[str | int | float | None, _Call] = {}
         """By index, the last call."""
@@ -81,9 +71,7 @@ class OpenAIChatTurn(TurnCollector):
                 self._give_up()  # a list of parts
                 return
         if delta.get("reasoning_details"):
-            self._count(len(data))
-            for entry in delta["reasoning_details"]:
-                self._detail(entry)
+            self._add_details(delta)
         if delta.get("tool_calls"):
             fields = raw_object(raw_object(raw_array(raw_object(data), "choices")[place])["delta"])
             for call, raw in zip(delta["tool_calls"], raw_array(fields, "tool_calls"), strict=True):
@@ -103,12 +91,12 @@ class OpenAIChatTurn(TurnCollector):
         else:
             self._content = pieces
 
-    def _detail(self, entry: dict[str, Any]) -> None:
-        """Add an entry, or let the last one of the same kind and index go on."""
-        last = self._details[-1] if self._details else None
-        if last is None or not last.is_continued_by(entry):
-            self._details.append(last := _Detail(entry))
-        last.take(entry)
+    def _add_details(self, delta: dict[str, Any]) -> None:
+        details, size = delta["reasoning_details"], self._details.size
+        if not any(delta.get(name) for name in _REASONING):
+            self._detail_texts.note(details)
+        self._details.add(details, is_cumulative=self._detail_texts.are_cumulative(details))
+        self._count(self._details.size - size)
 
     def _call_piece(self, piece: dict[str, Any], raw: bytes) -> None:
         call = self._call_of(piece)
@@ -165,44 +153,15 @@ class OpenAIChatTurn(TurnCollector):
         if not self._text("refusal"):
             rest.pop("refusal", None)
         if self._details:
-            rest["reasoning_details"] = write_json([detail.written() for detail in self._details])
+            rest["reasoning_details"] = write_json(self._details.entries())
         if self._calls:
             rest["tool_calls"] = write_array(call.written() for call in self._calls)
         content = write_json(self._text("content")) if "content" in self._texts else NULL
         return _message(content, rest)
 
     def _drop(self) -> None:
-        self._texts, self._details, self._whole = {}, [], None
+        self._texts, self._details, self._whole = {}, MergedDetails(), None
         self._calls, self._by_index = [], {}
-
-
-class _Detail:
-    """One entry of `reasoning_details`."""
-
-    def __init__(self, first: Mapping[str, Any]) -> None:
-        self._fields: dict[str, Any] = dict.fromkeys(first)
-        self._texts: dict[str, TextPieces] = {}
-
-    def is_continued_by(self, entry: Mapping[str, Any]) -> bool:
-        """Return whether `entry` is a further piece of this one."""
-        return "index" in entry and all(
-            entry.get(name) == self._fields.get(name) for name in ("type", "index")
-        )
-
-    def take(self, entry: Mapping[str, Any]) -> None:
-        """Take the fields of an entry: texts go on, other fields are replaced unless the new one is null."""
-        is_cumulative = str(entry.get("format")).startswith(_CUMULATIVE)
-        for name, value in entry.items():
-            if name in _DETAIL_TEXTS and isinstance(value, str):
-                if is_cumulative:
-                    self._texts[name] = TextPieces()
-                self._texts.setdefault(name, TextPieces()).append(value)
-            elif value is not None or name not in self._fields:
-                self._fields[name] = value
-
-    def written(self) -> dict[str, Any]:
-        """Return the whole entry."""
-        return {**self._fields, **{name: pieces.text for name, pieces in self._texts.items()}}
 
 
 class _Call:
