@@ -97,7 +97,7 @@ async def post(running: Gateway, key: str, protocol: str, body: Any) -> Answer:
 
 
 def messages_in(got: Answer) -> list[Any]:
-    """What an answer says: its frames, or its one object."""
+    """Return the JSON of each frame of an answer; of a JSON answer, its one object."""
     if got.framing == "json":
         return [got.json]
     lines = got.body.decode().splitlines()
@@ -105,7 +105,7 @@ def messages_in(got: Answer) -> list[Any]:
 
 
 def values_in(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every key of a JSON value with what it holds."""
+    """Yield each key in a JSON value, at any depth, with its value."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield name, item

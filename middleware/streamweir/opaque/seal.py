@@ -93,7 +93,7 @@ def make_seal(value: Any, *, dialect: str, upstream: str, of: SealedKind) -> str
 
 
 def is_seal(text: object) -> TypeGuard[str]:
-    """Return whether a value is a text that begins as a seal does: it is no value of an upstream."""
+    """Return whether a value is a text that begins as a seal does. No upstream makes such a text."""
     return isinstance(text, str) and text.startswith(_PREFIX)
 
 

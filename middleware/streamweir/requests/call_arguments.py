@@ -1,4 +1,4 @@
-"""The arguments of a call: an object, and their text where that is not the object written anew."""
+"""The arguments of a call: an object, and the client's JSON text if the object written anew differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message or an item as an upstream made it, for the writers of requests: its fields, values unchanged.
+"""Reads the fields of a message or an item that an upstream made, so that writers copy the values unchanged.
 
 Source: the conversation contract, section 4.
 """

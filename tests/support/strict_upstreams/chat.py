@@ -14,7 +14,7 @@ _FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 class StrictChat(StrictModel):
-    """Wants of every message with calls what it has sent beside them.
+    """Refuses a message with calls if it lacks a field that the model sent with them and requires again.
 
     Args:
         flavour: `deepseek` wants `reasoning_content`, also where it is empty; `openrouter` the whole

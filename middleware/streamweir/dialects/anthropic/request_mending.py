@@ -1,4 +1,4 @@
-"""A refused request without thinking: the API takes it, and the model thinks anew from here on.
+"""Mends a refused request: thinking is left out, which the API accepts, and the model thinks anew.
 
 Source: the Messages API (extended thinking); the conversation contract, section 4 (lost).
 """

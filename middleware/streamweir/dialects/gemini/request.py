@@ -96,7 +96,7 @@ def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict
 
 
 def _turn_parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """The parts of one message of the assistant, each with the signature that it had, and none other."""
+    """The parts of one message of the assistant, each with its own signature only."""
     if "turn" in message:
         yield from kept_items(message["turn"], "parts")
         return

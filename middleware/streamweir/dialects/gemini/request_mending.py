@@ -1,4 +1,4 @@
-"""A refused request with the signature that the API takes in place of one that is missing or not valid.
+"""Mends a refused request: a placeholder that the API accepts replaces a missing or invalid signature.
 
 Source: the Gemini API (v1beta), thought signatures; the conversation contract, section 4 (lost).
 """

@@ -1,4 +1,4 @@
-"""A refused request with empty reasoning where it is missing, or without any reasoning.
+"""Mends a refused request: empty reasoning is added where it is missing, or all reasoning is left out.
 
 Source: DeepSeek (thinking mode), Groq (unsupported properties); the conversation contract, section 4 (lost).
 """

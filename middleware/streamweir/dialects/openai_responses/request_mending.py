@@ -1,4 +1,4 @@
-"""A refused request without reasoning items and without the ids of items: they go together or not at all.
+"""Mends a refused request: reasoning items and the ids of items are left out, because they go together.
 
 Source: the Responses API (reasoning items, `store`); the conversation contract, section 4 (lost).
 """
