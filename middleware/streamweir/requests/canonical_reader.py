@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from streamweir.requests.canonical import PARAMETERS, Answer, Message, Part, Request, Tool
+from streamweir.requests.content import parts_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part
 from streamweir.requests.messages import last_user_index, made_message, read_messages, text_of_message
@@ -85,8 +86,7 @@ def add_files(messages: list[Message], parts: Sequence[Part]) -> None:
     if at is None:
         messages.append(made_message("user", [*parts]))
         return
-    content = messages[at].get("content") or []
-    before: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    before = parts_of(messages[at].get("content"))
     messages[at] = cast("Message", {**messages[at], "content": [*before, *parts]})
 
 

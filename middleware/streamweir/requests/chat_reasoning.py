@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from streamweir.opaque.seal import read_seal
 from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
+from streamweir.requests.content import content_of, parts_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.merged_details import merged_details
-from streamweir.requests.messages import content_of, read_message
-from streamweir.requests.opaque_values import holds_seal, sealed
+from streamweir.requests.messages import made_message, read_message
+from streamweir.requests.opaque_values import holds_seal, read_sealed, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.turn_content import reasoning_part, with_opaque_text
 
@@ -46,12 +46,7 @@ def read_chat_message(fields: Fields) -> Message:
     if not (reasoning or calls or details.of_text):
         return message
     content = content_of([*reasoning, *with_opaque_text(message.get("content"), details.of_text)])
-    others = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
-    made: dict[str, Any] = {**others, "content": message.get("content") if content is None else content}
-    return cast(
-        "Message",
-        {name: value for name, value in {**made, "tool_calls": calls}.items() if value or value == ""},
-    )
+    return _remade(message, message.get("content") if content is None else content, calls)
 
 
 def _has_more(value: Mapping[str, Any]) -> bool:
@@ -87,9 +82,9 @@ class _Details:
 
     def _add_seal(self, text: object) -> None:
         self.has_seals = True
-        seal, opaque = read_seal(text), sealed(text)
-        if seal is None or opaque is None:
+        if (found := read_sealed(text)) is None:
             return
+        seal, opaque = found
         if seal.of == "thinking":
             length = seal.value.get("length") if isinstance(seal.value, dict) else None
             self.of_thinking.append((opaque, length))
@@ -152,8 +147,6 @@ def _with_extra_content(call: ToolCall, item: Fields) -> ToolCall:
 
 def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
     """Return the fields with the reasoning of the upstream, which it wants to see again."""
-    if isinstance(message.get("content"), str):
-        return {}
     texts: list[str] = []
     details: list[dict[str, Any]] = []
     for part in _reasoning_parts(message):
@@ -179,43 +172,42 @@ def _native_extra(extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages, neighbours of the assistant as one if one has reasoning or the first has calls.
+    """Return the messages with neighbours of the assistant merged.
 
-    Some clients show reasoning, text and each call as messages of their own. The upstream wants the reasoning
-    in the message with the calls, and the results directly behind a message with calls.
+    A message joins the one before it if it has reasoning itself, or if a message that it would be merged with
+    has reasoning or calls. Some clients show reasoning, text and each call as messages of their own. The
+    upstream wants the reasoning in the message with the calls, and the results directly behind a message with
+    calls.
     """
     groups: list[list[Message]] = []
+    is_joinable = False  # the last group has reasoning or calls
     for message in messages:
-        if groups and _belongs_to(groups[-1], message):
+        has_reasoning = any(True for _ in _reasoning_parts(message))
+        if groups and (is_joinable or has_reasoning) and _is_mergeable(groups[-1][-1], message):
             groups[-1].append(message)
         else:
             groups.append([message])
+            is_joinable = False
+        is_joinable = is_joinable or has_reasoning or bool(message.get("tool_calls"))
     return [group[0] if len(group) == 1 else _merged(group) for group in groups]
 
 
-def _belongs_to(group: Sequence[Message], message: Message) -> bool:
-    before = group[-1]
-    if before["role"] != "assistant" or message["role"] != "assistant":
-        return False
-    if "turn" in before or "turn" in message:
-        return False
-    return _leads_on(message, with_calls=False) or any(_leads_on(one, with_calls=True) for one in group)
-
-
-def _leads_on(message: Message, *, with_calls: bool) -> bool:
-    has_reasoning = any(True for _ in _reasoning_parts(message))
-    return has_reasoning or (with_calls and bool(message.get("tool_calls")))
+def _is_mergeable(*messages: Message) -> bool:
+    return all(message["role"] == "assistant" and "turn" not in message for message in messages)
 
 
 def _merged(group: Sequence[Message]) -> Message:
-    parts = [part for one in group for part in with_opaque_text(one.get("content"), None)]
+    parts = [part for one in group for part in parts_of(one.get("content"))]
     calls = [call for one in group for call in one.get("tool_calls", [])]
-    made: dict[str, Any] = {**group[0], "content": content_of(parts) or "", "tool_calls": calls}
-    return cast("Message", {name: value for name, value in made.items() if value or value == ""})
+    return _remade(group[0], content_of(parts) or "", calls)
+
+
+def _remade(message: Message, content: str | list[Part] | None, calls: Sequence[ToolCall]) -> Message:
+    """Return a message of the assistant with another content and other calls."""
+    replaced = ("role", "content", "tool_calls")
+    others = {name: value for name, value in message.items() if name not in replaced}
+    return made_message("assistant", content, **others, tool_calls=calls)
 
 
 def _reasoning_parts(message: Message) -> Iterator[Part]:
-    content = message.get("content")
-    for part in content if isinstance(content, list) else []:
-        if part["type"] == "reasoning":
-            yield part
+    return (part for part in parts_of(message.get("content")) if part["type"] == "reasoning")

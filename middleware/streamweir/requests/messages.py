@@ -5,11 +5,12 @@ Source: the request contract, sections 2 and 3; OpenAI's chat completions (parts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from streamweir.requests.call_arguments import arguments_of, made_call
+from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, ToolCall
+from streamweir.requests.content import content_of, parts_of
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import MAX_ITEMS, Fields, one_of
 from streamweir.requests.media import file_part
@@ -17,9 +18,7 @@ from streamweir.requests.opaque_values import read_opaque
 from streamweir.requests.turn_content import reasoning_part
 
 __all__ = [
-    "arguments_of",
     "check_count",
-    "content_of",
     "files_of",
     "last_user_index",
     "made_message",
@@ -79,14 +78,6 @@ def made_message(role: str, content: str | list[Part] | None = None, **others: A
         message["content"] = content
     message.update({key: value for key, value in others.items() if value})
     return cast("Message", message)
-
-
-def content_of(parts: Iterable[Part | None]) -> str | list[Part] | None:
-    """Return the content that parts make: their list, or the text if there is nothing else than one."""
-    found = [part for part in parts if part is not None]
-    if len(found) == 1 and found[0]["type"] == "text" and "opaque" not in found[0]:
-        return found[0]["text"]
-    return found or None
 
 
 def read_part(fields: Fields) -> Part | None:
@@ -149,8 +140,7 @@ def text_of_message(message: Message) -> str:
 
 def files_of(message: Message) -> list[Part]:
     """Return the parts of a message that hold files."""
-    content = message.get("content", "")
-    return [] if isinstance(content, str) else [part for part in content if part["type"] in FILE_TYPES]
+    return [part for part in parts_of(message.get("content")) if part["type"] in FILE_TYPES]
 
 
 def last_user_index(messages: Sequence[Message]) -> int | None:

@@ -8,10 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.opaque.seal import is_seal, read_seal
+from streamweir.opaque.seal import Seal, is_seal, read_seal
 from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
+from streamweir.requests.content import parts_of
 
-__all__ = ["ALL_DIALECTS", "OpaqueValues", "holds_seal", "native_text", "read_opaque", "sealed"]
+__all__ = [
+    "ALL_DIALECTS",
+    "OpaqueValues",
+    "holds_seal",
+    "native_text",
+    "read_opaque",
+    "read_sealed",
+    "sealed",
+]
 
 ALL_DIALECTS: Final = "*"
 """In the place of a dialect's name: the upstream takes the values of all dialects, by name."""
@@ -20,9 +29,16 @@ _SEALED: Final = "streamweir"
 _SEAL: Final = "seal"
 
 
+def read_sealed(text: object) -> tuple[Seal, Opaque] | None:
+    """Return a seal with the opaque value that holds its text; None if the text has not the form of one."""
+    seal = read_seal(text)
+    return None if seal is None else (seal, {_SEALED: {_SEAL: text}})
+
+
 def sealed(text: object) -> Opaque | None:
-    """Return the opaque value that holds a seal, unopened; None if the text has not the form of one."""
-    return {_SEALED: {_SEAL: text}} if isinstance(text, str) and read_seal(text) is not None else None
+    """Return the opaque value that holds the text of a seal; None if the text has not the form of one."""
+    found = read_sealed(text)
+    return None if found is None else found[1]
 
 
 def read_opaque(value: object) -> Opaque | None:
@@ -106,9 +122,8 @@ class OpaqueValues:
         """Return whether this upstream made a message: it is a kept turn, or holds one of its values."""
         if "turn" in message:
             return True
-        content = message.get("content")
-        parts = content if isinstance(content, list) else []
-        return any(self.of(item) is not None for item in (*parts, *message.get("tool_calls", ())))
+        items = (*parts_of(message.get("content")), *message.get("tool_calls", ()))
+        return any(self.of(item) is not None for item in items)
 
     def _open(self, holder: Mapping[str, Any] | None) -> Opaque:
         text = holder.get(_SEAL) if holder else None

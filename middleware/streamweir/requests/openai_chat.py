@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_text_of
-from streamweir.requests.call_arguments import text_of_arguments as arguments_text
 from streamweir.requests.canonical import FILE_TYPES, PARAMETERS, Message, Part, Request, Tool, ToolCall
 from streamweir.requests.canonical_reader import (
     made_request,
@@ -25,14 +24,14 @@ from streamweir.requests.chat_reasoning import (
     written_extra_content,
     written_reasoning,
 )
+from streamweir.requests.content import content_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_fields
 from streamweir.requests.media import data_url, media_type_of
-from streamweir.requests.messages import content_of
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import without_absent
 
-__all__ = ["arguments_text", "asks_for_usage", "chat_body", "chat_messages", "chat_tools", "read_chat"]
+__all__ = ["asks_for_usage", "chat_body", "chat_messages", "chat_tools", "read_chat"]
 
 _FORMATS: Final = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 _DEFAULT_MODEL: Final = "default"
@@ -132,7 +131,7 @@ def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]]
 
 
 def _shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """The texts and files; an empty text has been there for its opaque value only."""
+    """The texts and files; an empty text is left out, because it is there for its opaque value only."""
     for part in parts:
         if part["type"] in FILE_TYPES:
             yield part

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from streamweir.requests.canonical import Message, Part, Request, ToolCall
-from streamweir.requests.messages import content_of
+from streamweir.requests.content import content_of
 from streamweir.requests.opaque_values import OpaqueValues
 
 __all__ = ["with_own_turns", "without_places"]

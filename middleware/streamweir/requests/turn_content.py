@@ -5,12 +5,12 @@ Source: the conversation contract, sections 2 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import cast
 
-from streamweir.opaque.seal import read_seal
 from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
-from streamweir.requests.opaque_values import sealed
+from streamweir.requests.content import content_of, parts_of
+from streamweir.requests.opaque_values import read_sealed
 
 __all__ = ["TurnContent", "placed_items", "reasoning_part", "with_opaque_text"]
 
@@ -24,7 +24,7 @@ def reasoning_part(text: str, opaque: Opaque | None = None) -> Part | None:
 
 def with_opaque_text(content: str | list[Part] | None, opaque: Opaque | None) -> list[Part]:
     """Return the parts of a content; an opaque value belongs to the last text, or to an empty one."""
-    parts: list[Part] = [*content] if isinstance(content, list) else _text_parts(content)
+    parts = [*parts_of(content)]
     if opaque is None:
         return parts
     at = next((index for index in range(len(parts) - 1, -1, -1) if parts[index]["type"] == "text"), None)
@@ -36,14 +36,12 @@ def with_opaque_text(content: str | list[Part] | None, opaque: Opaque | None) ->
 
 def placed_items(message: Message) -> Iterator[tuple[Part, ToolCall | None]]:
     """Yield the parts of a message with the call that each one places; calls without a place come last."""
-    content = message.get("content")
-    parts: Sequence[Part] = content if isinstance(content, list) else _text_parts(content)
     calls = message.get("tool_calls", ())
     waiting: dict[str, list[ToolCall]] = {}
     for call in reversed(calls):
         waiting.setdefault(call["id"], []).append(call)
     placed: set[int] = set()
-    for part in parts:
+    for part in parts_of(message.get("content")):
         if part["type"] != "tool_call":
             yield part, None
         elif same := waiting.get(part.get("id", "")):
@@ -53,10 +51,6 @@ def placed_items(message: Message) -> Iterator[tuple[Part, ToolCall | None]]:
     for call in calls:
         if id(call) not in placed:
             yield {"type": "tool_call", "id": call["id"]}, call
-
-
-def _text_parts(content: str | None) -> list[Part]:
-    return [{"type": "text", "text": content}] if content else []
 
 
 class TurnContent:
@@ -98,9 +92,9 @@ class TurnContent:
 
     def add_seal(self, text: object) -> None:
         """Add a seal that has a place of its own; one that cannot be read is lost."""
-        seal, opaque = read_seal(text), sealed(text)
-        if seal is None or opaque is None:
+        if (found := read_sealed(text)) is None:
             return
+        seal, opaque = found
         match seal.of:
             case "thinking":
                 self.add_part(reasoning_part("", opaque))
@@ -115,10 +109,7 @@ class TurnContent:
         end = len(self._parts)
         while end and self._parts[end - 1]["type"] == "tool_call":
             end -= 1
-        parts = self._parts[:end]
-        if len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] == "text":
-            return parts[0]["text"]
-        return parts or None
+        return content_of(self._parts[:end])
 
     def _add_text_seal(self, opaque: Opaque) -> None:
         if self._parts and (last := self._parts[-1])["type"] == "text" and "opaque" not in last:

@@ -14,9 +14,10 @@ from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_text_of, made_call
 from streamweir.requests.canonical import Answer, Message, Opaque, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_tools
+from streamweir.requests.content import content_of, parts_of
 from streamweir.requests.fields import Fields, one_of
 from streamweir.requests.media import file_part, media_type_of
-from streamweir.requests.messages import content_of, made_message, read_content, text_of_message
+from streamweir.requests.messages import made_message, read_content, text_of_message
 from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -80,7 +81,7 @@ def _read_messages(fields: Fields) -> list[Message]:
 def _add_before_calls(found: Sequence[Message], reasoning: Sequence[Part]) -> None:
     """Add reasoning to the last message behind its text, if that is the assistant's: it led to the calls."""
     if reasoning and found and found[-1]["role"] == "assistant":
-        found[-1]["content"] = [*with_opaque_text(found[-1].get("content"), None), *reasoning]
+        found[-1]["content"] = [*parts_of(found[-1].get("content")), *reasoning]
 
 
 def _read_message(item: Fields, role: str) -> Message:
@@ -235,7 +236,7 @@ def _answer(answer: Answer, interrupt_id: str) -> dict[str, Any]:
 
 
 def _messages(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """A message, behind messages with the reasoning of it that the upstream made."""
+    """Messages with the reasoning that the upstream made, then the message itself."""
     for part, _ in placed_items(message):
         if part["type"] == "reasoning":
             made = {"id": outgoing.new_id(), "role": "reasoning", "content": part.get("text", "")}

@@ -12,6 +12,7 @@ from typing import Any, Final
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_object
 from streamweir.requests.canonical import Message
+from streamweir.requests.content import parts_of
 from streamweir.requests.kept_message import kept_fields
 from streamweir.requests.messages import files_of, text_of_message
 from streamweir.requests.openai_chat import chat_tools
@@ -69,8 +70,7 @@ def _message(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> 
 
 def _thinking(message: Message) -> str:
     """The upstream's own reasoning; that of other upstreams has been left out."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
+    parts = parts_of(message.get("content"))
     return "".join(part.get("text", "") for part in parts if part["type"] == "reasoning")
 
 

@@ -29,9 +29,10 @@ from streamweir.jsontext import write_json_text
 from streamweir.opaque.seal import is_seal
 from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import Answer, Message, Opaque, Part, ToolCall
+from streamweir.requests.content import content_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part
-from streamweir.requests.messages import content_of, made_message, read_part, text_of_message
+from streamweir.requests.messages import made_message, read_part, text_of_message
 from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.turn_content import TurnContent, reasoning_part, with_opaque_text
 
@@ -45,7 +46,7 @@ _FAILED: Final = ("failed", "incomplete")
 
 
 class Input(NamedTuple):
-    """The messages and answers that the items of an input are.
+    """The messages and answers of an input.
 
     Attributes:
         messages: of the conversation.
@@ -146,7 +147,7 @@ class _Items:
             else:
                 turn.add_seal(encrypted)
             return
-        own = native_text({"value": encrypted}, "value")
+        own = native_text(item.value, "encrypted_content")
         self._has_own_ids = self._has_own_ids or own is not None
         value = {"id": item.get("id"), "encrypted_content": own} if own else None
         turn.add_part(reasoning_part(text, {DIALECT: value} if value else None))

@@ -23,6 +23,7 @@ from streamweir.jsontext import parse_json_text
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_text_of
 from streamweir.requests.canonical import Answer, Message, Part, ToolCall
+from streamweir.requests.content import parts_of
 from streamweir.requests.decisions import confirms
 from streamweir.requests.kept_message import kept_list
 from streamweir.requests.media import data_url
@@ -229,9 +230,7 @@ def _object(text: str) -> Any:
 
 
 def _parts(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    content = message.get("content") or ""
-    parts: Sequence[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for part in parts:
+    for part in parts_of(message.get("content")):
         yield from _part(part, "input_text", outgoing)
 
 
