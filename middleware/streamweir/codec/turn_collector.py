@@ -32,7 +32,7 @@ _NOT_UNDERSTOOD: Final = (
     *(MalformedEvent, msgspec.MsgspecError, UnicodeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""The errors of code that takes values for objects, lists or texts, if a value has another type."""
+"""The errors of code that reads messages of a fixed form, if a value is missing or has another type."""
 
 
 class CollectedTurn(NamedTuple):
@@ -98,12 +98,12 @@ class TurnCollector(ABC):
 
     @final
     def turn(self) -> CollectedTurn | None:
-        """Return the turn so far; None if it was given up, or if it has no parts."""
+        """Return the turn so far; None if it was given up, or if it has no parts. Never raises."""
         if self._is_given_up:
             return None
         try:
             turn = self._turn()
-        except (msgspec.MsgspecError, UnicodeError, ValueError):  # such as arguments that were cut off
+        except _NOT_UNDERSTOOD:  # such as arguments that were cut off, or a call without an id
             return None
         return turn if turn is not None and len(turn.message) <= self._max_bytes else None
 

@@ -103,10 +103,11 @@ class _Messages(TurnCollector):
 
 
 def with_odd_values(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a JSON value once for each value in it, with values of other types in the place of that one."""
+    """Yield a JSON value with each value in it replaced by values of other types, or left out."""
     yield from ((place, odd) for odd in (7, "x", [7], {"x": 7}))
     if isinstance(value, dict):
         for name, item in value.items():
+            yield place, {other: kept for other, kept in value.items() if other != name}
             for within, odd in with_odd_values(item, f"{place}.{name}"):
                 yield within, {**value, name: odd}
     elif isinstance(value, list):
@@ -125,10 +126,11 @@ def test_turn_collector_takes_values_of_any_type(stream: Recorded) -> None:
     assert make is not None
     for message in messages.by_form.values():
         for _, odd in with_odd_values(message):
-            collector = make(WHOLE)
-            collector.take(Frame(json.dumps(message).encode()))
-            collector.take(Frame(json.dumps(odd).encode()))
-            collector.turn()
+            for taken in ((message, odd), (odd, message)):
+                collector = make(WHOLE)
+                for each in taken:
+                    collector.take(Frame(json.dumps(each).encode()))
+                collector.turn()
 
 
 class _Texts(EventTap):
