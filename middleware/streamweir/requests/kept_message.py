@@ -1,15 +1,18 @@
-"""Reads the fields of a message or an item that an upstream made, so that writers copy the values unchanged.
+"""Reads kept turns for the writers of requests: the fields of messages and items, values unchanged.
 
-Source: the conversation contract, section 4.
+A turn comes from a store, which is not trusted: one that cannot be read counts as lost, and the writer writes
+the canonical message. Source: the conversation contract, section 4.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from streamweir.raw_json import raw_array, raw_items, raw_object
+from streamweir.requests.canonical import Message
 
 __all__ = ["kept_fields", "kept_items", "kept_list"]
 
@@ -17,31 +20,32 @@ _WORDS: Final = ("type", "role", "id", "call_id")
 """The fields that writers look at: they are texts, not bytes."""
 
 
-def kept_fields(data: bytes) -> dict[str, Any]:
-    """Return the fields of a JSON object; each value is written byte for byte.
+def kept_fields(message: Message) -> dict[str, Any] | None:
+    """Return the fields of a kept turn that is an object; None if there is no turn that can be read."""
+    try:
+        return _fields(message["turn"]) if "turn" in message else None
+    except msgspec.DecodeError:
+        return None
 
-    Raises:
-        msgspec.DecodeError: `data` is no JSON object.
-    """
+
+def kept_items(message: Message, name: str) -> list[dict[str, Any]] | None:
+    """Return the objects in an array of a kept turn; None if there is no turn that can be read."""
+    try:
+        return [*map(_fields, raw_array(raw_object(message["turn"]), name))] if "turn" in message else None
+    except msgspec.DecodeError:
+        return None
+
+
+def kept_list(message: Message) -> list[dict[str, Any]] | None:
+    """Return the objects of a kept turn that is an array; None if there is no turn that can be read."""
+    try:
+        return [*map(_fields, raw_items(message["turn"]))] if "turn" in message else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _fields(data: bytes) -> dict[str, Any]:
     return {name: _value(name, value) for name, value in raw_object(data).items()}
-
-
-def kept_items(data: bytes, name: str) -> list[dict[str, Any]]:
-    """Return the objects in an array of a JSON object, each like `kept_fields`.
-
-    Raises:
-        msgspec.DecodeError: `data` is no JSON object, or the array holds something else.
-    """
-    return [kept_fields(item) for item in raw_array(raw_object(data), name)]
-
-
-def kept_list(data: bytes) -> list[dict[str, Any]]:
-    """Return the objects in a JSON array, each like `kept_fields`.
-
-    Raises:
-        msgspec.DecodeError: `data` is no JSON array of objects.
-    """
-    return [kept_fields(item) for item in raw_items(data)]
 
 
 def _value(name: str, value: bytes) -> Any:

@@ -95,8 +95,8 @@ def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
     """A message of any role; that of the assistant is a turn of the model, in the form of its upstream."""
-    if "turn" in message:
-        return kept_fields(message["turn"])
+    if (kept := kept_fields(message)) is not None:
+        return kept
     calls = [_call(call, outgoing) for call in message.get("tool_calls", [])]
     found = without_absent(
         role=message["role"],

@@ -517,3 +517,22 @@ def test_kept_turn_keeps_its_message_without_any_part_of_it() -> None:
     for dialect in ("anthropic", "gemini", "openai-chat"):
         own = with_own_turns({"messages": [kept]}, OpaqueValues(dialect, UPSTREAM, dialect))
         assert own["messages"] == [kept]
+
+
+COLLECTED = sorted(name for name, dialect in process_dialects().items() if dialect.turn_collector)
+
+
+@pytest.mark.parametrize("dialect", COLLECTED)
+@pytest.mark.parametrize("turn", [b"", b"{", b"7", b'"x"', b'{"content": [7], "parts": [7]} 7', b"[7]"])
+def test_kept_turn_that_cannot_be_read_is_lost(dialect: str, turn: bytes) -> None:
+    """The store is not trusted: the canonical message is written in place of such a turn."""
+    target = request_target(process_dialects()[dialect])
+    asked: Message = {"role": "user", "content": "Is it warm?"}
+    shown: Message = {"role": "assistant", "content": "I look."}
+    kept: Message = {**shown, "turn": turn}
+    bodies = [
+        wire_body(plan_request({"messages": [asked, own, asked]}, target).requests[0]).data
+        for own in (shown, kept)
+    ]
+    assert b"I look." in bodies[0]
+    assert bodies[1] == bodies[0]

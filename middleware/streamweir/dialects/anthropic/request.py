@@ -247,8 +247,8 @@ def _blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
 
 def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     """The blocks of one message of the assistant: thinking, texts and calls in their order."""
-    if "turn" in message:
-        yield from kept_items(message["turn"], "content")
+    if (kept := kept_items(message, "content")) is not None:
+        yield from kept
         return
     for part, call in placed_items(message):
         if call is not None:

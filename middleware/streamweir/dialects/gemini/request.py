@@ -97,8 +97,8 @@ def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict
 
 def _turn_parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     """The parts of one message of the assistant, each with its own signature only."""
-    if "turn" in message:
-        yield from kept_items(message["turn"], "parts")
+    if (kept := kept_items(message, "parts")) is not None:
+        yield from kept
         return
     for part, call in placed_items(message):
         if call is not None:

@@ -53,8 +53,8 @@ def _chat(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def _message(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> dict[str, Any]:
-    if "turn" in message:
-        return kept_fields(message["turn"])
+    if (kept := kept_fields(message)) is not None:
+        return kept
     calls = [
         {"function": {"name": call["name"], "arguments": arguments_object(call)}}
         for call in message.get("tool_calls", [])

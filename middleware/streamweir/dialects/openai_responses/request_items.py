@@ -15,8 +15,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-import msgspec
-
 from streamweir.dialects.openai_responses.request_outputs import call_kind, kinds_of_calls, output_item
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json_text
@@ -112,23 +110,12 @@ def _turn(messages: Iterable[Message], outgoing: Outgoing) -> list[Item]:
     written: list[Item] = []
     turn = _Turn(outgoing)
     for message in messages:
-        kept = _kept(message)
+        kept = kept_list(message)
         if kept is None:
             written += turn.items(message)
         else:
             written, turn = [*_without_last_reasoning(written), *kept], _Turn(outgoing)
     return _without_last_reasoning(written)
-
-
-def _kept(message: Message) -> list[Item] | None:
-    """The items of a kept turn, byte for byte; None if the message has none that can be read."""
-    turn = message.get("turn")
-    if turn is None:
-        return None
-    try:
-        return kept_list(turn)
-    except msgspec.DecodeError:
-        return None
 
 
 def _without_last_reasoning(items: list[Item]) -> list[Item]:
