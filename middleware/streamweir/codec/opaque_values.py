@@ -10,15 +10,18 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from streamweir.events import Content, Opaque, Thinking, ToolCallStart
+from streamweir.events import Content, Event, Opaque, Thinking, ToolCallDelta, ToolCallStart
 from streamweir.opaque.seal import SealedKind, make_seal
 
-__all__ = ["OPAQUE_OPTION", "seal_of", "sealed_holder", "without_opaque"]
+__all__ = ["OPAQUE_EVENTS", "OPAQUE_OPTION", "seal_of", "sealed_holder", "without_opaque"]
 
 OPAQUE_OPTION: Final[Mapping[str, tuple[str, ...]]] = {"opaque": ("on", "off")}
 """The option of protocols that have a place for opaque values."""
 
-E = TypeVar("E", bound=Content | Thinking | ToolCallStart)
+OPAQUE_EVENTS: Final[frozenset[type[Event]]] = frozenset({Content, Thinking, ToolCallDelta, ToolCallStart})
+"""The events that may have opaque values."""
+
+E = TypeVar("E", bound=Content | Thinking | ToolCallDelta | ToolCallStart)
 
 
 def without_opaque(event: E) -> E | None:
@@ -26,7 +29,7 @@ def without_opaque(event: E) -> E | None:
     if event.opaque is None:
         return event
     plain = msgspec.structs.replace(event, opaque=None)
-    return plain if isinstance(plain, ToolCallStart) or _has_meaning(plain) else None
+    return plain if isinstance(plain, ToolCallStart | ToolCallDelta) or _has_meaning(plain) else None
 
 
 def seal_of(opaque: Opaque, of: SealedKind, upstream: str) -> str:

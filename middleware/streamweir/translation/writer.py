@@ -12,7 +12,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.client_names import ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number
-from streamweir.codec.opaque_values import without_opaque
+from streamweir.codec.opaque_values import OPAQUE_EVENTS, without_opaque
 from streamweir.events import (
     Content,
     Error,
@@ -22,6 +22,7 @@ from streamweir.events import (
     Stamp,
     Status,
     Thinking,
+    ToolCallDelta,
     ToolCallStart,
     Warning,
 )
@@ -107,7 +108,7 @@ class StreamWriter:
         self._carries_opaque = encoder.carries_opaque
         texts: set[type[Event]] = set() if self._texts is None else {Content}
         warnings: set[type[Event]] = set() if encoder.warns else {Warning}
-        opaque: set[type[Event]] = set() if self._carries_opaque else {Content, Thinking, ToolCallStart}
+        opaque = frozenset() if self._carries_opaque else OPAQUE_EVENTS
         self._prepares = _PREPARED | texts | warnings | opaque
         self._not_understood: Warning | None = None
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
@@ -268,7 +269,7 @@ class StreamWriter:
             case Content():
                 text = event if self._carries_opaque else without_opaque(event)
                 return text if self._texts is None or text is None else self._texts.append(text)
-            case Thinking() | ToolCallStart():
+            case Thinking() | ToolCallStart() | ToolCallDelta():
                 return without_opaque(event)
             case Warning():
                 self._not_understood = event if event.is_not_understood else self._not_understood

@@ -136,9 +136,9 @@ class OpenAIChatEncoder(ChatEncoder):
     def write_thinking_opaque(self, opaque: Opaque) -> Iterable[Frame]:
         """Return what the upstream wants to see of its reasoning again."""
         field = self.option("reasoning")
-        return (
-            () if field == "drop" else self._deltas(self._details.of_thinking(opaque, field, self.upstream))
-        )
+        if field == "drop":
+            return ()
+        return self._deltas(self._details.of_thinking(opaque, field, self.upstream))
 
     def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
         """Return the seal of the text before it."""
@@ -203,7 +203,7 @@ class OpenAIChatEncoder(ChatEncoder):
 
     def _extra_content(self, tool_id: str, opaque: Opaque | None) -> dict[str, Any]:
         """Return the field with the opaque value of a call; empty if there is none, or it is written."""
-        if opaque is None or not self.carries_opaque or tool_id in self._signed:
+        if opaque is None or tool_id in self._signed:
             return {}
         self._signed.add(tool_id, None)
         return extra_content_of(opaque, self.upstream)
