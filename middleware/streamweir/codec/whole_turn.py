@@ -80,12 +80,12 @@ def _stream_order(folded: Mapping[str, Any], order: list[Mapping[str, Any]]) -> 
     for entry in order:
         match entry["kind"]:
             case "text" | "thinking" as kind:
-                opaque, is_next = entry.get("opaque"), last.get(kind, entry["message"]) != entry["message"]
-                is_exact = not entry["text"] or (kind == "thinking" and opaque is not None)
-                last[kind] = entry["message"]
-                yield Part(
-                    kind, (_EMPTY_LINE if is_next and not is_exact else "") + entry["text"], {}, opaque
-                )
+                text, message, opaque = entry["text"], entry["message"], entry.get("opaque")
+                if text:
+                    is_exact = kind == "thinking" and opaque is not None
+                    gap = "" if is_exact or last.get(kind, message) == message else _EMPTY_LINE
+                    text, last[kind] = gap + text, message
+                yield Part(kind, text, opaque=opaque)
             case "question" if question := _question(interactions[entry["number"]]):
                 yield Part("text", _EMPTY_LINE + question if "text" in last else question)
                 last["text"] = "question"
