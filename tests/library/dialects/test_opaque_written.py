@@ -144,6 +144,27 @@ def test_anthropic_text_behind_a_signed_text_has_its_own_block() -> None:
     assert kinds == [("text", "One."), ("thinking", ""), ("text", "Two."), ("thinking", "")]
 
 
+@pytest.mark.parametrize("protocol", ["anthropic", "openai-responses"])
+def test_values_behind_an_open_text_are_written_before_its_end(protocol: str) -> None:
+    """One value may wait for the citations of its text; more of them would be kept without a bound."""
+    writer = open_writer(protocol, "sse", request_id="req_1", names=NAMES)
+    pipeline = Pipeline((writer,), request_id="req_1", upstream=UPSTREAM)
+    pipeline.take([Content("One."), *(Content("", opaque=value(number)) for number in range(20))])
+    assert len(seals(writer.take().decode())) >= 19
+
+
+@pytest.mark.parametrize("framing", ["sse", "json"])
+def test_anthropic_message_that_begins_with_a_value_begins_its_text_with_an_empty_line(framing: str) -> None:
+    events: list[Event] = [
+        Content("One.", meta={"message_id": "m1"}),
+        Content("", opaque=value(1), meta={"message_id": "m2"}),
+        Content("Two.", meta={"message_id": "m2"}),
+    ]
+    out = written("anthropic", events, framing)
+    blocks = blocks_of(out) if framing == "sse" else json.loads(out)["content"]
+    assert "".join(block.get("text", "") for block in blocks) == "One.\n\nTwo."
+
+
 def test_anthropic_values_of_its_own_are_written_as_they_are() -> None:
     events: list[Event] = [
         Thinking("Let me", opaque={"anthropic": {"signature": "one="}}),

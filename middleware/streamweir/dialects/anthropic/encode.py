@@ -68,8 +68,8 @@ class AnthropicEncoder(ChatEncoder):
         self._held: list[tuple[str, str]] = []
         """Texts and values, by their kind, that came while the arguments of a call were not whole."""
         self._held_size = 0
-        self._text_seals: list[str] = []
-        """Seals of the text whose block is open. Cleared when that block is closed."""
+        self._text_seal: str | None = None
+        """The seal of the text whose block is open. Written and cleared when that block is closed."""
 
     @cached_property
     def _written(self) -> RecentIds[None]:
@@ -109,7 +109,7 @@ class AnthropicEncoder(ChatEncoder):
         """Yield a piece of text; each message begins a new block."""
         if self._is_held("text", text):
             return
-        if begins or self._block != "text" or self._text_seals:
+        if begins or self._block != "text" or self._text_seal is not None:
             yield from self._open_block("text", {"type": "text", "text": ""})
         yield self._delta({"type": "text_delta", "text": text})
 
@@ -131,8 +131,8 @@ class AnthropicEncoder(ChatEncoder):
         While the block of that text is open, the seal waits for its end: citations may still come.
         """
         seal = seal_of(opaque, "text", self.upstream)
-        if self._block == "text":
-            self._text_seals.append(seal)
+        if self._block == "text" and self._text_seal is None:
+            self._text_seal = seal
             return ()
         return self._write_value("seal", seal)
 
@@ -150,7 +150,7 @@ class AnthropicEncoder(ChatEncoder):
 
     def _write_call_seal(self, opaque: Opaque | None) -> Iterator[Frame]:
         """Yield a block with the seal of the call that follows."""
-        if opaque is not None and self.carries_opaque:
+        if opaque is not None:
             yield from self._write_value("seal", seal_of(opaque, "call", self.upstream))
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
@@ -252,8 +252,8 @@ class AnthropicEncoder(ChatEncoder):
         if self._block is not None:
             self._block, self._call, self._arguments = None, None, ObjectExtent()
             yield _frame({"type": "content_block_stop", "index": self._index})
-            seals, self._text_seals = self._text_seals, []
-            for seal in seals:
+            seal, self._text_seal = self._text_seal, None
+            if seal is not None:
                 yield from self._write_value("seal", seal)
 
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:

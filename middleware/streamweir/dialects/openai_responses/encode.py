@@ -22,8 +22,7 @@ from streamweir.dialects.openai_responses.encode_items import (
     mcp_call,
     message_item,
     reasoning_item,
-    seal_item,
-    thinking_item,
+    sealed_item,
 )
 from streamweir.dialects.openai_responses.encode_output import Output
 from streamweir.dialects.openai_responses.encode_response import (
@@ -47,6 +46,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json, write_json_text
+from streamweir.opaque.seal import SealedKind
 
 __all__ = ["ResponsesEncoder"]
 
@@ -83,8 +83,8 @@ class ResponsesEncoder(ChatEncoder):
         self._item_id = ""
         self._place = 0
         self._text = TextPieces()
-        self._text_values: list[Opaque] = []
-        """Values of the open message. Written and cleared when the message is closed."""
+        self._text_value: Opaque | None = None
+        """The value of the open message. Written and cleared when the message is closed."""
         self._calls: dict[str, _OpenCall] = {}
         """Calls whose arguments are coming."""
         self._has_begun = False
@@ -134,7 +134,7 @@ class ResponsesEncoder(ChatEncoder):
         """Return a whole response."""
         self.stamp = stamp
         summary = folded["summary"] or {}
-        items = [*items_of(folded, self._id_base, self.upstream if self.carries_opaque else None)]
+        items = [*items_of(folded, self._id_base, self.upstream)]
         at = stamp.timestamp // 1000
         response = self._response.ended(str(summary.get("finish_reason")), summary, items, at=at)
         return {**response, **suspension_of(folded)}
@@ -151,7 +151,7 @@ class ResponsesEncoder(ChatEncoder):
 
     def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
         """Yield a piece of text; each message is an item of its own."""
-        if begins or self._item != "message" or self._text_values:
+        if begins or self._item != "message" or self._text_value is not None:
             yield from self._close()
             yield from self._open_item("message", message_item(self._id("msg"), None))
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
@@ -173,29 +173,23 @@ class ResponsesEncoder(ChatEncoder):
         """Yield the end of the reasoning that is open, with its value, or an item without a summary."""
         if self._item == "reasoning":
             yield from self._close(opaque)
-        elif not self.is_shown:
-            yield from self._close()
-            yield from self._write_item(thinking_item(self._id("rs"), None, opaque, self.upstream))
+        else:
+            yield from self._write_seal(opaque, "thinking")
 
     def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
         """Yield reasoning without a summary beside the text, which holds the seal of the text."""
-        if self._item == "message":
-            self._text_values.append(opaque)  # citations of the message may still come
-        elif not self.is_shown:
-            yield from self._close()
-            yield from self._write_item(seal_item(self._id("rs"), opaque, "text", self.upstream))
-
-    def _write_call_seal(self, opaque: Opaque | None) -> Iterator[Frame]:
-        if opaque is not None and self.carries_opaque and not self.is_shown:
-            yield from self._close()
-            yield from self._write_item(seal_item(self._id("rs"), opaque, "call", self.upstream))
+        if self._item == "message" and self._text_value is None:
+            self._text_value = opaque  # citations of the message may still come
+        else:
+            yield from self._write_seal(opaque, "text")
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
         """Yield a piece of arguments; the first begins the item of the call."""
         if piece.tool_id not in self._calls:
             if piece.tool_name is None:
                 return
-            yield from self._write_call_seal(piece.opaque)
+            if piece.opaque is not None:
+                yield from self._write_seal(piece.opaque, "call")
             yield from self._open_call(piece.tool_id, piece.tool_name)
         call = self._calls[piece.tool_id]
         self._output.append(call.arguments, piece.arguments_delta)
@@ -306,10 +300,12 @@ class ResponsesEncoder(ChatEncoder):
         yield self._added(item)
         self._item = kind
 
-    def _write_item(self, item: dict[str, Any]) -> Iterator[Frame]:
-        """Yield an item that is whole when it begins."""
+    def _write_seal(self, opaque: Opaque, of: SealedKind) -> Iterator[Frame]:
+        """Yield reasoning without a summary that holds a seal; such an item is whole when it begins."""
+        if self.is_shown:
+            return
         yield from self._close()
-        place = len(self._output)
+        place, item = len(self._output), sealed_item(self._id("rs"), None, opaque, of, self.upstream)
         yield self._added(item)
         yield self._done(place, item)
 
@@ -330,14 +326,14 @@ class ResponsesEncoder(ChatEncoder):
         else:
             item = reasoning_item(item_id, text)
             if opaque is not None:
-                item = thinking_item(item_id, text, opaque, self.upstream)
+                item = sealed_item(item_id, text, opaque, "thinking", self.upstream)
             yield self._frame("reasoning_summary_text.done", summary_index=0, text=text, **self._here())
             part = item["summary"][0]
             yield self._frame("reasoning_summary_part.done", summary_index=0, part=part, **self._here())
         yield self._done(self._place, item)
-        values, self._text_values = self._text_values, []
-        for value in values:
-            yield from self._write_item(seal_item(self._id("rs"), value, "text", self.upstream))
+        value, self._text_value = self._text_value, None
+        if value is not None:
+            yield from self._write_seal(value, "text")
 
     def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
         yield from self._close()

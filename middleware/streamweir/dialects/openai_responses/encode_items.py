@@ -19,8 +19,7 @@ __all__ = [
     "mcp_call",
     "message_item",
     "reasoning_item",
-    "seal_item",
-    "thinking_item",
+    "sealed_item",
 ]
 
 _SERVER: Final = "agent"
@@ -45,18 +44,22 @@ def reasoning_item(item_id: str, text: str | None) -> dict[str, Any]:
     return {"id": item_id, "type": "reasoning", "summary": summary}
 
 
-def thinking_item(item_id: str, text: str | None, opaque: Opaque, upstream: str) -> dict[str, Any]:
-    """Return reasoning with the seal of its value.
+def sealed_item(
+    item_id: str, text: str | None, opaque: Opaque, of: SealedKind, upstream: str
+) -> dict[str, Any]:
+    """Return reasoning that holds the seal of its own value, or of the text or call beside it.
 
     A value of the same dialect is sealed as well: the upstream accepts its encrypted content only with its
     own id, and the ids of items that are written anew are not those of the upstream.
+
+    Args:
+        item_id: of the item.
+        text: of the reasoning; None for the seal of a text or call, and for reasoning without a summary.
+        opaque: the value.
+        of: the part that the value belongs to.
+        upstream: the name or URL of the upstream.
     """
-    return {**reasoning_item(item_id, text), "encrypted_content": seal_of(opaque, "thinking", upstream)}
-
-
-def seal_item(item_id: str, opaque: Opaque, of: SealedKind, upstream: str) -> dict[str, Any]:
-    """Return reasoning without a summary that holds the seal of a text or a call beside it."""
-    return {**reasoning_item(item_id, None), "encrypted_content": seal_of(opaque, of, upstream)}
+    return {**reasoning_item(item_id, text), "encrypted_content": seal_of(opaque, of, upstream)}
 
 
 def function_call(item_id: str, tool_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -104,27 +107,27 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": 0}
 
 
-def items_of(folded: Mapping[str, Any], id_base: str, upstream: str | None) -> Iterator[dict[str, Any]]:
+def items_of(folded: Mapping[str, Any], id_base: str, upstream: str) -> Iterator[dict[str, Any]]:
     """Yield the items for a folded result; their ids are their places in the output.
 
     Args:
         folded: the result.
         id_base: the part that the ids have in common.
-        upstream: the name or URL of the upstream, for seals; None leaves opaque values out.
+        upstream: the name or URL of the upstream, for seals.
     """
     parts = parts_of_turn(folded)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
     for place, part in enumerate(parts):
-        opaque = None if upstream is None else part.call.get("opaque") or part.opaque
+        opaque = part.call.get("opaque") or part.opaque
         item_id, seal_id = f"{_PREFIXES[part.kind]}_{id_base}_{place}", f"rs_{id_base}_{place}_seal"
         if part.kind == "client" and opaque:
-            yield seal_item(seal_id, opaque, "call", upstream or "")
+            yield sealed_item(seal_id, None, opaque, "call", upstream)
         if part.kind == "thinking" and opaque:
-            yield thinking_item(item_id, part.text or None, opaque, upstream or "")
+            yield sealed_item(item_id, part.text or None, opaque, "thinking", upstream)
         elif part.text or part.kind not in ("thinking", "text"):
             yield _item(part, item_id, _annotations(folded) if place == last_text else ())
         if part.kind == "text" and opaque:
-            yield seal_item(seal_id, opaque, "text", upstream or "")
+            yield sealed_item(seal_id, None, opaque, "text", upstream)
 
 
 def _item(part: Part, item_id: str, annotations: Sequence[Any]) -> dict[str, Any]:
