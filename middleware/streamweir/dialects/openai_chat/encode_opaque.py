@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.opaque_values import sealed_holder
+from streamweir.codec.opaque_values import seal_of, sealed_holder
 from streamweir.events import Opaque
-from streamweir.opaque.seal import SealedKind, make_seal
+from streamweir.opaque.seal import SealedKind
 
-__all__ = ["SealedDetails", "extra_content_of"]
+__all__ = ["DETAILS", "SealedDetails", "extra_content_of"]
 
 _NATIVE: Final = "openai-chat"
-_FIELD: Final = "reasoning_details"
+DETAILS: Final = "reasoning_details"
+"""The field of a message, or of a delta, that has the details of the reasoning."""
+
 _DEMANDED: Final = "reasoning_content"
 """The field that upstreams want to see again. That of another one is sealed, so that it is not sent back."""
 
@@ -34,7 +36,7 @@ class SealedDetails:
         self._written = 0
 
     def note(self, text: str) -> None:
-        """Take note of a piece of the reasoning that the client is shown."""
+        """Count a piece of the reasoning that the client is shown."""
         self._length += len(text)
 
     def of_thinking(self, opaque: Opaque, field: str, upstream: str) -> dict[str, Any]:
@@ -49,24 +51,23 @@ class SealedDetails:
         own = opaque.get(_NATIVE)
         if own is not None and (isinstance(own.get("details"), list) or own.get("field") == _DEMANDED):
             return self._native(own, {} if length else {field: ""})
-        ((dialect, value),) = [*opaque.items()][:1]
-        return self._sealed({**value, "length": length}, dialect, "thinking", upstream)
+        dialect, value = next(iter(opaque.items()))
+        return self._sealed({dialect: {**value, "length": length}}, "thinking", upstream)
 
     def _native(self, own: Mapping[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
         details = own.get("details")
-        return {**shown, _FIELD: self._numbered(details)} if isinstance(details, list) else shown
+        return {**shown, DETAILS: self._numbered(details)} if isinstance(details, list) else shown
 
     def of_text(self, opaque: Opaque, upstream: str) -> dict[str, Any]:
         """Return the fields for the value of a text; upstreams of this dialect have none."""
         if _NATIVE in opaque:
             return {}
-        ((dialect, value),) = [*opaque.items()][:1]
-        return self._sealed(value, dialect, "text", upstream)
+        return self._sealed(opaque, "text", upstream)
 
-    def _sealed(self, value: Any, dialect: str, of: SealedKind, upstream: str) -> dict[str, Any]:
-        seal = make_seal(value, dialect=dialect, upstream=upstream, of=of)
+    def _sealed(self, opaque: Opaque, of: SealedKind, upstream: str) -> dict[str, Any]:
+        seal = seal_of(opaque, of, upstream)
         entry = {"type": "reasoning.encrypted", "data": seal, "format": "streamweir-1"}
-        return {_FIELD: self._numbered([entry])}
+        return {DETAILS: self._numbered([entry])}
 
     def _numbered(self, entries: list[Any]) -> list[Any]:
         """Return entries with an index each; one that has an index keeps it."""

@@ -14,7 +14,7 @@ from streamweir.codec.whole_turn import (
     suspension_of,
     text_of_turn,
 )
-from streamweir.dialects.openai_chat.encode_opaque import SealedDetails, extra_content_of
+from streamweir.dialects.openai_chat.encode_opaque import DETAILS, SealedDetails, extra_content_of
 from streamweir.dialects.openai_chat.encode_references import written_citation
 from streamweir.events import Stamp
 from streamweir.jsontext import write_json_text
@@ -61,6 +61,7 @@ def _reasoning(folded: Mapping[str, Any], field: str, upstream: str) -> dict[str
     """The reasoning, and what the upstream wants to see of it again."""
     found: dict[str, Any] = {}
     texts: list[str] = []
+    entries: list[Any] = []
     details = SealedDetails()
     for part in parts_of_turn(folded):
         if part.kind == "thinking" and field != "drop":
@@ -69,9 +70,10 @@ def _reasoning(folded: Mapping[str, Any], field: str, upstream: str) -> dict[str
             own = details.of_thinking(part.opaque, field, upstream) if part.opaque else {}
         else:
             own = details.of_text(part.opaque, upstream) if part.opaque and part.kind == "text" else {}
-        if "reasoning_details" in own:
-            own["reasoning_details"] = [*found.get("reasoning_details", []), *own["reasoning_details"]]
+        entries += own.pop(DETAILS, ())
         found |= own
+    if entries:
+        found[DETAILS] = entries
     return {**found, field: text} if (text := "".join(texts)) else found
 
 
