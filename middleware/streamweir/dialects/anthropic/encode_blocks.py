@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import text_of
 from streamweir.codec.opaque_values import seal_of
+from streamweir.dialects.anthropic.shared_words import NAME
 from streamweir.events import Opaque, ToolCallEnd, ToolCallStart
 
 __all__ = ["citation_of", "ran_blocks", "result_block", "thinking_value", "use_block"]
@@ -18,7 +19,7 @@ _SERVER: Final = "agent"
 def thinking_value(opaque: Opaque, upstream: str) -> tuple[str, str]:
     """Return the kind of a value of thinking, `signature` or `redacted`, and its text: a seal if foreign."""
     for kind in ("signature", "redacted"):
-        if isinstance(value := opaque.get("anthropic", {}).get(kind), str):
+        if isinstance(value := opaque.get(NAME, {}).get(kind), str):
             return kind, value
     return "signature", seal_of(opaque, "thinking", upstream)
 

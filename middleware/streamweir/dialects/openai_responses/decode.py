@@ -20,7 +20,7 @@ from streamweir.dialects.openai_responses.shared_words import (
     RESPONSE_ENDS,
     TEXT_DELTAS,
     THINKING_DELTAS,
-    plain_type,
+    with_plain_type,
 )
 from streamweir.events import Content, Event, Meta, SessionEnd, SessionStart, Thinking
 from streamweir.framing import Frame
@@ -95,7 +95,7 @@ class ResponsesDecoder(Decoder):
         self._items.room.size = self.room
         return self._read(message)
 
-    def _read(self, message: dict[str, Any]) -> Iterable[Event]:
+    def _read(self, message: Mapping[str, Any]) -> Iterable[Event]:
         match message:
             case {"type": str(kind), "delta": str(text)} if kind in _DELTAS:
                 return self._delta(message, text)
@@ -119,7 +119,7 @@ class ResponsesDecoder(Decoder):
                 return (_failure(message.get("error", message)),)
         return self._read_rarely(message, text_of(message.get("type")))
 
-    def _read_rarely(self, message: dict[str, Any], kind: str) -> Iterable[Event]:
+    def _read_rarely(self, message: Mapping[str, Any], kind: str) -> Iterable[Event]:
         match kind:
             case "response.audio.delta":
                 return self._audio.add(text_of(message.get("delta")), self._meta)
@@ -139,8 +139,8 @@ class ResponsesDecoder(Decoder):
                 return (queued(),)
             case "response.mcp_list_tools.failed":
                 return (listing_failed(),)
-        if (plain := plain_type(kind, EVENTS)) != kind:
-            return self._read({**message, "type": plain})
+        if (plain := with_plain_type(message, EVENTS)) is not message:
+            return self._read(plain)
         return (custom(kind or "message", leftover(message, ("type",)), self._meta),)
 
     def _transcript(self, message: Mapping[str, Any]) -> Iterator[Event]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, leftover, text_of, tool_error
+from streamweir.codec.coerce import and_extra, arguments, leftover, objects_in, text_of, tool_error
 from streamweir.codec.room import Room
 from streamweir.dialects.openai_responses.decode_pieces import ArgumentText
 from streamweir.dialects.openai_responses.decode_tools import (
@@ -55,7 +55,7 @@ class BegunCall(msgspec.Struct):
 
 
 class Calls:
-    """The calls of one response, with their states as the module says.
+    """The calls of one response. Their states open this file.
 
     Attributes:
         room: for the arguments of calls that have begun.
@@ -83,10 +83,7 @@ class Calls:
 
     def declare(self, tools: Any) -> None:
         """Note the functions of the request, which a response repeats."""
-        named = (
-            (tool.get("name") for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
-        )
-        names = [short_id(name) for name in named if isinstance(name, str)]
+        names = [short_id(name) for tool in objects_in(tools) if isinstance(name := tool.get("name"), str)]
         self._declared = frozenset(names[:_MOST_DECLARED])
 
     def begin(self, item: Mapping[str, Any]) -> BegunCall:
@@ -146,8 +143,9 @@ class Calls:
 
     def output_piece(self, call: BegunCall | None, delta: Any) -> Iterable[Event]:
         """Return a piece of the output of a shell."""
-        texts = [text_of(delta.get(name)) for name in ("stdout", "stderr")] if isinstance(delta, dict) else []
-        text = "".join(texts) or text_of(delta if isinstance(delta, str) else None)
+        text = delta if isinstance(delta, str) else ""
+        if isinstance(delta, dict):
+            text = "".join(text_of(delta.get(name)) for name in ("stdout", "stderr"))
         return (ToolCallProgress(call.tool_id, message=text),) if call and text else ()
 
     def ask_approval(self, item: Mapping[str, Any]) -> Iterator[Event]:

@@ -12,7 +12,13 @@ from streamweir.codec.room import Room
 from streamweir.dialects.openai_responses.decode_calls import BegunCall, Calls
 from streamweir.dialects.openai_responses.decode_notes import NOTES, note_of
 from streamweir.dialects.openai_responses.decode_tools import opaque_id, server_call
-from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS, ITEMS, OUTPUTS, plain_type
+from streamweir.dialects.openai_responses.shared_words import (
+    CLIENT_CALLS,
+    ITEMS,
+    NAME,
+    OUTPUTS,
+    with_plain_type,
+)
 from streamweir.events import (
     Content,
     Data,
@@ -28,7 +34,6 @@ from streamweir.ids import short_id
 
 __all__ = ["Items"]
 
-_DIALECT: Final = "openai-responses"
 _ITEM: Final = 512
 """Bytes that an item takes: it is known by its index."""
 
@@ -67,10 +72,11 @@ class Items:
 
     def begin(self, index: Any, item: Mapping[str, Any]) -> Iterable[Event]:
         """Take an item that begins; all of it comes again at its end."""
+        item = with_plain_type(item, ITEMS)
         found = self._at(index, item.get("id"))
-        found.kind = _kind_of(item)
+        found.kind = text_of(item.get("type"))
         if found.call is None and (found.kind in CLIENT_CALLS or found.kind in OUTPUTS):
-            found.call = self.calls.begin({**item, "type": found.kind})
+            found.call = self.calls.begin(item)
         return ()
 
     def note_text(self, message: Mapping[str, Any]) -> None:
@@ -109,7 +115,8 @@ class Items:
 
     def finish(self, index: Any, item: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the part of a finished item that was not streamed."""
-        known, kind = self._at(index, item.get("id")), _kind_of(item)
+        item = with_plain_type(item, ITEMS)
+        known, kind = self._at(index, item.get("id")), text_of(item.get("type"))
         if known.kind and known.kind != kind:  # a router shows another item in its place
             known = self._at(None, item.get("id"))
         if known.is_over:
@@ -200,16 +207,12 @@ class Items:
         yield from _rest(item, ("id", "type", "summary", "content", "encrypted_content", "status"), meta)
 
 
-def _kind_of(item: Mapping[str, Any]) -> str:
-    return plain_type(text_of(item.get("type")), ITEMS)
-
-
 def _encrypted(item: Mapping[str, Any]) -> Opaque | None:
     """Return the opaque value of reasoning; without its encrypted content an id is of no use."""
     encrypted = item.get("encrypted_content")
     if not isinstance(encrypted, str) or not encrypted:
         return None
-    return {_DIALECT: {"id": item.get("id"), "encrypted_content": encrypted}}
+    return {NAME: {"id": item.get("id"), "encrypted_content": encrypted}}
 
 
 def _rest(item: Mapping[str, Any], known: tuple[str, ...], meta: Meta | None) -> Iterator[Event]:

@@ -12,7 +12,8 @@
                            apply_patch_call                               {operation}
                            tool_search_call with `execution: client`      its `arguments`
 
-A `shell_call` whose environment is a container is run by the server.
+A `shell_call` whose environment is a container is run by the server. All functions take items whose type has
+no vendor (`with_plain_type`).
 
 Source: the Responses API (openai-python 3.57, `response_output_item.py`).
 """
@@ -22,14 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, arguments, leftover, text_of, tool_error
-from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS, ITEMS, plain_type
+from streamweir.codec.coerce import and_extra, arguments, leftover, objects_in, text_of, tool_error
+from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS, NAME
 from streamweir.events import Event, Opaque, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
 
 __all__ = ["call_id_of", "client_call", "is_client_call", "name_of", "opaque_id", "output_of", "server_call"]
 
-_DIALECT: Final = "openai-responses"
 _RAN: Final = ("action", "queries", "results", "code", "outputs", "output", "result")
 """The fields of a server's call that hold its arguments and its result."""
 
@@ -49,13 +49,13 @@ def call_id_of(item: Mapping[str, Any]) -> str:
 
 def name_of(item: Mapping[str, Any]) -> str:
     """Return the name of the tool of a call: its own, else its type without `_call`."""
-    kind = plain_type(text_of(item.get("type")), ITEMS)
+    kind = text_of(item.get("type"))
     return short_id(text_of(item.get("name"))) or kind.removesuffix("_call")
 
 
 def is_client_call(item: Mapping[str, Any]) -> bool:
     """Return whether the client has to run a call if the response ends without its output."""
-    kind = plain_type(text_of(item.get("type")), ITEMS)
+    kind = text_of(item.get("type"))
     if kind == "shell_call":
         environment = item.get("environment")
         return not (isinstance(environment, dict) and "container" in text_of(environment.get("type")))
@@ -65,7 +65,7 @@ def is_client_call(item: Mapping[str, Any]) -> bool:
 def opaque_id(item: Mapping[str, Any]) -> Opaque | None:
     """Return the opaque value of a message or of a call: the id of its item."""
     item_id = item.get("id")
-    return {_DIALECT: {"id": item_id}} if isinstance(item_id, str) and item_id else None
+    return {NAME: {"id": item_id}} if isinstance(item_id, str) and item_id else None
 
 
 def client_call(item: Mapping[str, Any], given: dict[str, Any] | None = None) -> ToolCallStart:
@@ -104,9 +104,8 @@ def output_of(item: Mapping[str, Any]) -> ToolCallEnd:
 
 def _outcomes(output: Any) -> Iterator[Any]:
     """Yield how each command of a shell ended."""
-    for part in output if isinstance(output, list) else ():
-        if isinstance(part, dict):
-            yield part.get("outcome")
+    for part in objects_in(output):
+        yield part.get("outcome")
 
 
 def _is_failed(outcome: Any) -> bool:
@@ -125,7 +124,7 @@ def server_call(item: Mapping[str, Any], *, has_begun: bool = False) -> Iterator
         item: the call.
         has_begun: its start has been yielded.
     """
-    kind = plain_type(text_of(item.get("type")), ITEMS)
+    kind = text_of(item.get("type"))
     tool_id = call_id_of(item) if kind in _WITH_OUTPUT_ITEM else short_id(text_of(item.get("id")))
     asked = item.get("arguments") or _asked(item)
     rest = leftover(item, (*_CALL, "arguments", "error", "server_label", *_BOOKKEEPING, *_RAN))

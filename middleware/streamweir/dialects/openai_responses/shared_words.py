@@ -6,20 +6,24 @@ Source: the Responses API, streaming events (openai-python 3.57, `response_strea
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Final
+from collections.abc import Mapping, Set
+from typing import Any, Final
 
 __all__ = [
     "CLIENT_CALLS",
     "EVENTS",
     "ITEMS",
+    "NAME",
     "OUTPUTS",
     "REPETITIONS",
     "RESPONSE_ENDS",
     "TEXT_DELTAS",
     "THINKING_DELTAS",
-    "plain_type",
+    "with_plain_type",
 ]
+
+NAME: Final = "openai-responses"
+"""The key of the dialect's opaque values."""
 
 CLIENT_CALLS: Final = frozenset(
     {
@@ -101,12 +105,13 @@ EVENTS: Final = frozenset(
 )
 
 
-def plain_type(name: str, known: Set[str]) -> str:
-    """Return the type behind the vendor of `vendor:type`, if it is known; any other name is returned whole.
+def with_plain_type(value: Mapping[str, Any], known: Set[str]) -> Mapping[str, Any]:
+    """Return an item or an event without the vendor in its type (`vendor:type`); unchanged if it has none.
 
     Args:
-        name: the type of an item or of an event.
-        known: `ITEMS` or `EVENTS`.
+        value: the item or the event.
+        known: `ITEMS` or `EVENTS`: a type that is not among them keeps its vendor.
     """
-    behind = name.rpartition(":")[2]
-    return behind if behind in known else name
+    kind = value.get("type")
+    plain = kind.rpartition(":")[2] if isinstance(kind, str) else kind
+    return {**value, "type": plain} if plain != kind and plain in known else value
