@@ -217,24 +217,28 @@ class AgnoDecoder(Decoder):
     # Tools
 
     def _tool_started(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        yield from _without_tool(fields, place)
+        tools = _tools_in(fields, self.request_id)
+        yield from () if tools else _without_tool(fields, place)
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields, self.request_id):
+        for tool in tools:
             if not self._calls.has_ended(text_of(tool.get("tool_call_id")), place) or "tool" in fields:
                 yield from self._calls.start(tool, place)
 
     def _tool_completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        yield from _without_tool(fields, place)
+        tools = _tools_in(fields, self.request_id)
+        yield from () if tools else _without_tool(fields, place)
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields, self.request_id):
+        for tool in tools:
             if "tool" in fields or result_of(tool) is not None:
                 yield from self._calls.end(tool, place)
         yield from self._media.read(fields, place.meta)
 
     def _tool_failed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        yield from _without_tool({**fields, "content": None}, place)  # what failed is the error's to say
+        tools = _tools_in(fields, self.request_id)
+        if not tools:  # `content` repeats the error
+            yield from _without_tool({**fields, "content": None}, place)
         place = place.beside(leftover(fields, _TOOL))
-        for tool in _tools_in(fields, self.request_id) or ([{}] if fields.get("error") else []):
+        for tool in tools or ([{}] if fields.get("error") else []):
             yield from self._calls.end(tool, place, text_of(fields.get("error")) or "failed")
 
     # A whole answer
@@ -276,8 +280,8 @@ def _tools_in(fields: Mapping[str, Any], request_id: str) -> list[dict[str, Any]
 
 
 def _without_tool(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Return the fields of a call's event that names no call, without prompts and histories."""
-    if not _tools_in(fields, "") and (rest := leftover(fields, _BESIDE_A_TOOL)):
+    """Yield the fields of a call's event that names no call, without prompts and histories."""
+    if rest := leftover(fields, _BESIDE_A_TOOL):
         yield custom(text_of(fields.get("event")), rest, place.meta)
 
 
