@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from streamweir.codec.standard_shapes import is_opaque
 from streamweir.errors import CODES, MACHINE_CODE, TOOL_CODES, EventValidationError, Reason
 from streamweir.events import (
     FINISH_REASONS,
@@ -192,7 +193,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _opaque(event: Content | Thinking | ToolCallStart) -> Iterator[tuple[str, str]]:
-    if event.opaque is not None and not (event.opaque and all(event.opaque)):
+    if event.opaque is not None and not is_opaque(event.opaque):
         yield "opaque", "must be objects by the names of their dialects"
 
 

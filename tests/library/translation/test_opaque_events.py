@@ -179,7 +179,7 @@ def test_standard_reader_and_writer_keep_each_opaque() -> None:
     ]
 
 
-@pytest.mark.parametrize("value", [{}, {"": {}}, {"anthropic": "text"}, "text", 7])
+@pytest.mark.parametrize("value", [{}, {"": {}}, {"x" * 61: {}}, {"anthropic": "text"}, "text", 7])
 @pytest.mark.parametrize("cls", [Thinking, Content, ToolCallStart])
 def test_event_validation_opaque_of_another_shape_is_refused(cls: Any, value: Any) -> None:
     fields = {"tool_id": "c", "tool_name": "t"} if cls is ToolCallStart else {"content": ""}
