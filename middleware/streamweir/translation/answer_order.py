@@ -12,6 +12,7 @@ from typing import Any, Final
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Content, Event, Interaction, Opaque, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.translation.fold import Fold
+from streamweir.translation.turn_message import turn_message
 
 __all__ = ["AnswerOrder"]
 
@@ -93,6 +94,11 @@ class AnswerOrder:
         if self._entries is None:
             return None
         return [_as_json(entry) for entry in self._entries if _has_content(entry)]
+
+    def message(self) -> dict[str, Any]:
+        """Return the message of the turn as a request has it; see `turn_message`."""
+        fold = self._fold
+        return turn_message(self.entries(), fold.calls, text=fold.answer.text, thinking=fold.thinking.text)
 
     def _add_content(self, event: Content) -> None:
         name = self._name_of(event)

@@ -20,7 +20,6 @@ from streamweir.translation.answer_order import AnswerOrder
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.fold import LIMIT, Fold, KeptJson, closes, plain
 from streamweir.translation.report import not_understood_error
-from streamweir.translation.turn_message import turn_message
 
 __all__ = ["FoldedWriter"]
 
@@ -114,10 +113,10 @@ class FoldedWriter:
         if self._encoder.began_at is None:
             self._encoder.began_at = stamp.timestamp
         if not self._carries_opaque and isinstance(event, Content | Thinking | ToolCallStart):
-            plain = without_opaque(event)
-            if plain is None:
+            rest = without_opaque(event)
+            if rest is None:
                 return
-            event = plain
+            event = rest
         if type(event) is SessionStart:
             self._encoder.upstream = event.upstream or ""
         self._fold.add(event)
@@ -164,13 +163,9 @@ class FoldedWriter:
         return not self._has_own_answer and self._order is not None and self._order.has_opaque
 
     def _with_turn(self, folded: dict[str, Any]) -> Mapping[str, Any]:
-        if self._order is None or not self._writes_turn:
-            return folded
-        fold = self._fold
-        turn = turn_message(
-            self._order.entries(), fold.calls, text=fold.answer.text, thinking=fold.thinking.text
-        )
-        return {**folded, "message": {**folded["message"], "turn": turn}}
+        if self._order is not None and self._writes_turn:
+            folded["message"]["turn"] = self._order.message()
+        return folded
 
     def heartbeat(self) -> bytes:
         """Return nothing: the status of the answer is unknown before its end."""

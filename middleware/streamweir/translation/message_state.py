@@ -34,7 +34,6 @@ from streamweir.translation.json_patch import PatchError, apply_patch
 from streamweir.translation.message_parts import MessagePart, PartList
 from streamweir.translation.received_event import ReceivedEvent, failure_events
 from streamweir.translation.tool_call import ToolCall
-from streamweir.translation.turn_message import turn_message
 
 __all__ = ["MessageMetadata", "MessageState", "MessageStreamHandler"]
 
@@ -169,10 +168,7 @@ class MessageState:
 
         Source: the request contract, section 2.
         """
-        fold = self._fold
-        return turn_message(
-            self._order.entries(), fold.calls, text=fold.answer.text, thinking=fold.thinking.text
-        )
+        return self._order.message()
 
     def __repr__(self) -> str:
         return (
