@@ -87,7 +87,7 @@ class SessionStart(Payload):
 
 
 class Thinking(Payload):
-    """A piece of the model's reasoning. `opaque`, perhaps without a text, closes all since the last one."""
+    """A piece of the model's reasoning. `opaque` belongs to all pieces since the previous `opaque`."""
 
     type = "thinking"
     hints = frozenset({"whole"})
@@ -189,7 +189,7 @@ class Content(Payload):
     opaque: Opaque | None = None
 
     def with_text(self, text: str) -> Content:
-        """Return a copy with another text."""
+        """Return another piece of the same message."""
         return Content(text, self.format, channel=self.channel, meta=self.meta)
 
 

@@ -49,5 +49,5 @@ class LazyPattern:
         return self._compiled.sub(replacement, text, count)
 
     def split(self, text: str) -> list[str]:
-        """Return the parts of `text` between its matches, and the groups, each of which takes part."""
+        """Return the parts of `text` between its matches, and its groups, which must all take part."""
         return self._compiled.split(text)

@@ -95,7 +95,7 @@ class _OpenParts(EventTap):
                 self._start = event
             case Thinking(opaque=opaque) if opaque is not None:  # the block is over
                 self._texts.pop(Thinking, None)
-            case Content(content="", is_complete=None):
+            case Content(content="", is_complete=None):  # such as an opaque value: no part begins
                 pass
             case Content() | Thinking():
                 self._texts[type(event)] = event

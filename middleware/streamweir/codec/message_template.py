@@ -78,7 +78,7 @@ class TextFields:
             long as decoding one to five messages, the more the plainer they are.
         counts: the numbers at `ignored` are counts so far, such as those of tokens: the latest message is
             kept, to be decoded if the stream breaks off.
-        prefix: matches the bytes before the JSON of a message, where the dialect has any: a constant part.
+        prefix: matches the constant bytes that a dialect writes before the JSON of a message.
     """
 
     def __init__(

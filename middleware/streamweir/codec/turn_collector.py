@@ -77,7 +77,7 @@ class TurnCollector(ABC):
 
     @final
     def take(self, frame: Frame) -> None:
-        """Take a frame that has been decoded. Never raises."""
+        """Take a frame before it is decoded. Never raises."""
         if self._is_given_up:
             return
         try:

@@ -36,7 +36,7 @@ class Refusal(Exception):
             the text of an exception.
         headers: of the response.
         status: replaces the status of the row.
-        error: fields of the `error` in the body of a protocol that has such an object, in place of its own.
+        error: fields that replace those of the `error` object, if the body of the protocol has one.
     """
 
     def __init__(

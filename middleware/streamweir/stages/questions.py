@@ -11,14 +11,14 @@ __all__ = ["HeldQuestions"]
 
 
 class HeldQuestions:
-    """A client that is asked for the result of a call goes on at once; until the end, more calls may follow.
+    """Holds questions until an end, an error or the answer to a question, and passes them on before it.
 
-    While `is_on` is True, questions are held, and passed on before an end, an error, or the answer to one.
-    It is False unless the gateway keeps the turn of the stream, and where the client gets copies of the
-    frames, which hold no questions.
+    A client that is asked for the result of a call sends it at once. Before the end of the stream it does not
+    know all calls of the turn, and the turn is not stored.
 
     Attributes:
-        is_on: see above.
+        is_on: questions are held. Set before the first event if the turn of the stream is kept; cleared by
+            the first frame that is copied to a client, because copies cannot be held.
         held: the questions that wait.
     """
 

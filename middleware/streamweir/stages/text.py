@@ -100,7 +100,7 @@ class TextDeduplication:
         kind = type(event)
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
-            return passed if passed is None or passed else self._what_is_beside(event)  # type: ignore[arg-type]
+            return passed if passed is None or passed else self._rest_of(event)  # type: ignore[arg-type]
         match event:
             case ToolCallStart() | ToolCallEnd():
                 self._tools += 1
@@ -115,7 +115,7 @@ class TextDeduplication:
             if self._left < 0 and self._messages:
                 oldest = tuple(self._forget_oldest())
                 rest = self._text(event)
-                return (*oldest, *((event,) if rest is None else rest or self._what_is_beside(event)))
+                return (*oldest, *((event,) if rest is None else rest or self._rest_of(event)))
             if event.whole == "repeat" and isinstance(event, Content):
                 return self._repeat_of_another(event)
             if event.whole == "copy" and self._is_copy(event, key):
@@ -303,8 +303,8 @@ class TextDeduplication:
         if message is not None:
             self._left += _room_of(key, message)
 
-    def _what_is_beside(self, event: Content | Thinking) -> Iterable[Event]:
-        """Return an event without its text, which has nothing new; it is as safe as an event that came so."""
+    def _rest_of(self, event: Content | Thinking) -> Iterable[Event]:
+        """Return the opaque value or the extra fields of an event whose text is not new."""
         if event.opaque is not None:
             return (self._opaque_alone(event),)
         if not event.meta or "extra" not in event.meta:

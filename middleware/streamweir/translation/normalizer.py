@@ -337,7 +337,7 @@ class StreamNormalizer:
 
 
 def _collected(read: Iterable[FrameItems], collector: TurnCollector) -> Iterator[FrameItems]:
-    """Yield what was read, and give `collector` the runs of texts; it gets single frames from the reader."""
+    """Yield the items, and give `collector` their runs of texts; the reader gives it single frames."""
     for items, frame in read:
         first = items[0] if items else None
         if type(first) is TextRun:

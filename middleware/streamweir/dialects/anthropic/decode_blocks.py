@@ -58,8 +58,8 @@ class _Call(msgspec.Struct):
 class Blocks:
     """Reads the blocks of one message, each opened and closed by its index.
 
-    A signature of thinking waits (`_signature`) until its block is closed, another one begins or the message
-    ends: the last one that came counts.
+    The signature of a thinking block waits in `_signature` until that block is closed, another block begins
+    or the message ends. A later signature of the same block replaces it.
 
     Attributes:
         meta: of the message.
