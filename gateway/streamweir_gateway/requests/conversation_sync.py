@@ -1,9 +1,9 @@
 """Shares the conversations of an endpoint and their questions with the other workers and replicas.
 
 The conversations in memory are a copy. A request first replaces its own conversation by the one in the
-store (`load`). Changes are written in the background; `settle` returns once they are written. The end of a
-stream waits for that, so a client that goes on at another replica is known there. While the store does not
-answer, the copy is used.
+store (`load`). Changes are written in the background, one batch after the other; `settle` returns once the
+changes before it are written. The end of a stream waits for that, so a client that goes on at another replica
+is known there. While the store does not answer, the copy is used.
 
     value of a conversation             {conversation: [upstream, thread] or null, questions: [...]}
     value of a question whose client    {conversation: null, questions: [...]}
@@ -65,8 +65,9 @@ class ConversationSync:
         self._endpoint: Final = endpoint
         self._conversations: Final = conversations
         self._changed: dict[_Place, None] = {}
-        """The values that have to be written."""
+        """The values that the next batch writes."""
         self._writing: asyncio.Task[None] | None = None
+        """Writes the present batch; None: all changes are written."""
 
     async def load(self, key: str | None, thread: str, answer_ids: Sequence[str]) -> None:
         """Read the conversation of a request, or the questions that it answers.
@@ -99,17 +100,20 @@ class ConversationSync:
             self._writing = asyncio.create_task(self._write())
 
     async def settle(self) -> None:
-        """Return once all changes are written, or the store has not taken them."""
-        while self._writing is not None:
-            await asyncio.shield(self._writing)
+        """Return once all changes before this call are written, or the store has not taken them.
+
+        Later changes are not waited for: a busy endpoint always has some.
+        """
+        for _ in range(2):  # a change is in the present batch or in the next one
+            if self._writing is not None:
+                await asyncio.wait([self._writing])
 
     async def _write(self) -> None:
+        changed, self._changed = self._changed, {}
         try:
-            while self._changed:
-                changed, self._changed = self._changed, {}
-                await asyncio.gather(*map(self._put, changed))
+            await asyncio.gather(*map(self._put, changed))
         finally:
-            self._writing = None
+            self._writing = asyncio.create_task(self._write()) if self._changed else None
 
     async def _put(self, one: _Place) -> None:
         with suppress(StoreUnavailable):

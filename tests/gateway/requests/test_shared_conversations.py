@@ -111,6 +111,34 @@ async def test_copy_of_a_conversation_equals_that_of_the_other_replica() -> None
     assert one.find("batch", "t") is None
 
 
+class BusyStore(MemoryStore):
+    """A store of an endpoint whose conversations change while others are written."""
+
+    known: Conversations
+    count = 0
+
+    async def put(self, name: str, value: bytes, *, ttl: float) -> None:
+        await asyncio.sleep(0)
+        await super().put(name, value, ttl=ttl)
+        if self.count < 1_000:
+            self.count += 1
+            self.known.note("web", f"busy {self.count}", Conversation("a", "s"))
+
+
+async def test_settle_waits_for_earlier_changes_only() -> None:
+    store = BusyStore()
+    store.known = known = ConversationsOfWorker(store).of("/chat", 60.0, 100)
+    assert known.sync is not None
+    known.note("web", "first", Conversation("a", "s"))
+    await asyncio.sleep(0)
+    known.note("web", "mine", Conversation("a", "s"))
+    await known.sync.settle()
+    written, store.count = store.count, 1_000
+    assert await store.get(value_name("conversation", "/chat", "web", "mine"), ttl=60) is not None
+    assert written < 10
+    await known.sync.settle()
+
+
 QUESTIONS: list[Any] = [
     *(None, 7, {}, [7], [[]]),
     *([["1", [], True]], [["1", ["a"] * 7, 1]], [["1", None, True]]),
