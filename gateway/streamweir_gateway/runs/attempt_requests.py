@@ -79,14 +79,8 @@ class AttemptRequests:
     async def _failure_in(self, response: UpstreamResponse, sequence: RequestSequence) -> Failure | None:
         context, destination = self._context, self._destination
         context.record.upstream_status = response.status
-        refused = await first_answer(
-            response,
-            sequence,
-            reader=destination.error_reader,
-            client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
-            own_credentials=destination.adds_credentials,
-            debug=context.endpoint.debug,
-        )
+        errors = destination.error_context(response.status, context.incoming, debug=context.endpoint.debug)
+        refused = await first_answer(response, sequence, errors)
         if refused is None:
             return None
         return Failure(refused.info, status=response.status, refusal=refused.refusal)

@@ -21,6 +21,7 @@ from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.socket_messages import SocketMessages
 from streamweir_gateway.runs.admission import Admission
+from streamweir_gateway.runs.response_classification import ErrorContext
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.request import UpstreamRequest
@@ -193,14 +194,15 @@ class Destination:
         """Whether the client's cookies are sent to this upstream."""
         return self._outgoing.forwards_cookies
 
-    @property
-    def adds_credentials(self) -> bool:
-        """Whether requests carry credentials that the configuration adds."""
-        return self._outgoing.adds_credentials
-
-    def was_refused_with_credentials(self, status: int, incoming: Incoming) -> bool:
-        """Return whether the upstream refused the client's own credentials: its 401 or 403 is passed on."""
-        return status in _REFUSED and self._outgoing.passes_credentials(incoming.headers)
+    def error_context(self, status: int, incoming: Incoming, *, debug: bool) -> ErrorContext:
+        """Return the facts by which a response with `status` is read, if that is an error."""
+        outgoing = self._outgoing
+        return ErrorContext(
+            self.error_reader,
+            client_credentials=status in _REFUSED and outgoing.passes_credentials(incoming.headers),
+            own_credentials=outgoing.adds_credentials,
+            debug=debug,
+        )
 
 
 def _warnings(offer: Offer) -> Iterator[Warning]:

@@ -27,9 +27,25 @@ from streamweir_gateway.requests.request_sequence import MAX_ANSWER_BYTES, Reque
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["Refused", "classify_response", "first_answer"]
+__all__ = ["ErrorContext", "Refused", "classify_response", "first_answer"]
 
 _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"video"})
+
+
+class ErrorContext(NamedTuple):
+    """The facts about a request and its upstream by which an error status is read.
+
+    Attributes:
+        reader: makes a reader of the upstream's dialect, for errors that are written in it.
+        client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
+        own_credentials: the upstream got credentials that the gateway has added.
+        debug: add the redacted text of the upstream.
+    """
+
+    reader: Callable[[], StreamReader]
+    client_credentials: bool
+    own_credentials: bool
+    debug: bool
 
 
 class Refused(NamedTuple):
@@ -40,76 +56,39 @@ class Refused(NamedTuple):
     """The response, if its status is an error; None: it is a redirect, or of a type that is no stream."""
 
 
-async def classify_response(
-    response: UpstreamResponse,
-    *,
-    reader: Callable[[], StreamReader],
-    client_credentials: bool,
-    own_credentials: bool,
-    debug: bool,
-) -> Refused | None:
-    """Return the failure that `response` is; None if it can be a stream, whose body has not been read then.
-
-    Args:
-        response: of the upstream.
-        reader: makes a reader of the upstream's dialect, for errors that are written in it.
-        client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
-        own_credentials: the upstream got credentials that the gateway has added.
-        debug: add the redacted text of the upstream.
-    """
+async def classify_response(response: UpstreamResponse, context: ErrorContext) -> Refused | None:
+    """Return the failure that `response` is; None, with the body unread, if it can be a stream."""
     if response.status in STREAM_STATUSES:
         return None if _may_be_stream(response) else Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
     if not 400 <= response.status <= 599:
         return Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
     body, is_whole = await _error_body(response)
-    return _refused(
-        response,
-        body,
-        reader,
-        is_whole=is_whole,
-        client_credentials=client_credentials,
-        own_credentials=own_credentials,
-        debug=debug,
-    )
+    return _refused(response, body, context, is_whole=is_whole)
 
 
 async def first_answer(
     response: UpstreamResponse,
     sequence: RequestSequence,
-    *,
-    reader: Callable[[], StreamReader],
-    client_credentials: bool,
-    own_credentials: bool,
-    debug: bool,
+    context: ErrorContext,
 ) -> Refused | None:
     """Return the failure that the answer to a first request is; None if it was read.
 
     Args:
         response: to a request before the last one.
         sequence: of the attempt; keeps the values of the answer that later requests need.
-        reader: makes a reader of the upstream's dialect, for errors that are written in it.
-        client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
-        own_credentials: the upstream got credentials that the gateway has added.
-        debug: add the redacted text of the upstream.
+        context: of the response.
     """
     body = bytearray()
     while len(body) <= MAX_ANSWER_BYTES and (data := await response.read()):
         body += data
     answer = bytes(body)
     if response.status >= 400 and not sequence.goes_on_after(response.status, answer):
-        return _refused(
-            response,
-            answer[:MAX_BODY_BYTES],
-            reader,
-            is_whole=len(answer) <= MAX_BODY_BYTES,
-            client_credentials=client_credentials,
-            own_credentials=own_credentials,
-            debug=debug,
-        )
+        is_whole = len(answer) <= MAX_BODY_BYTES
+        return _refused(response, answer[:MAX_BODY_BYTES], context, is_whole=is_whole)
     is_answer = 200 <= response.status < 300 or response.status >= 400
     if is_answer and len(answer) <= MAX_ANSWER_BYTES and sequence.take(answer):
         return None
-    return Refused(_info_of_answer(answer[:MAX_BODY_BYTES], reader))
+    return Refused(_info_of_answer(answer[:MAX_BODY_BYTES], context.reader))
 
 
 def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
@@ -120,38 +99,29 @@ def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInf
     return info if info.code != "UPSTREAM_ERROR" or error else refused
 
 
-def _refused(
-    response: UpstreamResponse,
-    body: bytes,
-    reader: Callable[[], StreamReader],
-    *,
-    is_whole: bool,
-    client_credentials: bool,
-    own_credentials: bool,
-    debug: bool,
-) -> Refused:
+def _refused(response: UpstreamResponse, body: bytes, context: ErrorContext, *, is_whole: bool) -> Refused:
     """Return the failure that an error status and its body mean, with the parts that a client may get."""
-    error = _error_of_dialect(body, reader)
-    info = _info_of_error(response, body, error, client_credentials=client_credentials, debug=debug)
+    error = _error_of_dialect(body, context.reader)
+    info = _info_of_error(response, body, error, context)
     refusal = UpstreamRefusal(
         response.status,
         response.headers,
         body if is_whole else None,
         error,
-        is_ours=own_credentials and not client_credentials,
+        is_ours=context.own_credentials and not context.client_credentials,
     )
     return Refused(info, refusal)
 
 
 def _info_of_error(
-    response: UpstreamResponse, body: bytes, error: Error | None, *, client_credentials: bool, debug: bool
+    response: UpstreamResponse, body: bytes, error: Error | None, context: ErrorContext
 ) -> ErrorInfo:
     retry_after_ms = parse_retry_after(_retry_after(response), now=time.time())
     info = info_for_status(response.status, retry_after_ms=retry_after_ms)
     info = _refined(info, response.status, body, error)
-    if debug:
+    if context.debug:
         info = msgspec.structs.replace(info, details=_details(response.status, body))
-    if client_credentials and info.code == "AUTH_FAILED":
+    if context.client_credentials and info.code == "AUTH_FAILED":
         info = msgspec.structs.replace(info, status=response.status)
     return info
 

@@ -32,13 +32,8 @@ async def failure_of(
     context.record.upstream_status = response.status
     if response.status >= _ERRORS:
         context.supervisor.refused()
-    refused = await classify_response(
-        response,
-        reader=destination.error_reader,
-        client_credentials=destination.was_refused_with_credentials(response.status, context.incoming),
-        own_credentials=destination.adds_credentials,
-        debug=context.endpoint.debug,
-    )
+    errors = destination.error_context(response.status, context.incoming, debug=context.endpoint.debug)
+    refused = await classify_response(response, errors)
     if refused is None:
         return None, None
     why = about_refusal(
