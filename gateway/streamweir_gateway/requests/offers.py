@@ -33,7 +33,7 @@ class Offer:
         new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
         mend: changes the body after a refusal because of reasoning; None: it cannot be changed, or has been.
         is_mended: the upstream has refused the request before its body was changed.
-        turns: how many turns in the request are kept ones, carried by the client, or lost; by these words.
+        turns: how many turns were restored, carried, lost or mended; those that are 0 are left out.
     """
 
     written: Sequence[Written] | None = None

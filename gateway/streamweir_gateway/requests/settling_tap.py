@@ -14,4 +14,4 @@ class SettlingTap(EventTap, ListeningSink):
 
     @abstractmethod
     async def settle(self) -> None:
-        """Store the rest; the client learns of the end when this returns. Never raises."""
+        """Store the rest. The client gets the end of the stream after this returns. Never raises."""

@@ -76,5 +76,5 @@ class TemplateNames:
 
 
 def found_sound(place: tuple[str | int, ...], message: str) -> None:
-    """Take no fault of a tree: it was checked when the configuration was loaded."""
+    """Raise for a fault in a tree: it was checked when the configuration was loaded."""
     raise AssertionError(f"{place}: {message}")

@@ -26,7 +26,7 @@ class AskedResponse(NamedTuple):
     Attributes:
         body: of the request.
         previous: the id of the response that it continues; None: it continues none.
-        stores: the client does not refuse that the response is stored.
+        stores: the response may be stored: the request does not say `store: false`.
         is_background: the response is made without a connection to its client.
     """
 
@@ -72,7 +72,7 @@ class AskedResponse(NamedTuple):
         return [*given] if isinstance(given, list) else []
 
     def behind(self, history: Sequence[Any]) -> bytes:
-        """Return the body that a client would send that has all the history itself.
+        """Return the body with the history before its own input, and without names of earlier responses.
 
         Args:
             history: the items that precede its own input.

@@ -175,7 +175,7 @@ class FrontDoor:
             incoming: the client's request.
             data: its body.
             upstreams: of the endpoint.
-            opening: see there.
+            opening: the facts about the answer.
 
         Raises:
             RequestError: the request cannot be understood, or none of the upstreams can take it.

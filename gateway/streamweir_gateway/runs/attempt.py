@@ -12,10 +12,11 @@
     ended       the end of the stream, a          the end, by `finish` of     —
                 failure, or the supervisor        the delivery
 
-The first output is the commit point: no other attempt follows it, and for the breaker it is a success. If
-another attempt may follow, the answer is held back from the stream until then (`HeldOpening`).
+The first output is the commit point: no other attempt follows it, and for the breaker it is a success. In
+the state opening, `HeldOpening` has the answer, and the stream of the attempt gets nothing of it.
 
-Source: the configuration contract (the commit point, `retries`); the standard protocol 1.1, section 5.
+Source: the configuration contract (the commit point, `retries`, `breaker`, `max_streams`); the standard
+protocol 1.1, section 5.
 """
 
 from __future__ import annotations
@@ -288,11 +289,11 @@ class Attempt:
             self._context.record.note_read(opening.began)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
-        """End the opening, if there is one, because of `info`; without other attempts the stream gets it."""
+        """End the opening, if there is one; `info` is the failure, None if no failure is known."""
         if self._opening is None:
             return
         self._opening.end(info)
-        if self._opening.avoidable() is None:
+        if self._opening.avoidable() is None:  # no other attempt follows: the stream gets the opening
             self._take_opening(self._opening)
             self._begin_to_stream(self._context.supervisor.response)
             await self._reading.read_rest()

@@ -120,7 +120,7 @@ class StreamReading:
     async def settle_turn(self) -> None:
         """Store the rest of a turn that ended well, before the last bytes are sent; forget a failed one.
 
-        Its conversation is known to other replicas, too, when this returns.
+        The taps of the offer have stored the conversation and the history when this returns.
         """
         if self._recorder is not None:
             await self._recorder.settle()

@@ -1,1 +1,1 @@
-"""Turns of upstreams: kept when they end, found by the calls or the text that a client sends, put back."""
+"""Keeps the turns of upstreams, finds them by the calls or texts of clients, and puts them into requests."""

@@ -1,4 +1,4 @@
-"""The assistant's messages of a request, neighbours taken together: each may be a turn that is kept."""
+"""Groups the consecutive messages of the assistant in a request: each group may be a kept turn."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FoundTurns(NamedTuple):
 
     Attributes:
         groups: the messages of the assistant.
-        found: by the index of a group, the turn that it is.
+        found: the kept turns, by the indexes of their groups.
     """
 
     groups: Sequence[AssistantGroup] = ()

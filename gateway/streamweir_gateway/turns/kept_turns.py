@@ -1,4 +1,4 @@
-"""The turns of one endpoint in the store. A store that fails keeps no turn and finds none; nothing else ends.
+"""The turns of one endpoint in the store. If the store fails, no turn is kept or found; the request goes on.
 
 Source: the conversation contract, section 4.
 """

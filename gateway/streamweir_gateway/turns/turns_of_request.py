@@ -1,4 +1,4 @@
-"""The turns of one request: those that are found for it, and the recorder of the one that its answer is."""
+"""The kept turns in one request, and the recorder of the turn of its answer."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Pipeline:
         request_id: of the stream.
         session_id: if the upstream names none; None: made of the request id.
         clock: Unix milliseconds.
-        full_text: the handling of repeated text: dedupe, append, replace.
+        full_text: the handling of text that repeats the whole answer: dedupe, append, replace.
         stream_tool_arguments: let `tool_call_delta` through.
         warnings: sent right after `session_start`.
         debug: send redacted details in errors and warnings.
@@ -59,7 +59,7 @@ class Pipeline:
         request_id: of the stream.
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
-        tools: the stage of tool calls.
+        tools: the stage of tool calls, for queries only.
         questions: the stage that can hold questions back.
         last: the type of the last event that was pushed.
         closing_warnings: called at the end of the stream, for warnings that are only known then.
@@ -357,7 +357,7 @@ class Pipeline:
     def _push_run(self, event: Content | Thinking, texts: list[str]) -> None:
         """Push a text run that does not extend the current one.
 
-        Only its first text goes through all stages: the others belong to the same message.
+        Its first text goes through all stages; the others only concern the stage that remembers the text.
         """
         if self._lifecycle.has_failed:
             return
