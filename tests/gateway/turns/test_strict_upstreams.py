@@ -123,6 +123,11 @@ def changed(old: str, new: str) -> Edit:
 
 
 REFUSED: list[tuple[str, Edit, str]] = [
+    ("anthropic", changed('"toolu_', '"other_'), "differs"),
+    ("deepseek", changed('"call_', '"other_'), "not the calls"),
+    ("openrouter", changed('"call_', '"other_'), "not the calls"),
+    ("google", changed('"call_', '"other_'), "not the calls"),
+    ("responses", changed('"call_id":"call_', '"call_id":"other_'), "not a call"),
     ("anthropic", without_blocks, "Expected `thinking`"),
     ("anthropic", without("signature"), "Invalid `signature`"),
     ("anthropic", changed("Ulm lies", "Ulm lay"), "cannot be modified"),

@@ -7,7 +7,8 @@
     assert len(model.accepted) == 3
 
 Each plays the turns of `script.STEPS` one after the other: the number of the assistant's turns in a request
-says which one is next. A model remembers what it has made, and compares what it is shown with it.
+says which one is next. A model remembers its turns, and compares those of a request with them; a call that it
+has not made is refused.
 """
 
 from strict_upstreams.anthropic import StrictAnthropic

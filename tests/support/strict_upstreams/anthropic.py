@@ -26,7 +26,7 @@ class StrictAnthropic(StrictModel):
     Args:
         steps: of the conversation.
         name: part of ids and signatures.
-        compares_input: a changed `input` is refused too; off for clients that read numbers as doubles.
+        compares_input: changed `input` is refused too; off for clients that read numbers as doubles.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class StrictAnthropic(StrictModel):
                     raise Refused(f"messages.{place}.content.{at}: Invalid `signature` in `{kind}` block")
                 if own != block:
                     raise Refused(_MODIFIED.format(place, at))
-            elif kind == "tool_use" and self.compares_input and not self._is_own_call(block):
+            elif kind == "tool_use" and not self._is_own_call(block):
                 raise Refused(f"messages.{place}.content.{at}.input: differs from the response")
         if blocks and blocks[-1]["type"] in _THINKING:
             raise Refused(f"messages.{place}: The final block in an assistant message cannot be `thinking`.")
 
     def _is_own_call(self, block: Body) -> bool:
         own = self.blocks.get(block["id"])
-        if own is None:
-            return True
-        return bool(loaded(own["input"]) == ordered(block["input"]) and own["name"] == block["name"])
+        if own is None or own["name"] != block["name"]:
+            return False
+        return not self.compares_input or bool(loaded(own["input"]) == ordered(block["input"]))
 
     def _check_step(self, place: int, message: Body) -> None:
         blocks = _blocks_of(message)
@@ -79,8 +79,8 @@ class StrictAnthropic(StrictModel):
             return
         if blocks[0]["type"] not in _THINKING:
             raise Refused(_EXPECTED.format(place, blocks[0]["type"]))
-        turn = self.turns.get(calls[0]["id"])
-        if turn is not None and [block["type"] for block in turn] != [block["type"] for block in blocks]:
+        turn = self.turns[calls[0]["id"]]
+        if [block["type"] for block in turn] != [block["type"] for block in blocks]:
             raise Refused(_MODIFIED.format(place, 0))
 
     def turns_in(self, body: Body) -> int:

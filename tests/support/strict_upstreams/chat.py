@@ -57,7 +57,7 @@ class StrictChat(StrictModel):
         if self.flavour == "deepseek":
             _check_reasoning(message, turn)
         if turn is None:
-            return
+            raise Refused(f"messages.{place}.tool_calls: not the calls of a response")
         if self.flavour == "openrouter" and not _is_same(turn, message, "reasoning_details"):
             raise Refused(
                 "The encrypted `reasoning_details` could not be verified: thinking signature missing"

@@ -62,8 +62,14 @@ class StrictResponses(StrictModel):
             raise Refused(_NO_REASONING.format(item_id, kind, self.led_to[str(item_id)]))
         elif item_id is not None and own is None:
             raise Refused(_NOT_FOUND.format(item_id), status=404)
-        called = self.calls.get(item.get("call_id", "")) if kind == "function_call" else None
-        if called and self.compares_arguments and called["arguments"] != item["arguments"]:
+        if kind == "function_call":
+            self._check_call(item)
+
+    def _check_call(self, item: Body) -> None:
+        own = self.calls.get(item["call_id"])
+        if own is None or own["name"] != item["name"]:
+            raise Refused("input: not a call of a response")
+        if self.compares_arguments and own["arguments"] != item["arguments"]:
             raise Refused("input: arguments differ from the response")
 
     def _check_encrypted(self, item: Body, own: Body | None) -> None:

@@ -1,4 +1,4 @@
-"""What the strict models say: two rounds of tools, the second one with parallel calls, and an answer."""
+"""The script of the strict models: two rounds of tools, the second one with parallel calls, and an answer."""
 
 from typing import Final, NamedTuple
 
