@@ -1,4 +1,4 @@
-"""Clients that run tools in a loop, each keeping of an answer what its official library keeps of it.
+"""Clients that run tools in a loop; each keeps the parts of an answer that its official library keeps.
 
 Source: openai (`ChatCompletionStreamState`), anthropic (`MessageStream`), @ag-ui/client
 (`defaultApplyEvents`), ai (`processUIMessageStream`), in their releases of 2026: how they fold a stream, and

@@ -247,7 +247,7 @@ def test_responses_sees_reasoning_and_ids_again(protocol: str) -> None:
 
 
 def without_space(turn: dict[str, Any]) -> dict[str, Any]:
-    """A turn with the argument texts that a client has that writes them anew."""
+    """A turn whose arguments are written as by a client that writes JSON without spaces."""
     calls = turn.get("tool_calls", [])
     for call in calls:
         call["function"]["arguments"] = call["function"]["arguments"].replace('": "', '":"')
