@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from loopback import Answer, Gateway, ask, gateway, settled
 from scripted_upstream import Call, answer, upstream
+from streams import sse_messages
 
 KEYS = {"web": "key-of-web-0001", "batch": "key-of-batch-0001"}
 UPSTREAM_ID = "call_1"
@@ -98,10 +99,7 @@ async def post(running: Gateway, key: str, protocol: str, body: Any) -> Answer:
 
 def messages_in(got: Answer) -> list[Any]:
     """Return the JSON of each frame of an answer; of a JSON answer, its one object."""
-    if got.framing == "json":
-        return [got.json]
-    lines = got.body.decode().splitlines()
-    return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    return [got.json] if got.framing == "json" else sse_messages(got.body)
 
 
 def values_in(value: Any) -> Iterator[tuple[str, Any]]:

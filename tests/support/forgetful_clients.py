@@ -10,6 +10,7 @@ import json
 from typing import Any, ClassVar
 
 from loopback import Answer
+from streams import sse_messages
 
 
 def doubled(value: Any) -> Any:
@@ -202,10 +203,7 @@ class UiClient(ProtocolClient):
     def take(self, answer: Answer) -> None:
         parts: list[dict[str, Any]] = [{"type": "step-start"}]
         text, self.calls = "", []
-        for line in answer.body.split(b"\n"):
-            if not line.startswith(b"data: {"):
-                continue
-            event = json.loads(line[6:])
+        for event in sse_messages(answer.body):
             if event["type"] == "text-delta":
                 text += event["delta"]
             elif event["type"] == "tool-input-available":

@@ -88,6 +88,11 @@ def events_of(ndjson: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ndjson.split(b"\n") if line]
 
 
+def sse_messages(body: bytes) -> list[dict[str, Any]]:
+    """Return the objects in the lines of data of an SSE body; other data, such as `[DONE]`, is left out."""
+    return [json.loads(line[6:]) for line in body.splitlines() if line.startswith(b"data: {")]
+
+
 def one_byte_each(body: bytes) -> list[bytes]:
     return [body[index : index + 1] for index in range(len(body))]
 

@@ -10,6 +10,7 @@ import pytest
 from loopback import Answer, Gateway, ask, gateway, one_endpoint, settled
 from places import RECORDED
 from scripted_upstream import Call, Upstream, answer, upstream
+from streams import sse_messages
 from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestions, QuestionPlace
@@ -241,9 +242,8 @@ async def test_message_to_an_upstream_without_answers_is_a_message() -> None:
 
 
 def suspension_in(body: bytes) -> dict[str, Any]:
-    """What stands beside the end of a stream for a program that answers."""
-    frames = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
-    (found,) = [held for frame in frames for held in held_in(frame)]
+    """Return the values that a stream has at its end for a program that answers."""
+    (found,) = [held for frame in sse_messages(body) for held in held_in(frame)]
     return found
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from streams import sse_messages
 from streamweir import convert
 from streamweir.codec.registry import process_dialects
 
@@ -46,9 +47,8 @@ def test_question_of_each_kind_is_written(kind: str, answers: str) -> None:
 
 @pytest.mark.parametrize("kind", ["approval", "questions"])
 def test_easyflow_has_one_form_for_asking(kind: str) -> None:
-    output = convert(asking(kind), speaks="standard", answers="easyflow").decode()
-    frames = [json.loads(line[6:]) for line in output.split("\n") if line.startswith("data: {")]
-    (asked,) = [frame["payload"] for frame in frames if frame["domain"] == "interaction"]
+    output = convert(asking(kind), speaks="standard", answers="easyflow")
+    (asked,) = [frame["payload"] for frame in sse_messages(output) if frame["domain"] == "interaction"]
     (field,) = asked["schema"]["properties"].values()
     assert field.get("enum") == (["Orders", "Drinks"] if kind == "questions" else None)
     assert field["type"] == ("string" if kind == "questions" else "boolean")

@@ -1,11 +1,10 @@
 """A page of the AI SDK knows the tools that it is to run, and only shows those that have run elsewhere."""
 
-import json
 from typing import Any
 
 import pytest
 
-from streams import Recorded, events_of, recorded_streams, translate
+from streams import Recorded, events_of, recorded_streams, sse_messages, translate
 
 
 def for_client(stream: Recorded) -> set[str]:
@@ -32,7 +31,7 @@ def chunks_of(stream: Recorded) -> list[dict[str, Any]]:
         protocol_options=options,
         stream_tool_arguments=True,
     )
-    return [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
+    return sse_messages(body)
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams import sse_messages
 from streamweir.codec.client_names import ClientNames
 from streamweir.events import (
     Content,
@@ -103,8 +104,7 @@ def blocks_of(out: str) -> list[dict[str, Any]]:
     """Return the blocks of Anthropic's stream, put together; each is closed before the next one begins."""
     blocks: list[dict[str, Any]] = []
     is_open = False
-    for line in out.splitlines():
-        message = json.loads(line[6:]) if line.startswith("data: {") else {}
+    for message in sse_messages(out.encode()):
         match message:
             case {"type": "content_block_start", "index": index, "content_block": block}:
                 assert not is_open
@@ -199,9 +199,8 @@ def test_responses_items_beside_seals_have_ids_of_their_own(framing: str) -> Non
         *call(1, value(5)),
     ]
     out = written("openai-responses", events, framing)
-    last = out if framing == "json" else [line for line in out.splitlines() if line.startswith("data: {")][-1]
-    answer = json.loads(last.removeprefix("data: "))
-    ids = [item["id"] for item in answer.get("response", answer)["output"]]
+    answer = json.loads(out) if framing == "json" else sse_messages(out.encode())[-1]["response"]
+    ids = [item["id"] for item in answer["output"]]
     assert len(set(ids)) == len(ids) == 10
 
 

@@ -1,13 +1,13 @@
 """The calls of a Responses stream: their arguments in pieces, and the side that runs them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies
 
-from streams import events_of, recorded_streams, translate
+from streams import events_of, recorded_streams, sse_messages, translate
 
 CALLS: Mapping[str, dict[str, Any]] = {
     "function_call": {"name": "weather", "arguments": '{"city": "Ulm"}'},
@@ -179,16 +179,14 @@ def test_pieces_of_shell_commands_are_the_json_of_the_arguments(commands: list[l
     assert json.loads(pieces_of(events, "call_1")) == {"action": action}
 
 
-def frames_for(target: str, name: str) -> Iterator[dict[str, Any]]:
+def frames_for(target: str, name: str) -> list[dict[str, Any]]:
     (stream,) = [
         found
         for found in recorded_streams()
         if (found.dialect, found.path.stem) == ("openai-responses", name)
     ]
     body = translate([stream.body], speaks=stream.dialect, answers=target, framing="sse")
-    for line in body.split(b"\n"):
-        if line.startswith(b"data: {"):
-            yield json.loads(line[6:])
+    return sse_messages(body)
 
 
 def test_declared_function_is_handed_to_a_chat_client_in_pieces() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streams import sse_messages
 from streamweir.codec.registry import process_dialects
 from streamweir.events import Content, Event, SessionEnd, SessionStart, Stamp
 from streamweir.http.asked_answer import asked_names
@@ -87,13 +88,9 @@ def written(request: Mapping[str, Any], framing: str = "sse", **names: Any) -> b
     return writer.take_last()
 
 
-def events_in(body: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line[6:]) for line in body.split(b"\n") if line.startswith(b"data: {")]
-
-
 def responses_for(request: Mapping[str, Any], **names: Any) -> list[dict[str, Any]]:
     """Return every response object of a stream, and of the whole answer to the same request."""
-    events = events_in(written(request, **names))
+    events = sse_messages(written(request, **names))
     whole = json.loads(written(request, "json", **names))
     return [*(event["response"] for event in events if "response" in event), whole]
 
@@ -173,5 +170,5 @@ def test_pending_answer_is_a_response_without_output() -> None:
 
 
 def test_sequence_numbers_count_every_event_from_zero() -> None:
-    events = events_in(written({"model": "m", "input": "hi"}))
+    events = sse_messages(written({"model": "m", "input": "hi"}))
     assert [event["sequence_number"] for event in events] == [*range(len(events))]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from streams import sse_messages
 from streamweir import Translator
 from streamweir.codec.registry import process_dialects
 from streamweir.translation.open_writer import open_writer
@@ -35,7 +36,7 @@ def test_chunk_without_text_has_the_id_of_its_neighbours() -> None:
         translator = Translator(speaks="legacy", answers="openai-chat", request_id="req_1")
         said = [translator.heartbeat()] if first == "beat" else []
         said += [translator.feed(TOKEN), translator.heartbeat(), translator.feed(TOKEN)]
-        chunks = [json.loads(line[6:]) for line in b"".join(said).splitlines() if line.startswith(b"data: {")]
+        chunks = sse_messages(b"".join(said))
         assert len({(chunk["id"], chunk["model"]) for chunk in chunks}) == 1
         assert sum("role" in chunk["choices"][0]["delta"] for chunk in chunks) == 1
 

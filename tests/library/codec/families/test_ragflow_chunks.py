@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streams import events_of, translate
+from streams import events_of, sse_messages, translate
 
 RAGFLOW = {"role": "assistant", "content": None, "function_call": None, "tool_calls": None}
 
@@ -54,10 +54,6 @@ def test_citations_are_written_under_ragflows_name_where_its_clients_want_them()
     written = translate(
         [body], speaks="openai-chat", answers="openai-chat", framing="sse", protocol_options=options
     )
-    deltas = [
-        json.loads(line[6:])["choices"][0]["delta"]
-        for line in written.decode().splitlines()
-        if line.startswith("data: {")
-    ]
+    deltas = [chunk["choices"][0]["delta"] for chunk in sse_messages(written)]
     assert [delta["reference"] for delta in deltas if "reference" in delta] == [[chunk]]
     assert "".join(delta.get("content", "") for delta in deltas) == "Five."
