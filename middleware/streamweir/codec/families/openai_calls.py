@@ -47,7 +47,7 @@ class ClientCalls:
     Attributes:
         request_id: of the stream.
         room: for them.
-        may_be_run: the server is one that runs calls itself: who does shows behind them only.
+        may_be_run: the server may run calls itself; whether it has done so is known behind the calls.
     """
 
     def __init__(self, room: int = EVENT_BYTES, *, opaque_name: str | None = None) -> None:

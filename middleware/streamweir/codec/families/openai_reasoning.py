@@ -39,7 +39,7 @@ class Reasoning:
         room: how many bytes of details are kept. Of a message with more the details are lost.
 
     Attributes:
-        is_pending: the state is `empty` or `open`.
+        is_pending: the state is `empty` or `open`; always False without a name.
     """
 
     def __init__(self, name: str | None, *, room: int = EVENT_BYTES) -> None:
@@ -69,7 +69,9 @@ class Reasoning:
                 for event in self._texts.read(details, whole, meta):
                     self._has_text = not is_repeated
                     yield event
-        if self._name is not None and not is_repeated and delta.get(REASONING_DETAILS) is not None:
+        if self._name is None:
+            return
+        if not is_repeated and delta.get(REASONING_DETAILS) is not None:
             self._add_details(delta[REASONING_DETAILS])
         is_empty = self._field is not None or self._has_details
         self.is_pending = self._has_text or bool(self._details) or (is_empty and not self._has_closed)
