@@ -113,13 +113,19 @@ class ResponseKeeper:
         end, response = self.tap.end, self.tap.response
         if end is None or response is None or "output" not in response:
             return None if not self.is_background else {**self._pending, "status": "incomplete"}
-        if not self._is_whole and not self.tap.is_copied:
-            response = {**response, "created_at": self.tap.began_at // 1000}
+        if not self.tap.is_copied:
+            response = self._as_begun(response)
         if end.status in _KEPT_ENDS:
             return response
         if not self.is_background:
             return None
         return {**response, "status": "cancelled", "completed_at": None, "incomplete_details": None}
+
+    def _as_begun(self, response: dict[str, Any]) -> dict[str, Any]:
+        """Return the response with the time of its beginning that the client has."""
+        if not self._is_whole:
+            return {**response, "created_at": self.tap.began_at // 1000}
+        return {**response, "created_at": self._pending["created_at"]} if self.is_background else response
 
     def _failed(self, error: ErrorInfo) -> dict[str, Any] | None:
         """Return the object of a background response that failed; others are not kept."""

@@ -8,7 +8,7 @@ import pytest
 
 from loopback import Gateway, client, gateway, settled
 from redis_servers import redis_binaries, redis_server
-from responses_api import PATH, about, chunks, create, endpoint, front, last_response, messages
+from responses_api import PATH, about, chunks, create, endpoint, front, last_response, messages, says_count
 from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +72,18 @@ async def test_background_response_is_answered_at_once_and_read_whole_at_its_end
         assert cancelled.json == whole, "one that is over does not change"
         await create(running, input="two", previous_response_id=response["id"])
         assert [message["content"] for message in gate.bodies[-1]["messages"]] == ["one", "Hello", "two"]
+
+
+async def test_background_response_keeps_the_time_of_its_beginning() -> None:
+    async def late(call: Call) -> None:
+        await asyncio.sleep(1.1)
+        await says_count(call)
+
+    async with front(late, resume="on") as (running, _):
+        begun = (await create(running, input="one", background=True)).json
+        whole = await settles(running, begun["id"], "queued", "in_progress")
+    assert whole["status"] == "completed"
+    assert whole["created_at"] == begun["created_at"]
 
 
 async def test_cancel_ends_a_background_response() -> None:
