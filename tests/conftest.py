@@ -21,6 +21,8 @@ SLOW = (
     "gateway/config/test_config_size.py",
     "gateway/connection/test_client_behaviour.py",
     "gateway/connection/test_client_faults.py",
+    "gateway/console/test_console_access.py",
+    "gateway/console/test_console_rows.py",
     "gateway/demo",
     "gateway/processes",
     "gateway/recording/test_recording.py",

@@ -28,6 +28,7 @@ from streamweir_gateway.observability.logs import LogSettings, request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
 from streamweir_gateway.observability.observer import Observer, RequestLog
 from streamweir_gateway.observability.secrets import secrets_of
+from streamweir_gateway.observability.watcher import RequestWatcher
 from streamweir_gateway.relay.forwarded import Forwarding
 from streamweir_gateway.relay.relay import Relay
 from streamweir_gateway.relay.service import Service
@@ -69,6 +70,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     runs: UpstreamRuns | None = None,
     via: Via | None = None,
     taps: Iterable[TapMaker] = (),
+    watcher: RequestWatcher | None = None,
 ) -> GatewayApp:
     """Return the application that serves `config`.
 
@@ -84,6 +86,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         via: the mark of requests to upstreams; None: a new one.
         taps: callables that take the scope of a request when its stream begins and return an `EventTap`,
             which follows the stream, or None.
+        watcher: gets the record of each finished request.
 
     Raises:
         ConfigurationError: `taps` is not a list of callables.
@@ -102,6 +105,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
             metrics,
             endpoints=[endpoint.template for endpoint in config.endpoints],
             secrets=secrets_of(config),
+            watcher=watcher,
         ),
         ConversationsOfWorker(shared_store(config, runs)) if conversations is None else conversations,
         runs,
@@ -125,7 +129,8 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     guard = RequestGuard(config, routes, cors, gateway.observer, via, gateway.rates)
     requests = EdgeMiddleware(guard, cors)
     admin = EdgeMiddleware(RequestGuard(config, own, None, gateway.observer, via), None)
-    return GatewayApp(requests, admin, Router(lifespan=gateway.lifespan), gateway.taskless_relays(routes))
+    lifespan = Router(lifespan=gateway.lifespan)
+    return GatewayApp(requests, admin, lifespan, gateway.taskless_relays(routes), gateway.admissions)
 
 
 class GatewayApp:
@@ -133,6 +138,7 @@ class GatewayApp:
 
     Attributes:
         admin: serves the gateway's own paths and nothing else, for an address of their own.
+        admissions: of the upstreams.
         shortcut: takes requests that need no task.
 
     Args:
@@ -140,11 +146,18 @@ class GatewayApp:
         admin: see above.
         others: starts and stops the gateway, and refuses WebSockets.
         taskless: takes the requests that are relayed without a task; None: every request needs one.
+        admissions: of the upstreams.
     """
 
     def __init__(
-        self, requests: ASGIApp, admin: ASGIApp, others: Router, taskless: TasklessRelays | None
+        self,
+        requests: ASGIApp,
+        admin: ASGIApp,
+        others: Router,
+        taskless: TasklessRelays | None,
+        admissions: Admissions,
     ) -> None:
+        self.admissions = admissions
         self._taskless = taskless
         self.shortcut: Shortcut = _no_shortcut if taskless is None else taskless
         self.admin = admin
@@ -195,7 +208,7 @@ class _Gateway:
         self._config = config
         self._clients = clients
         self.observer = observer
-        self._admissions = Admissions(observer.breaker_changed)
+        self.admissions = Admissions(observer.breaker_changed)
         self._demos: Mapping[str, str] = {}
         self._late: list[_MadeLater] = []
 
@@ -347,7 +360,7 @@ class _Gateway:
             upstream,
             self._url(upstream),
             client=self._clients.of(upstream, websocket_settings(endpoint, upstream)),
-            admission=self._admissions.of(upstream),
+            admission=self.admissions.of(upstream),
             dialects=self._config.known_dialects,
             via=self._via,
             debug=self._config.debug,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig, is_open
 
-__all__ = ["curl_line", "sample_of_model"]
+__all__ = ["curl_line", "sample_body", "sample_of_model"]
 
 _MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
@@ -39,7 +39,7 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_key
     method = "POST" if "POST" in methods else methods[0]
     if method in _WITHOUT_BODY:
         return f"curl -N -X {method} {address}"
-    body = _body(endpoint, dialects)
+    body = sample_body(endpoint, dialects)
     content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
 
@@ -49,7 +49,7 @@ def sample_of_model(endpoint: EndpointConfig, dialects: Dialects) -> dict[str, A
     return {**dialects[endpoint.answers[0]].sample_request, "model": next(iter(endpoint.models))}
 
 
-def _body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
+def sample_body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
     """Return the smallest valid request: of the protocol that chooses the upstream, else of the upstream."""
     if endpoint.models:
         return sample_of_model(endpoint, dialects)

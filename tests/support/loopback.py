@@ -209,6 +209,11 @@ class Client:
         self._connection.send(h11.EndOfMessage())
         self.writer.write(data)
 
+    def expect(self, method: str) -> None:
+        """Let the next answer be one to a request that was written past this client."""
+        self._connection.send(h11.Request(method=method, target="/", headers=[("Host", "written")]))
+        self._connection.send(h11.EndOfMessage())
+
     async def event(self) -> Any:
         """The next event of h11."""
         while (event := self._connection.next_event()) is h11.NEED_DATA:

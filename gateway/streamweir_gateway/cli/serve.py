@@ -35,7 +35,7 @@ def add_to(commands: Commands) -> None:
         commands,
         NAME,
         with_gateway(NAME, "streamweir_gateway.cli.serving"),
-        usage="[--listen HOST:PORT] [--reload] [CONFIG]",
+        usage="[--listen HOST:PORT] [--console] [--reload] [CONFIG]",
         summary="run the gateway",
         description="Runs the gateway that a configuration file describes, until Ctrl-C or SIGTERM.\n"
         "SIGHUP takes a changed file over.",
@@ -47,4 +47,5 @@ def add_to(commands: Commands) -> None:
     add("--listen", metavar="HOST:PORT", help="listen here, whatever the file says; port 0: any free one")
     for other in ("--port", "--host"):
         add(other, metavar="VALUE", help=argparse.SUPPRESS)  # the refusal names --listen
+    add("--console", action="store_true", help="run the console, with its defaults if the file has none")
     add("--reload", action="store_true", help="take the file over as soon as it changes")

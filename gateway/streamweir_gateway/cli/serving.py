@@ -13,10 +13,12 @@ from streamweir_gateway.cli.command import BAD_CONFIGURATION, UsageError
 from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.cli.input_output import print_if_possible
 from streamweir_gateway.cli.own_dialects import add_dialects
-from streamweir_gateway.config import ConfigErrors, GatewayConfig
+from streamweir_gateway.config import ConfigErrors, ConsoleConfig, GatewayConfig
 from streamweir_gateway.config.home_made import files_of
+from streamweir_gateway.console.entrance import ConsoleEntrance, open_entrance
 from streamweir_gateway.processes.reload import reloading
 from streamweir_gateway.processes.service import serve
+from streamweir_gateway.processes.sockets import listen_on
 
 __all__ = ["run"]
 
@@ -31,15 +33,39 @@ def run(args: argparse.Namespace) -> int:
         print(errors, file=sys.stderr)
         return BAD_CONFIGURATION
     watching = reloading(lambda: files_of(Path(args.config))) if args.reload else nullcontext()
-    with cannot_listen(config.listen), watching:
-        return serve(config, on_ready=lambda address: _greet(config, address), load=lambda: _settled(args))
+    entrance = _entrance(config, Path(args.config))
+    with cannot_listen(config.listen), watching, nullcontext() if entrance is None else entrance.listener:
+        return serve(
+            config,
+            on_ready=lambda address: _greet(config, address, entrance),
+            load=lambda: _settled(args),
+            entrance=entrance,
+        )
+
+
+def _entrance(config: GatewayConfig, file: Path) -> ConsoleEntrance | None:
+    """Listen for the console, before anything is started; return None if there is no console.
+
+    Raises:
+        CommandFailed: nothing can listen there.
+    """
+    if config.console is None:
+        return None
+    with cannot_listen(config.console.listen):
+        listener = listen_on(*config.console.listen, 1)[0]
+        return open_entrance(config.console, listener, file)
 
 
 def _settled(args: argparse.Namespace) -> GatewayConfig:
     add_dialects(args.own_dialects)
     config = load(args.config)
+    if args.console and config.console is None:
+        config = config.model_copy(update={"console": ConsoleConfig()})
     return listening_on(args.listen, config) if args.listen else config
 
 
-def _greet(config: GatewayConfig, address: tuple[str, int]) -> None:
-    print_if_possible("\n".join(banner(config, address)))
+def _greet(config: GatewayConfig, address: tuple[str, int], entrance: ConsoleEntrance | None) -> None:
+    lines = [*banner(config, address)]
+    if entrance is not None:
+        lines.append(f"console: {entrance.url}")
+    print_if_possible("\n".join(lines))

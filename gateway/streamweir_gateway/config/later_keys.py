@@ -16,7 +16,6 @@ ANY: Final = "*"
 """A path of `LATER_KEYS` has it in the place of any name."""
 
 LATER_KEYS: Final[tuple[KeyPath, ...]] = (
-    ("console",),
     ("otel",),
     ("server", "doctor"),
     ("endpoints", ANY, "shadow"),

@@ -24,13 +24,14 @@ _HEADERS: Final = (
 _RETRY_AFTER: Final = b"retry-after: 1\r\n"
 
 
-def refusal(code: str, observer: Observer, client: str | None) -> bytes:
+def refusal(code: str, observer: Observer, client: str | None, headers: bytes = b"") -> bytes:
     """Return the whole response that refuses a request.
 
     Args:
         code: one of `REFUSALS`.
         observer: gets the record.
         client: the address for the log; None if there is none.
+        headers: further header lines, with their line ends.
     """
     row = REFUSALS[code]
     request_id = new_request_id()
@@ -42,6 +43,7 @@ def refusal(code: str, observer: Observer, client: str | None) -> bytes:
         (
             status_line(row.status),
             _HEADERS,
+            headers,
             _RETRY_AFTER if code == "OVERLOADED" else b"",
             b"x-request-id: %s\r\ncontent-length: %d\r\n\r\n" % (request_id.encode("ascii"), len(body)),
             body,

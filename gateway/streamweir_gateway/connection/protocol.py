@@ -358,7 +358,9 @@ class HttpProtocol(asyncio.Protocol):
             self._closing = ClosingConnection(self.transport, ClosePhase.FLUSHING)
 
     def _refusal(self, code: str) -> bytes:
-        return refusal(code, self._context.observer, self._client[0] if self._client else None)
+        context = self._context
+        client = self._client[0] if self._client else None
+        return refusal(code, context.observer, client, context.refusal_headers)
 
     def _close(self) -> None:
         """Close in phases, so that the client gets the written bytes."""

@@ -28,6 +28,7 @@ class ServerContext:
         connections: all open connections.
         tasks: one task for each request that is being answered.
         max_connections: the most connections at a time; None for no limit.
+        refusal_headers: further header lines, with their line ends, of refusals before the application.
         idle: the idle connections.
         date: the `Date` header.
     """
@@ -39,6 +40,7 @@ class ServerContext:
     tasks: set[asyncio.Task[None]]
     max_connections: int | None = None
     shortcut: Shortcut | None = None
+    refusal_headers: bytes = b""
     idle: IdleConnections = field(default_factory=IdleConnections)
     date: DateHeader = field(default_factory=DateHeader)
 

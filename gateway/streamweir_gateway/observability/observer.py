@@ -15,8 +15,9 @@ from streamweir_gateway.observability.event_lines import BreakerLines
 from streamweir_gateway.observability.metrics import BreakerState, Metrics
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
+from streamweir_gateway.observability.watcher import RequestWatcher
 
-__all__ = ["Observer", "RequestLog"]
+__all__ = ["Observer", "RequestLog", "shown_hint"]
 
 logger = logging.getLogger("streamweir.gateway")
 
@@ -56,6 +57,7 @@ class Observer:
         metrics: where it is counted.
         endpoints: templates whose metrics are shown from the beginning, at 0.
         secrets: texts that appear in no line, in any form: keys and credentials of the configuration.
+        watcher: gets each record that is reported; None: there is no console.
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class Observer:
         *,
         endpoints: Iterable[str] = (),
         secrets: Iterable[str] = (),
+        watcher: RequestWatcher | None = None,
     ) -> None:
         self.metrics = metrics
+        self._watcher = watcher
         self._log = log
         self._secrets = Secrets(secrets)
         self._has_complained = False
@@ -90,6 +94,8 @@ class Observer:
             self._complain()
         try:
             self.metrics.request_ended(record)
+            if self._watcher is not None:
+                self._watcher.ended(record)
         except Exception:
             self._complain()
 
@@ -142,6 +148,8 @@ class Observer:
         """An attempt at the upstream with this label failed; also where another one follows."""
         try:
             self.metrics.upstream_failed(upstream, code)
+            if self._watcher is not None:
+                self._watcher.upstream_failed(upstream, code)
         except Exception:
             self._complain()
 
@@ -168,7 +176,7 @@ class Observer:
         if record.path is not None:
             fields["path"] = self._secrets.hide(record.path)[:_PATH_CHARACTERS]
         if record.hint is not None:
-            fields["hint"] = hide_credentials(self._secrets.hide(record.hint), limit=_HINT_CHARACTERS)
+            fields["hint"] = shown_hint(record.hint, self._secrets)
         if record.cause:
             fields["cause"] = [self._secrets.hide(text) for text in record.cause]
         went_well = record.code is None and record.hint is None
@@ -179,3 +187,8 @@ class Observer:
         if not self._has_complained:
             self._has_complained = True
             logger.warning("telling of a request failed; this is said once", exc_info=True)
+
+
+def shown_hint(hint: str, secrets: Secrets) -> str:
+    """Return a hint as the log and the console show it: without secrets, and not too long."""
+    return hide_credentials(secrets.hide(hint), limit=_HINT_CHARACTERS)

@@ -111,6 +111,8 @@ class RequestRecord:
     """The number of gaps between events in each bucket of `GAP_BOUNDS`."""
     gap_seconds: float = field(default=0.0, repr=False)
     """The sum of all gaps."""
+    longest_gap: float = field(default=0.0, repr=False)
+    """The longest gap between events, in seconds."""
     is_open: bool = field(default=False, repr=False)
     """Whether it counts among the streams under way; `Observer.stream_opened` and `ended` set it."""
     _read_at: float | None = field(default=None, repr=False)
@@ -147,6 +149,7 @@ class RequestRecord:
         gap = now - last
         self.gaps[bisect_left(GAP_BOUNDS, gap)] += 1
         self.gap_seconds += gap
+        self.longest_gap = max(self.longest_gap, gap)
 
     @property
     def reading_ms(self) -> tuple[float, float]:

@@ -48,9 +48,11 @@ def _alone(text: str) -> str:
 
 
 def secrets_of(config: GatewayConfig) -> frozenset[str]:
-    """Return keys, credential headers and passwords of URLs."""
+    """Return keys, the token of the console, credential headers and passwords of URLs."""
     callers = config.auth.keys.values() if config.auth is not None else ()
     found = {key for caller in callers for key in caller.key if not key.startswith(HASHED)}
+    if config.console is not None and config.console.token is not None:
+        found.add(config.console.token)
     for endpoint in config.endpoints:
         for upstream in endpoint.upstreams:
             found.update(_secrets_of_upstream(upstream))

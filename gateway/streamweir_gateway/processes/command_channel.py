@@ -14,13 +14,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import add_dialect_at, places, process_dialects
 from streamweir_gateway.config import GatewayConfig
 
-__all__ = ["REFUSED", "STOP", "Command", "CommandReceiver", "CommandSender", "command_channel"]
+__all__ = [
+    "REFUSED",
+    "STOP",
+    "Command",
+    "CommandReceiver",
+    "CommandSender",
+    "ConfigRefused",
+    "command_channel",
+]
 
 STOP: Final = "stop"
 """Stop; a second one hurries."""
@@ -28,8 +36,19 @@ STOP: Final = "stop"
 REFUSED: Final = "refused"
 """The configuration could not be read again; the worker that gets this counts it."""
 
-Command: TypeAlias = GatewayConfig | Literal["stop", "refused"]
-"""A configuration to serve, `REFUSED` or `STOP`."""
+
+class ConfigRefused(NamedTuple):
+    """The configuration could not be read again; the console gets this, and shows why.
+
+    Attributes:
+        problems: one line each.
+    """
+
+    problems: tuple[str, ...]
+
+
+Command: TypeAlias = GatewayConfig | ConfigRefused | Literal["stop", "refused"]
+"""A configuration to serve, `REFUSED` or `STOP`; the console gets `ConfigRefused` in place of `REFUSED`."""
 
 MAX_WAITING: Final = 8
 """The most commands that wait for a worker. Beyond it, `REFUSED` and further `STOP` commands are dropped."""

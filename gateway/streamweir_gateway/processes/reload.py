@@ -11,11 +11,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from streamweir_gateway.config import ConfigErrors, GatewayConfig
+from streamweir_gateway.processes.command_channel import ConfigRefused
 
 __all__ = ["NEEDS_RESTART", "Load", "OnReady", "differences_kept", "loaded", "reloading"]
 
@@ -27,27 +27,38 @@ OnReady: TypeAlias = Callable[[tuple[str, int]], object]
 Load: TypeAlias = Callable[[], GatewayConfig]
 """Reads the configuration again; raises `ConfigErrors` if it is faulty."""
 
-NEEDS_RESTART: Final = ("listen", "server.admin", "server.runs", "server.workers", "store")
+NEEDS_RESTART: Final = (
+    *("listen", "server.admin", "server.runs", "server.workers", "store"),
+    *("console.listen", "console.token"),
+)
 """Keys whose change needs a restart."""
 
 
-def loaded(load: Load | None) -> GatewayConfig | None:
-    """Read the configuration again; return None, and log why, if that is not possible."""
+def loaded(load: Load | None) -> GatewayConfig | ConfigRefused:
+    """Read the configuration again; return why not, and log it, if that is not possible."""
     if load is None:
         logger.warning("configuration not taken over: there is no file to read again")
-        return None
+        return ConfigRefused(("there is no file to read again",))
     try:
         return load()
     except ConfigErrors as errors:
-        for line in str(errors).splitlines():
+        lines = str(errors).splitlines()
+        for line in lines:
             logger.error("configuration not taken over: %s", line)  # noqa: TRY400 - no fault of ours
-        return None
+        return ConfigRefused(tuple(lines))
 
 
 def differences_kept(old: GatewayConfig, new: GatewayConfig) -> list[str]:
     """Return the changed keys that need a restart."""
-    values = {key: attrgetter(key) for key in NEEDS_RESTART}
-    return [key for key, value in values.items() if value(old) != value(new)]
+    return [key for key in NEEDS_RESTART if _value(old, key) != _value(new, key)]
+
+
+def _value(config: GatewayConfig, key: str) -> object:
+    """Return the value of a key; None if its section is absent."""
+    found: object = config
+    for name in key.split("."):
+        found = None if found is None else getattr(found, name)
+    return found
 
 
 @contextmanager

@@ -14,7 +14,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from streamweir_gateway.processes.command_channel import REFUSED, STOP, Command, CommandReceiver
+from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.processes.command_channel import STOP, Command, CommandReceiver
+from streamweir_gateway.processes.console_link import LinkPlace
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker_board import SharedAbsence, WorkerBoard
 
@@ -38,6 +40,7 @@ def run_worker(
     board: WorkerBoard,
     absence: SharedAbsence,
     replaces: ReplacementReason | None,
+    link: LinkPlace | None = None,
 ) -> None:
     """Serve on `listeners` until the parent commands STOP, or is gone; end the process.
 
@@ -50,6 +53,7 @@ def run_worker(
         board: shared with the parent, which reads it.
         absence: of the store, shared with the other workers.
         replaces: why the previous worker is gone; None if there was none.
+        link: where the console is reached; None: there is none.
     """
     from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
 
@@ -68,7 +72,7 @@ def run_worker(
         with suppress(OSError):
             receiver.report_ready()
 
-    process = ServingProcess(config, is_worker=True, board=board, absence=absence, on_ready=ready)
+    process = ServingProcess(config, is_worker=True, board=board, absence=absence, link=link, on_ready=ready)
     if replaces is not None:
         process.metrics.worker_replaced(replaces)
     sys.exit(process.run(listeners))
@@ -87,7 +91,7 @@ def _execute_commands(process: ServingProcess, receiver: CommandReceiver) -> Non
     def execute(command: Command) -> None:
         if command == STOP:
             process.server.stop()
-        elif command == REFUSED:
+        elif not isinstance(command, GatewayConfig):
             process.metrics.config_reloaded("refused")
         else:
             task = loop.create_task(process.take_over(command))

@@ -11,6 +11,7 @@ from typing import Final
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.observability.exposition import worker_gone
 from streamweir_gateway.processes.command_channel import Command, CommandSender, command_channel
+from streamweir_gateway.processes.console_link import LinkPlace
 from streamweir_gateway.processes.signals import PARENT_SIGNALS
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker import ReplacementReason, run_worker
@@ -49,8 +50,11 @@ class WorkerPlace:
         hangs: the worker has been killed because it hung.
     """
 
-    def __init__(self, listeners: Listeners, absence: SharedAbsence | None = None) -> None:
+    def __init__(
+        self, listeners: Listeners, absence: SharedAbsence | None = None, link: LinkPlace | None = None
+    ) -> None:
         self.listeners = listeners
+        self._link = link
         self._absence = absence or SharedAbsence(multiprocessing.get_context("spawn"))
         self.process: BaseProcess | None = None
         self.commands: CommandSender | None = None
@@ -70,7 +74,7 @@ class WorkerPlace:
         self.board = WorkerBoard(context)
         self.process = context.Process(
             target=run_worker,
-            args=(self.listeners, theirs, self.board, self._absence, self.replaces),
+            args=(self.listeners, theirs, self.board, self._absence, self.replaces, self._link),
             name="streamweir worker",
         )
         # A worker that is not ready yet is stopped by a command; the signal would kill it.

@@ -23,6 +23,8 @@ from streamweir_gateway.observability.exposition import shared_directory
 from streamweir_gateway.observability.logs import LogSettings, configure_logging
 from streamweir_gateway.observability.secrets import secrets_of
 from streamweir_gateway.processes.command_channel import REFUSED, STOP, Command
+from streamweir_gateway.processes.console_link import LinkPlace
+from streamweir_gateway.processes.console_place import ConsolePlace
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
 from streamweir_gateway.processes.sockets import Listeners
@@ -55,6 +57,7 @@ def serve_with_workers(
     *,
     on_ready: OnReady | None,
     load: Load | None,
+    console: ConsolePlace | None = None,
 ) -> int:
     """Serve `config` with one worker for each of `listeners` until a signal; return an exit code."""
     log = LogSettings.of(config.server)
@@ -62,7 +65,7 @@ def serve_with_workers(
     logger.setLevel(log.number)
     remark_on(config)
     with shared_directory():
-        return _Workers(config, listeners, on_ready, load).run()
+        return _Workers(config, listeners, on_ready, load, console).run()
 
 
 class _Workers:
@@ -84,10 +87,15 @@ class _Workers:
         listeners: Sequence[Listeners],
         on_ready: OnReady | None,
         load: Load | None,
+        console: ConsolePlace | None,
     ) -> None:
         self._config = config
+        self._console = console
         absence = SharedAbsence(multiprocessing.get_context("spawn"))
-        self._places = [WorkerPlace(each, absence) for each in listeners]
+        self._places = [
+            WorkerPlace(each, absence, _link(console, number, len(listeners)))
+            for number, each in enumerate(listeners, 1)
+        ]
         self._on_ready = on_ready
         self._load = load
         self._exit_code = 0
@@ -110,6 +118,8 @@ class _Workers:
                 self._obey_signals()
                 for place in self._places:
                     self._look_after(place)
+                if self._console is not None:
+                    self._console.look_after()
                 if time.monotonic() >= self._kill_at:
                     self._kill()
         if self._drains_since is not None:
@@ -135,7 +145,7 @@ class _Workers:
     def _seconds_to_wait(self) -> float | None:
         starts = [] if self._stops else [place.starts_at for place in self._places]
         until = min([self._kill_at, *starts]) - time.monotonic()
-        if self._hang_time is not None:
+        if self._hang_time is not None or self._console is not None:
             until = min(until, LOOK_SECONDS)
         return None if until == float("inf") else max(0.0, until)
 
@@ -253,7 +263,9 @@ class _Workers:
         if self._stops:
             return
         config = loaded(self._load)
-        if config is not None:
+        if self._console is not None:
+            self._console.send(config)
+        if isinstance(config, GatewayConfig):
             self._config = config  # each worker logs what needs a restart
             self._send(config)
         elif (place := next((place for place in self._places if place.is_ready), None)) is not None:
@@ -268,3 +280,7 @@ def _events_awaited(place: WorkerPlace) -> int:
     assert place.commands is not None
     is_written = place.commands.is_waiting
     return (0 if place.is_ready else selectors.EVENT_READ) | (selectors.EVENT_WRITE if is_written else 0)
+
+
+def _link(console: ConsolePlace | None, worker: int, workers: int) -> LinkPlace | None:
+    return None if console is None else LinkPlace(console.link_path, worker, workers)

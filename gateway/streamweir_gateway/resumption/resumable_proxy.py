@@ -11,6 +11,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from streamweir.delivery.client_port import ClientPort
 from streamweir.http.ownership import take_ownership
 from streamweir.http.requested_run import (
     about_request,
@@ -36,7 +37,7 @@ from streamweir_gateway.resumption.resumption import Resumption
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.endpoint import Endpoint
-from streamweir_gateway.runs.live_streams import LiveStreams
+from streamweir_gateway.runs.live_streams import LiveStream, LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy import Proxy
 from streamweir_gateway.runs.request_body import RequestBodies
@@ -94,6 +95,7 @@ class ResumableProxy(Proxy):
         service, owner = self._resumption.service, self._resumption.owner_of(scope)
         has_no_client = prepared.is_background and prepared.incoming.framing == "json"
         own = replace(record) if has_no_client else record
+        live = self._streams.open(own, scope, self._endpoint.taps, is_recorded=not has_no_client)
         run = UpstreamRun(
             service.store,
             self._handle(scope),
@@ -102,7 +104,7 @@ class ResumableProxy(Proxy):
             owner=owner,
             record=own,
             observer=self._observer,
-            live=self._streams.open(own, scope, self._endpoint.taps),
+            live=live,
         )
         about = self._about(prepared, scope, run.handle)
         try:
@@ -123,7 +125,7 @@ class ResumableProxy(Proxy):
             await self._answer_pending(run, prepared, send, record)
             return
         try:
-            await self._run(run, about, prepared, scope, receive, send, record)
+            await self._run(run, about, prepared, scope, receive, send, live)
         finally:
             service.finished(run)
 
@@ -149,24 +151,32 @@ class ResumableProxy(Proxy):
         scope: Scope,
         receive: Receive,
         send: Send,
-        record: RequestRecord,
+        live: LiveStream,
     ) -> None:
         """Make a run, and deliver it to its first client; return when both are done."""
+        record = live.record
         if self._retention.find:
             dialect = self._endpoint.dialects.to_write(prepared.incoming.answers)
             names = requested_names(scope, prepared.body.data, dialect)
             await run.note_request(record.request_id, names)
         record.run = run.handle[:12]
         take_ownership(scope)
+        recorder = live.recorder
+        client: ClientPort = ConnectedClient(scope, receive, send)
+        if recorder is not None:
+            recorder.asked(prepared.incoming, prepared.body.data)
+            client = recorder.client(client)
         delivery = RunDelivery(
             run.first_reader(about),
             self._endpoint,
             prepared.incoming,
             headers=[],
             run_headers=self._resumption.headers(run.handle),
-            client=ConnectedClient(scope, receive, send),
+            client=client,
             run=run,
         )
+        if recorder is not None:
+            recorder.delivered_by(delivery)
         pump = asyncio.create_task(run.pump())
         try:
             await self._resumption.follow(delivery, is_running=True)

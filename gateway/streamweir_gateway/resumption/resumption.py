@@ -14,6 +14,7 @@ from typing import Final
 
 from starlette.types import Scope
 
+from streamweir.delivery.client_port import ClientPort
 from streamweir.http.ownership import take_ownership
 from streamweir.http.runs_app import RUNS_METHODS, RunsApp, RunsCall, RunsShell
 from streamweir.runs.found_run import About, FoundRun
@@ -182,15 +183,22 @@ class Resumption(RunsShell):
         if reader is None:
             raise NothingLeft
         take_ownership(scope)
+        recorder = self._streams.recorder(record, scope)
+        client: ClientPort = ConnectedClient(scope, call.receive, call.send)
+        if recorder is not None:
+            recorder.asked(incoming, b"")
+            client = recorder.client(client)
         delivery = RunDelivery(
             reader,
             endpoint,
             incoming,
             headers=call.headers,
             run_headers=self.headers(found.handle),
-            client=ConnectedClient(scope, call.receive, call.send),
+            client=client,
             run=self.service.under_way.get(found.name),
         )
+        if recorder is not None:
+            recorder.delivered_by(delivery)
         await self.follow(delivery, is_running=is_running)
         delivery.complete(record)
         self.note_result(about.endpoint, "followed" if is_running else "replayed")

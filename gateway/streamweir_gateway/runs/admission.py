@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from streamweir.redaction import hide_credentials
 from streamweir_gateway.config import UpstreamConfig
 from streamweir_gateway.observability.metrics import BreakerState
 from streamweir_gateway.runs.breaker import CircuitBreaker
@@ -36,6 +37,7 @@ class Admission:
 
     Attributes:
         label: the name of the upstream in logs and metrics.
+        shown_url: its URL without credentials.
         max_streams: the most attempts at the same time; None: no limit.
         open_streams: the number of attempts under way.
         breaker: of the upstream.
@@ -43,6 +45,7 @@ class Admission:
 
     def __init__(self, config: UpstreamConfig) -> None:
         self.label = config.label
+        self.shown_url = hide_credentials(config.url)
         self.max_streams = config.max_streams
         self.open_streams = 0
         self.breaker = CircuitBreaker(config.breaker)

@@ -142,15 +142,15 @@ class Attempt:
             return
         label, live = self.destination.label, self._context.live
         number = self._context.record.attempt_began(label, self._offer.lost, self._offer.turns)
-        live.attempt_began(number, label)
+        live.attempt_began(number, self.destination, self.stream, self._options)
         try:
             await self._ask()
             await self._reading.settle_turn()
         finally:
             if self._permit is not None:
                 self._permit.release()
-            error = self.stream.pipeline.error
-            live.attempt_ended(number, None if error is None else error.code)
+            live.attempt_ended(number, self)
+        error = self.stream.pipeline.error
         if error is not None and error.code not in _OUR_END:
             self._context.observer.upstream_failed(label, error.code)
 
@@ -183,8 +183,8 @@ class Attempt:
             self.reported = error_info("UPSTREAM_UNREACHABLE", retry_after_ms=milliseconds)
             self.failure = Failure(self.reported, was_asked=False)
             self.why = about_breaker(self.destination.admission.breaker)
-        context = self._context
         if not self.refused:
+            context = self._context
             if not context.record.is_open:
                 context.observer.stream_opened(context.record)
             self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
@@ -229,6 +229,7 @@ class Attempt:
     async def _relay(self, response: UpstreamResponse) -> None:
         """Deliver the stream, read by read, to its end."""
         self.stream.reader.note_headers(response.headers)
+        self._context.live.answered(response)
         if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
             self._context.record.upstream_status = response.status
             self._begin_to_stream(response)

@@ -58,9 +58,12 @@ class AttemptRequests:
         while sequence.has_first:
             async with self.open(sequence.next) as response:
                 context.supervisor.response = response
+                context.live.answered(response)
                 if (failure := await self._failure_in(response, sequence)) is not None:
                     return failure
         self.given = sequence.given
+        if context.live.recorder is not None:
+            context.live.recorder.given(self.given)
         return self._with_messages(sequence.next)
 
     def open(self, request: UpstreamRequest) -> Opening:
@@ -69,6 +72,8 @@ class AttemptRequests:
         The clock of the first event starts with the first request of the attempt.
         """
         context, supervisor = self._context, self._context.supervisor
+        if context.live.recorder is not None:
+            context.live.recorder.sent(request)
         opened, context.opened = context.opened, None
         return opened or self._destination.client.open(
             request,

@@ -189,6 +189,28 @@ class Destination:
             return self._constant
         return self.dialects.checked_options(_merged(self._outgoing.options(target), self._configured))
 
+    def recorded_options(self, options: Mapping[str, Options], answers: str) -> dict[str, Any]:
+        """Return the options of a `Translator` that makes the same events of an answer.
+
+        Args:
+            options: the options of each dialect, by its name.
+            answers: the protocol of the client.
+        """
+        normalising = self._normalising
+        return {
+            "debug": normalising["debug"],
+            "full_text": normalising["full_text"],
+            "limits": {
+                "event_bytes": self._limits.event_bytes,
+                "stream_bytes": self._limits.stream_bytes,
+                "malformed_events": self._limits.malformed_events,
+            },
+            "protocol_options": {name: dict(given) for name, given in options.items() if given},
+            "stream_tool_arguments": self._streams_arguments
+            or self.dialects.to_write(answers).streams_arguments,
+            **self._reading,
+        }
+
     @property
     def forwards_cookies(self) -> bool:
         """Whether the client's cookies are sent to this upstream."""

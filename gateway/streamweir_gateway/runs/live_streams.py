@@ -2,7 +2,7 @@
 
 state    entered by                                  what happens
 ──────   ─────────────────────────────────────────   ─────────────────────────────────────────────────
-opened   `LiveStreams.open`, a request that may      nothing
+opened   `LiveStreams.open`, a request that may      a recorder is made, if the process has a console
          become a stream
 live     the first attempt                           watchers are called, taps are made
 closed   `close`                                     `on_end` callbacks are called, taps are finished
@@ -11,22 +11,31 @@ closed   `close`                                     `on_end` callbacks are call
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from starlette.types import Scope
 
+from streamweir.codec.base import Options
 from streamweir.errors import error_info
+from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventTap
 from streamweir.translation.taps import TapMaker, Taps, TapSink, attach, taps_for
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.run_supervisor import Stop
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, StreamRecorder
+from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["LiveStream", "LiveStreams"]
+__all__ = ["LiveStream", "LiveStreams", "RecorderMaker"]
 
 logger = logging.getLogger("streamweir.gateway")
+
+
+RecorderMaker: TypeAlias = Callable[[RequestRecord, Scope], StreamRecorder]
+"""Makes the recorder of a request that may become a stream."""
 
 
 class UnderWay(Protocol):
@@ -41,10 +50,12 @@ class LiveStreams:
 
     Attributes:
         draining: whether new requests are refused.
+        make_recorder: makes the recorder of each request that may become a stream; None: nothing is recorded.
     """
 
     def __init__(self) -> None:
         self.draining = False
+        self.make_recorder: RecorderMaker | None = None
         self._running: set[UnderWay] = set()
         self._watchers: list[Callable[[LiveStream], None]] = []
 
@@ -55,15 +66,28 @@ class LiveStreams:
         """Call `on_begin` with every stream that becomes live from now on; an error of it is logged."""
         self._watchers.append(on_begin)
 
-    def open(self, record: RequestRecord, scope: Scope, makers: Sequence[TapMaker] = ()) -> LiveStream:
+    def open(
+        self,
+        record: RequestRecord,
+        scope: Scope,
+        makers: Sequence[TapMaker] = (),
+        *,
+        is_recorded: bool = True,
+    ) -> LiveStream:
         """Return the stream of a request; the caller closes it.
 
         Args:
             record: of the request.
             scope: of the request, for the makers of taps.
             makers: functions that make the taps of every stream.
+            is_recorded: the stream has a recorder, if the process has a console.
         """
-        return LiveStream(self, record, scope, makers)
+        recorder = self.recorder(record, scope) if is_recorded else None
+        return LiveStream(self, record, scope, makers, recorder)
+
+    def recorder(self, record: RequestRecord, scope: Scope) -> StreamRecorder | None:
+        """Return the recorder of a request that may become a stream, or that reads one; None without any."""
+        return None if self.make_recorder is None else self.make_recorder(record, scope)
 
     def began(self, stream: LiveStream) -> None:
         """Call the watchers with a stream that became live."""
@@ -102,6 +126,7 @@ class LiveStream:
         record: of the request; filled in during the stream.
         reader: reads the answer of the present attempt; None before the first.
         pipeline: makes the events of the present attempt; None before the first.
+        recorder: keeps what the console shows of the stream; None without a console.
     """
 
     __slots__ = (
@@ -115,14 +140,21 @@ class LiveStream:
         "pipeline",
         "reader",
         "record",
+        "recorder",
     )
 
     def __init__(
-        self, streams: LiveStreams, record: RequestRecord, scope: Scope, makers: Sequence[TapMaker]
+        self,
+        streams: LiveStreams,
+        record: RequestRecord,
+        scope: Scope,
+        makers: Sequence[TapMaker],
+        recorder: StreamRecorder | None,
     ) -> None:
         self.record = record
         self.reader: StreamReader | None = None
         self.pipeline: Pipeline | None = None
+        self.recorder = recorder
         self._streams = streams
         self._scope = scope
         self._makers = makers
@@ -163,13 +195,37 @@ class LiveStream:
             self._streams.began(self)
         return self._sink
 
-    def attempt_began(self, attempt: int, upstream: str) -> None:
-        """Tell the taps that an upstream is asked."""
-        if self._taps:
-            self._taps.call(lambda tap: tap.attempt_began(attempt, upstream))
+    def attempt_began(
+        self,
+        attempt: int,
+        destination: Destination,
+        stream: StreamNormalizer,
+        options: Mapping[str, Options],
+    ) -> None:
+        """Tell the taps and the recorder that an upstream is asked.
 
-    def attempt_ended(self, attempt: int, code: str | None) -> None:
-        """Tell the taps that an attempt has ended."""
+        Args:
+            attempt: its number, from 1.
+            destination: the upstream.
+            stream: translates its answer.
+            options: of each dialect, by its name.
+        """
+        if self.recorder is not None:
+            self.recorder.attempt_began(attempt, destination, stream, options)
+        if self._taps:
+            self._taps.call(lambda tap: tap.attempt_began(attempt, destination.label))
+
+    def answered(self, response: UpstreamResponse) -> None:
+        """Let the recorder follow the response of the attempt."""
+        if self.recorder is not None:
+            self.recorder.answered(response)
+
+    def attempt_ended(self, attempt: int, facts: AttemptFacts) -> None:
+        """Tell the taps and the recorder that an attempt has ended."""
+        error = facts.stream.pipeline.error
+        code = None if error is None else error.code
+        if self.recorder is not None:
+            self.recorder.attempt_ended(attempt, error, facts)
         if self._taps:
             self._taps.call(lambda tap: tap.attempt_ended(attempt, code))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamweir.delivery.client_port import ClientPort
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -52,7 +53,13 @@ class ProxyExchange:
         self._keeper = prepared.keeper
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         live.supervise(self.supervisor)
-        self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
+        port: ClientPort = client
+        if live.recorder is not None:
+            live.recorder.asked(prepared.incoming, prepared.body.data)
+            port = live.recorder.client(client)
+        self._delivery = LiveDelivery(endpoint, prepared.incoming, client=port, run=self.supervisor)
+        if live.recorder is not None:
+            live.recorder.delivered_by(self._delivery)
         if started_with is not None:
             self._delivery.go_on(started_with)
         context = RequestContext(

@@ -26,11 +26,16 @@ class UpstreamResponse:
     Attributes:
         status: of the response.
         headers: in the order and the spelling of the wire.
+        on_read: is called with each read, decoded, before it is returned; nothing at the end of the body.
+            None: nothing is called. Set before the first read.
+        is_whole: the body came to its proper end before the response was closed, or its stream did.
     """
 
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
         self.headers = response.headers
+        self.on_read: Callable[[bytes], object] | None = None
+        self.is_whole = False
         self._body = response.body
         self._is_begun = False
         self._decoder: BodyDecoder | None = None
@@ -42,6 +47,12 @@ class UpstreamResponse:
         Raises:
             UpstreamFailure: the body is not whole, or cannot be decoded.
         """
+        data = await self._read()
+        if self.on_read is not None:
+            self.on_read(data)
+        return data
+
+    async def _read(self) -> bytes:
         if not self._is_begun:
             self._is_begun = True
             if codings := self._codings():
@@ -63,7 +74,9 @@ class UpstreamResponse:
         Bytes that `take` was not given are for `read`. None if the transport or a coding needs the task
         for each read. This is not a coroutine: every stream would have to keep it.
         """
-        return self._body.relay(take) if self._is_begun and self._decoder is None else None
+        if not self._is_begun or self._decoder is not None:
+            return None
+        return self._body.relay(take if self.on_read is None else _noting(self.on_read, take))
 
     def let_end(self) -> None:
         """The stream in the body has said that it is over: nothing more is read.
@@ -71,6 +84,7 @@ class UpstreamResponse:
         Leaving then gives the upstream a moment to end its response. Cut off at once, it would take its
         client for gone, and might not finish what it does after its last event.
         """
+        self.is_whole = True
         self._body.let_end()
 
     def values_of(self, name: str) -> list[bytes]:
@@ -84,6 +98,7 @@ class UpstreamResponse:
 
     async def aclose(self) -> None:
         """Give the connection back, or close it where the response has not come to its end."""
+        self.is_whole = self.is_whole or self.is_over
         await self._body.aclose()
 
     def _codings(self) -> list[str]:
@@ -110,3 +125,13 @@ class UpstreamResponse:
                 decoder.finish()
                 return b""
             self._pieces = decoder.feed(data)
+
+
+def _noting(on_read: Callable[[bytes], object], take: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    """Return `take` with a call of `on_read` before it."""
+
+    def noted(data: bytes) -> bool:
+        on_read(data)
+        return take(data)
+
+    return noted

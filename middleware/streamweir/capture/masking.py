@@ -61,9 +61,18 @@ class SecretMask:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._forms: set[str] = set()
+        self._known: re.Pattern[str] | None = None
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Find these secrets too, from now on."""
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
-        ordered = sorted(forms, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        if forms <= self._forms:
+            return
+        self._forms |= forms
+        ordered = sorted(self._forms, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, ordered)))
 
     def apply(self, text: str) -> tuple[str, int]:
         """Return `text` (Latin-1) with its secrets masked, and their number."""

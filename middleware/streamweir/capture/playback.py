@@ -9,14 +9,17 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, cast, get_args
 
+import msgspec
+
 from streamweir.capture.capture import Capture
 from streamweir.capture.reading import CaptureError
-from streamweir.errors import CODES, Reason, error_info
+from streamweir.errors import CODES, ErrorInfo, Reason, error_info
 from streamweir.request_id import valid_request_id
 from streamweir.translation.translator import Translator
 
-__all__ = ["Playback", "recorded_options"]
+__all__ = ["Playback", "end_of_attempt", "prepare", "recorded_options"]
 
+_PAIR: Final = 2
 _TAKEN: Final = (
     *("debug", "eof", "full_text", "limits", "protocol_options", "raw", "stream_tool_arguments", "warnings"),
 )
@@ -61,6 +64,7 @@ class Playback:
 
     def pieces(self, translator: Translator) -> Iterator[bytes]:
         """Yield the output of the translator for each read and for the end."""
+        prepare(translator, self._capture)
         is_refusal = (self._capture.last_attempt or {}).get("ended") == "refused"
         for t, data in () if is_refusal else self._capture.reads:
             self._t = t
@@ -72,14 +76,51 @@ class Playback:
     def _end(self, translator: Translator) -> bytes:
         attempt, end = self._capture.last_attempt, self._capture.end or {}
         self._t = max(self._t, (attempt or {}).get("t", 0.0))
-        if attempt is not None and attempt.get("ended") == "eof":
-            return translator.close()
+        if attempt is not None and (last := end_of_attempt(translator, attempt)) is not None:
+            return last
         reason = _reason(end.get("reason"))
         if end.get("status") == "cancelled":
             return translator.cancel(reason or "cancelled")
         code = end.get("code") or (attempt or {}).get("code")
         info = error_info(code if code in CODES else "UPSTREAM_TRUNCATED", reason=reason)
         return translator.fail(info)
+
+
+def prepare(translator: Translator, capture: Capture) -> None:
+    """Give the decoder the facts of the request and of the response's head that the capture records."""
+    options, head = capture.meta.get("options"), capture.response("upstream")
+    given = options.get("given") if isinstance(options, Mapping) else None
+    if isinstance(given, Mapping):
+        translator.stream.reader.hand_over({str(name): str(value) for name, value in given.items()})
+    headers = head.get("headers") if head is not None else None
+    if isinstance(headers, list):
+        pairs = [pair for pair in headers if isinstance(pair, list) and len(pair) == _PAIR]
+        translator.stream.reader.note_headers(
+            [
+                (str(name).encode("latin-1", "replace"), str(value).encode("latin-1", "replace"))
+                for name, value in pairs
+            ]
+        )
+
+
+def end_of_attempt(translator: Translator, attempt: Mapping[str, Any]) -> bytes | None:
+    """End a translator as an attempt ended; return its last bytes, or None if the line does not tell how.
+
+    Args:
+        translator: has got all reads of the attempt.
+        attempt: the line of the attempt.
+    """
+    if attempt.get("ended") == "eof":
+        return translator.close()
+    if isinstance(attempt.get("failure"), Mapping):
+        try:
+            return translator.fail(msgspec.convert(attempt["failure"], ErrorInfo))
+        except msgspec.ValidationError:
+            return None
+    reason = _reason(attempt.get("reason"))
+    if reason in ("cancelled", "client_gone"):
+        return translator.cancel(reason)
+    return None if reason is None else translator.close()
 
 
 def _reason(word: Any) -> Reason | None:

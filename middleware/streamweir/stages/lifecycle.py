@@ -94,6 +94,8 @@ class Lifecycle:
         summary: of `session_end`; empty before.
         has_answer: something came that is an answer or a part of one: text other than blanks, thinking, a
             call, an interaction, a reference, or data other than custom data and states. Never cleared.
+        session: the `session_start` of the stream; None before it.
+        warnings: the number of warnings in the stream so far.
         waiting: warnings to be sent before the next event.
         pauses: a person was asked something; since then neither an answer to it nor more of the stream's
             own answer has come.
@@ -130,6 +132,8 @@ class Lifecycle:
         self._position = position
         self.waiting: list[Warning] = list(warnings)
         self._warnings = 0
+        self.warnings = 0
+        self.session: SessionStart | None = None
         self._tool_calls = 0
         self._has_text = False
         self._reported: set[str] = set()
@@ -259,10 +263,15 @@ class Lifecycle:
                 self._asked.clear()
                 self._asked_of_person.clear()
                 self.pauses = False
-            case Warning(message_code=str(code)) if code in _FINISH_CODES:
-                self._reported.add(code)
+            case Warning():
+                self._note_warning(event)
             case Error():
                 self._failure = event
+
+    def _note_warning(self, event: Warning) -> None:
+        self.warnings += 1
+        if event.message_code in _FINISH_CODES:
+            self._reported.add(event.message_code)
 
     def _close_question(self, interaction_id: str) -> None:
         self._asked.discard(interaction_id)
@@ -278,6 +287,7 @@ class Lifecycle:
             upstream=self._upstream,
             meta=meta,
         )
+        self.session = start
         return [start, *self._waiting_warnings()]
 
     def _waiting_warnings(self) -> list[Warning]:

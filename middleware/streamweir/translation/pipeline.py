@@ -97,7 +97,7 @@ class Pipeline:
         session_id = session_id or request_id.replace("req_", "sess_", 1)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16, upstream)
         self.last: type[Event] | None = None
-        self.closing_warnings = self._lifecycle.closing_warnings
+        self.lifecycle, self.closing_warnings = self._lifecycle, self._lifecycle.closing_warnings
         self._processes = (  # in the order of `_STAGES`
             sanitizer.process,
             self.tools.process,

@@ -4,6 +4,7 @@ Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a head
 """
 
 from streamweir_gateway.config.models.access import Auth, Caller, Cors
+from streamweir_gateway.config.models.console import ConsoleConfig, Keep
 from streamweir_gateway.config.models.endpoint import EndpointConfig, InjectedWarning, Limits, ModelConfig
 from streamweir_gateway.config.models.gateway import GatewayConfig
 from streamweir_gateway.config.models.resume import Resume, StoreConfig
@@ -22,10 +23,12 @@ __all__ = [
     "Auth",
     "Breaker",
     "Caller",
+    "ConsoleConfig",
     "Cors",
     "EndpointConfig",
     "GatewayConfig",
     "InjectedWarning",
+    "Keep",
     "Limits",
     "LogForm",
     "LogLevel",

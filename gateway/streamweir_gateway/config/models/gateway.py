@@ -12,6 +12,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
 from streamweir.yaml_files.unresolved import Unresolved
 from streamweir_gateway.config.models.access import OPEN, Auth, Cors
+from streamweir_gateway.config.models.console import ConsoleConfig
 from streamweir_gateway.config.models.endpoint import Defaults, EndpointConfig
 from streamweir_gateway.config.models.field_types import READ_ONLY, Flag, Rate
 from streamweir_gateway.config.models.resume import Store, StoreConfig
@@ -62,6 +63,8 @@ class GatewayConfig(Section):
     cors: Annotated[Cors | None, SectionOrKeyword(Cors)] = absent()
     """Which pages of other origins may read the answers."""
     server: ServerConfig = made_by(ServerConfig)
+    console: Annotated[ConsoleConfig | None, SectionOrKeyword(ConsoleConfig, {"off": None})] = absent()
+    """A page that shows what happened in each stream; absent or `off`: there is no such page."""
     store: Store = made_by(StoreConfig)
     """The store that keeps the runs of endpoints with `resume`, and shares rate limits."""
     debug: Flag = False

@@ -56,9 +56,13 @@ def written(default: str | list[Any]) -> Any:
     return Field(default)
 
 
-def absent() -> Any:
-    """Return the default None of a key that the file may leave out, but not set to null."""
-    return Field(None, validate_default=False)
+def absent(*, hidden: bool = False) -> Any:
+    """Return the default None of a key that the file may leave out, but not set to null.
+
+    Args:
+        hidden: the `repr` leaves the value out.
+    """
+    return Field(None, validate_default=False, repr=not hidden)
 
 
 def derived(default: object = None, *, hidden: bool = False) -> Any:

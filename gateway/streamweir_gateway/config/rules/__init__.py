@@ -11,6 +11,7 @@ from streamweir_gateway.config.models import GatewayConfig
 from streamweir_gateway.config.rules.access import check_access
 from streamweir_gateway.config.rules.circles import check_circles
 from streamweir_gateway.config.rules.collisions import check_collisions
+from streamweir_gateway.config.rules.console import check_console
 from streamweir_gateway.config.rules.models import check_models
 from streamweir_gateway.config.rules.options import check_endpoint_options, check_upstream_options
 from streamweir_gateway.config.rules.relay import check_relay
@@ -49,3 +50,4 @@ def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> No
     check_resume(config, report)
     check_turns(config, report)
     check_history(config, report)
+    check_console(config, report)

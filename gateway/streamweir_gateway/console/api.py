@@ -1,0 +1,249 @@
+"""The API of the console, and its page at all other paths.
+
+Source: the console contract, section 1 (API).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from streamweir.http.refusals import Refusal, send_refusal
+from streamweir.http.sending import send_whole
+from streamweir.request_id import new_request_id
+from streamweir_gateway.config import Address
+from streamweir_gateway.console.capture_lines import CaptureLines
+from streamweir_gateway.console.capture_payload import CapturePayload
+from streamweir_gateway.console.configuration_view import ConfigurationView
+from streamweir_gateway.console.dialect_losses import dialect_losses
+from streamweir_gateway.console.feed import Feed
+from streamweir_gateway.console.guard import API
+from streamweir_gateway.console.live_captures import LiveCaptures
+from streamweir_gateway.console.page import ConsolePage
+from streamweir_gateway.console.playground import PlaygroundRequest, play
+from streamweir_gateway.console.plots import Plots
+from streamweir_gateway.console.row import Row, as_object
+from streamweir_gateway.console.row_book import RowBook
+from streamweir_gateway.console.row_filter import RowFilter
+from streamweir_gateway.console.viewers import MAX_VIEWERS, Viewers
+from streamweir_gateway.console.worker_links import WorkerLinks
+from streamweir_gateway.observability.secrets import secrets_of
+
+__all__ = ["ConsoleApi"]
+
+MAX_BODY: Final = 10 << 20
+"""The most bytes of a request to the playground."""
+_JSON: Final = (b"content-type", b"application/json")
+_VERSION: Final = f"{API}v1/"
+
+Query: TypeAlias = Mapping[str, str]
+Handler: TypeAlias = Callable[[Query], Awaitable[Any]]
+
+
+class ConsoleApi:
+    """The ASGI application of the console behind its guard.
+
+    Args:
+        view: of the configuration.
+        book: of the rows.
+        plots: of the rows.
+        viewers: of the feed.
+        links: to the serving processes.
+        gateway: the address of the gateway.
+        token: of the console, which no capture shows.
+    """
+
+    def __init__(
+        self,
+        view: ConfigurationView,
+        book: RowBook,
+        plots: Plots,
+        viewers: Viewers,
+        links: WorkerLinks,
+        *,
+        gateway: Address,
+        token: str,
+    ) -> None:
+        self._view = view
+        self._book = book
+        self._plots = plots
+        self._viewers = viewers
+        self._links = links
+        self._gateway = gateway
+        self._token = token
+        self._page = ConsolePage()
+        self._captures = LiveCaptures()
+        self._losses: bytes = b""
+        self._answers: dict[str, Handler] = {
+            "info": self._info,
+            "streams": self._streams,
+            "plots": self._plots_of,
+            "config": self._config,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        try:
+            if scope["path"].startswith(API):
+                await self._serve(scope["path"].removeprefix(_VERSION), scope, receive, send)
+            else:
+                await self._page(scope, receive, send)
+        except Refusal as refusal:
+            await send_refusal(send, refusal, request_id=new_request_id())
+
+    async def _serve(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        if path == "playground":
+            _check_method(scope, "POST")
+            asked = await _asked(receive)
+            await play(asked, self._view.config.endpoints, self._gateway, receive, send)
+            return
+        name, _, rest = path.partition("/")
+        answer = self._answers.get(path)
+        if answer is None and path not in ("feed", "dialects") and name != "streams":
+            raise Refusal("ENDPOINT_NOT_FOUND")
+        _check_method(scope, "GET")
+        if answer is not None:
+            await _send_json(send, await answer(query))
+        elif path == "feed":
+            await self._feed(query, receive, send)
+        elif path == "dialects":
+            await send_whole(send, 200, await self._dialects(), [_JSON])
+        else:
+            row_id, _, part = rest.partition("/")
+            await self._stream(unquote(row_id), part, send)
+
+    # --- answers --------------------------------------------------------------------------------------------
+
+    async def _info(self, _query: Query) -> Any:
+        return self._view.info()
+
+    async def _streams(self, query: Query) -> Any:
+        try:
+            wanted = RowFilter.of(query)
+        except ValueError:
+            raise Refusal("BAD_REQUEST", "limit must be a whole number.") from None
+        await self._links.refresh()
+        page = wanted.page(self._book)
+        return {"streams": page.rows, "total": page.total, "seq": self._book.seq}
+
+    async def _plots_of(self, query: Query) -> Any:
+        return self._plots.all(query.get("endpoint") or None)
+
+    async def _config(self, _query: Query) -> Any:
+        return self._view.shown(await self._links.upstreams())
+
+    async def _dialects(self) -> bytes:
+        if not self._losses:
+            found = await asyncio.to_thread(dialect_losses, self._view.config.known_dialects)
+            self._losses = msgspec.json.encode(found)
+        return self._losses
+
+    def note_configuration(self) -> None:
+        """Forget what was made of the configuration before."""
+        self._losses = b""
+
+    # --- one stream -----------------------------------------------------------------------------------------
+
+    async def _stream(self, row_id: str, part: str, send: Send) -> None:
+        row = self._row(row_id)
+        if part not in ("", "capture"):
+            raise Refusal("ENDPOINT_NOT_FOUND")
+        await self._links.refresh()
+        row = self._row(row_id)
+        payload = await self._links.capture(row)
+        if part == "capture":
+            await self._send_capture(row, payload, send)
+            return
+        attempts = [] if payload is None else [self._shown_attempt(one) for one in payload.attempts]
+        await _send_json(send, {**as_object(row), "attempts": attempts})
+
+    def _row(self, row_id: str) -> Row:
+        row = self._book.get(row_id)
+        if row is None:
+            raise Refusal("ENDPOINT_NOT_FOUND", "There is no such stream, or it is not kept any longer.")
+        return row
+
+    def _shown_attempt(self, attempt: Any) -> dict[str, Any]:
+        found = as_object(attempt)
+        if found["url"] is not None:
+            masked, _ = self._book.mask.apply(found["url"].encode("utf-8", "replace").decode("latin-1"))
+            found["url"] = masked.encode("latin-1").decode("utf-8", "replace")
+        return found
+
+    async def _send_capture(self, row: Row, payload: CapturePayload | None, send: Send) -> None:
+        if payload is None:
+            raise Refusal("ENDPOINT_NOT_FOUND", "The capture of this stream is not kept.")
+        body = await asyncio.to_thread(self._capture, payload)
+        name = "".join(letter for letter in row.request_id if letter.isalnum() or letter in "-_.")[:80]
+        headers = [
+            (b"content-type", b"application/x-ndjson"),
+            (b"content-disposition", f'attachment; filename="{name or row.id}.capture.jsonl"'.encode()),
+        ]
+        await send_whole(send, 200, body, headers)
+
+    def _capture(self, payload: CapturePayload) -> bytes:
+        """Return the capture file of a stream; of one under way, as far as it has come."""
+        made = self._lines(payload)
+        made.feed(payload)
+        made.flush()
+        return b"".join(made.take())
+
+    def _lines(self, payload: CapturePayload) -> CaptureLines:
+        config = self._view.config
+        return CaptureLines(payload, {*secrets_of(config), self._token}, config.known_dialects)
+
+    # --- the feed -------------------------------------------------------------------------------------------
+
+    async def _feed(self, query: Query, receive: Receive, send: Send) -> None:
+        if len(self._viewers) >= MAX_VIEWERS:
+            raise Refusal("OVERLOADED", "There are too many viewers.", headers={"Retry-After": "10"})
+        since, row_id = query.get("since", ""), query.get("stream", "")
+        row = self._row(row_id) if row_id else None
+        if since and not since.isdecimal():
+            raise Refusal("BAD_REQUEST", "since must be the number of a change.")
+        viewer = self._viewers.add(int(since) if since else None)
+        self._links.watch(True)
+        follower = None
+        if row is not None:
+            pull = partial(self._links.capture, row)
+            follower = self._captures.follow(row.id, pull, self._lines, viewer.news)
+        try:
+            await Feed(self._viewers, viewer, self._view.info, follower).run(receive, send)
+        finally:
+            if row is not None and follower is not None:
+                self._captures.leave(row.id, follower)
+            self._viewers.remove(viewer)
+            self._links.watch(len(self._viewers) > 0)
+
+
+def _check_method(scope: Scope, method: str) -> None:
+    if scope["method"] not in ((method, "HEAD") if method == "GET" else (method,)):
+        raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": method})
+
+
+async def _send_json(send: Send, value: Any) -> None:
+    await send_whole(send, 200, msgspec.json.encode(value), [_JSON])
+
+
+async def _asked(receive: Receive) -> PlaygroundRequest:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal("BAD_REQUEST")
+        body += message.get("body", b"")
+        if len(body) > MAX_BODY:
+            raise Refusal("REQUEST_TOO_LARGE")
+        if not message.get("more_body", False):
+            break
+    try:
+        return msgspec.json.decode(bytes(body), type=PlaygroundRequest)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Refusal("BAD_REQUEST", "The body must be a JSON object with `endpoint`.") from None

@@ -1,0 +1,48 @@
+"""The logs of ended streams, within a number of bytes; the oldest give way."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from streamweir_gateway.console.request_recorder import RequestRecorder
+
+__all__ = ["CaptureShelf"]
+
+
+class CaptureShelf:
+    """Keeps the recorders of ended requests.
+
+    Args:
+        max_bytes: the most bytes of all logs together.
+        max_streams: the most recorders.
+
+    Attributes:
+        max_bytes: see above; it may change.
+        max_streams: see above; it may change.
+        size: bytes of all logs.
+    """
+
+    def __init__(self, max_bytes: int, max_streams: int) -> None:
+        self.max_bytes = max_bytes
+        self.max_streams = max_streams
+        self.size = 0
+        self._kept: OrderedDict[str, RequestRecorder] = OrderedDict()
+
+    def get(self, row_id: str) -> RequestRecorder | None:
+        """Return the recorder of a row; None if it is not kept."""
+        return self._kept.get(row_id)
+
+    def add(self, recorder: RequestRecorder) -> list[str]:
+        """Keep a recorder; return the rows whose recorders have given way, its own too if it is too large."""
+        self._kept[recorder.row_id] = recorder
+        self.size += recorder.log.size
+        return self.shrink()
+
+    def shrink(self) -> list[str]:
+        """Drop the oldest recorders until the rest may be kept; return their rows."""
+        gone: list[str] = []
+        while self._kept and (self.size > self.max_bytes or len(self._kept) > self.max_streams):
+            row_id, recorder = self._kept.popitem(last=False)
+            self.size -= recorder.log.size
+            gone.append(row_id)
+        return gone

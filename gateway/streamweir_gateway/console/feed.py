@@ -1,0 +1,91 @@
+"""The feed: an SSE stream of changes for one viewer, at the speed at which the viewer reads.
+
+Source: the console contract, section 1 (`feed`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from starlette.types import Receive, Send
+
+from streamweir_gateway.console.live_captures import LineFollower
+from streamweir_gateway.console.viewers import Viewer, Viewers, sse
+
+__all__ = ["Feed"]
+
+PING_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 0.1
+"""Seconds between two sends: changes in between are merged."""
+_PING: Final = b": ping\n\n"
+_START: Final = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"x-accel-buffering", b"no"),
+    ],
+}
+
+
+class Feed:
+    """Sends one viewer its feed until it leaves.
+
+    Args:
+        viewers: make the frames.
+        viewer: the viewer.
+        info: returns the facts of the configuration.
+        lines: the lines of a stream that is followed; None: none is.
+    """
+
+    def __init__(
+        self,
+        viewers: Viewers,
+        viewer: Viewer,
+        info: Callable[[], dict[str, Any]],
+        lines: LineFollower | None = None,
+    ) -> None:
+        self._viewers = viewers
+        self._viewer = viewer
+        self._info = info
+        self._lines = lines
+
+    async def run(self, receive: Receive, send: Send) -> None:
+        """Send until the viewer has left."""
+        left = asyncio.create_task(_until_left(receive))
+        sending = asyncio.create_task(self._send(send))
+        try:
+            await asyncio.wait({left, sending}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (left, sending):
+                task.cancel()
+            await asyncio.gather(left, sending, return_exceptions=True)
+
+    async def _send(self, send: Send) -> None:
+        await send(_START)
+        pings_at = 0.0
+        while True:
+            now = time.monotonic()
+            data = self._news()
+            if now >= pings_at:
+                data, pings_at = _PING + data, now + PING_SECONDS
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            await asyncio.sleep(PAUSE_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, pings_at - time.monotonic())):
+                    await self._viewer.news.wait()
+
+    def _news(self) -> bytes:
+        frames = [*self._viewers.frames(self._viewer, self._info)]
+        if self._lines is not None:
+            frames += [sse("line", line.rstrip(b"\n")) for line in self._lines.take()]
+        return b"".join(frames)
+
+
+async def _until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

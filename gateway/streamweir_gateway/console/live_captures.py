@@ -1,0 +1,140 @@
+"""The lines of captures that viewers follow while the streams run, each made once for all of its viewers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from streamweir_gateway.console.capture_lines import CaptureLines
+from streamweir_gateway.console.capture_payload import CapturePayload
+
+__all__ = ["LineFollower", "LiveCaptures"]
+
+PULL_SECONDS: Final = 0.2
+"""Seconds between two questions to the process that serves the stream."""
+MAX_BYTES: Final = 8 << 20
+"""The most bytes of lines that are kept of one stream for viewers that come later or are slow."""
+
+Pull = Callable[[int], Awaitable[CapturePayload | None]]
+"""Returns the log from an entry on; None if it is not kept."""
+
+
+class MakeLines(Protocol):
+    """Makes the object that makes lines."""
+
+    def __call__(self, payload: CapturePayload) -> CaptureLines:
+        """Return it for a stream with this first part of its log."""
+        ...
+
+
+class _LiveCapture:
+    """The lines of one stream: a task makes them as long as there are followers."""
+
+    def __init__(self, pull: Pull, make: MakeLines) -> None:
+        self.lines: deque[bytes] = deque()
+        self.first = 0
+        """The number of the first line that is kept."""
+        self.is_over = False
+        self.followers = 0
+        self.on_news: set[asyncio.Event] = set()
+        self._size = 0
+        self._pull = pull
+        self._make = make
+        self.task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        made: CaptureLines | None = None
+        start = 0
+        while not self.is_over:
+            payload = await self._pull(start)
+            if payload is None:
+                break
+            if made is None:
+                made = self._make(payload)
+            start = payload.count
+            await asyncio.to_thread(made.feed, payload)
+            self._add(made.take())
+            self.is_over = payload.is_over
+            if not self.is_over:
+                await asyncio.sleep(PULL_SECONDS)
+        self.is_over = True
+        self._notify()
+
+    def _add(self, lines: list[bytes]) -> None:
+        self.lines += lines
+        self._size += sum(map(len, lines))
+        while self._size > MAX_BYTES and len(self.lines) > 1:
+            self._size -= len(self.lines.popleft())
+            self.first += 1
+        if lines:
+            self._notify()
+
+    def _notify(self) -> None:
+        for event in self.on_news:
+            event.set()
+
+
+class LineFollower:
+    """Follows the lines of one stream for one viewer.
+
+    Args:
+        capture: of the stream.
+        news: set when there are further lines.
+    """
+
+    def __init__(self, capture: _LiveCapture, news: asyncio.Event) -> None:
+        self._capture = capture
+        self._news = news
+        self._next = 0
+        capture.followers += 1
+        capture.on_news.add(news)
+        news.set()
+
+    def take(self) -> list[bytes]:
+        """Return the lines since the last call; those that came too fast for this viewer are left out."""
+        capture = self._capture
+        start = max(self._next, capture.first)
+        skipped = start - capture.first
+        self._next = capture.first + len(capture.lines)
+        return [line for place, line in enumerate(capture.lines) if place >= skipped]
+
+    def close(self) -> None:
+        """Follow no longer; the lines of a stream without followers are not made any more."""
+        self._capture.followers -= 1
+        self._capture.on_news.discard(self._news)
+        if not self._capture.followers:
+            self._capture.task.cancel()
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the stream has no other followers."""
+        return not self._capture.followers
+
+
+class LiveCaptures:
+    """The streams that viewers follow."""
+
+    def __init__(self) -> None:
+        self._captures: dict[str, _LiveCapture] = {}
+
+    def follow(self, row_id: str, pull: Pull, make: MakeLines, news: asyncio.Event) -> LineFollower:
+        """Let a viewer follow a stream.
+
+        Args:
+            row_id: of its row.
+            pull: returns its log.
+            make: makes the object that makes its lines.
+            news: set when there are further lines.
+        """
+        capture = self._captures.get(row_id)
+        if capture is None or not capture.followers:
+            capture = self._captures[row_id] = _LiveCapture(pull, make)
+        return LineFollower(capture, news)
+
+    def leave(self, row_id: str, follower: LineFollower) -> None:
+        """Let a viewer follow a stream no longer."""
+        follower.close()
+        if follower.is_last:
+            self._captures.pop(row_id, None)

@@ -1,0 +1,144 @@
+"""Numbers for the plots: one bucket a second and endpoint, for a quarter of an hour.
+
+    open          rows that have not ended, at the end of the second
+    started       rows that began in it
+    first_event   of streams whose first event came in it: percentiles of the time to it
+    gap           of streams that ended in it: percentiles of their largest gap between events
+    reasons       of streams that ended in it
+
+Source: the console contract, section 1 (`plots`).
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from streamweir_gateway.console.row import FINAL_STATES, Row
+
+__all__ = ["SECONDS", "Plots"]
+
+SECONDS: Final = 900
+MAX_SAMPLES: Final = 500
+"""The most times that a bucket keeps; those beyond are not in its percentiles."""
+_RECENT: Final = 3
+"""A time that is known late changes one of so many seconds, usually."""
+
+
+class _Bucket:
+    __slots__ = ("first_events", "gaps", "open", "reasons", "started")
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.started = 0
+        self.first_events = array("f")
+        self.gaps = array("f")
+        self.reasons: Counter[str] = Counter()
+
+
+class Plots:
+    """Counts rows by the second.
+
+    Args:
+        now: Unix seconds.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._now = math.floor(now)
+        self._buckets: dict[str | None, dict[int, _Bucket]] = {None: {}}
+        """By endpoint, None: all of them; then by second."""
+        self._open: Counter[str | None] = Counter()
+
+    def note(self, before: Row | None, row: Row, now: float) -> None:
+        """Take a change of a row."""
+        self.tick(now)
+        has_ended = row.state in FINAL_STATES
+        if before is None:
+            self._add(row, row.began / 1000, "started", None)
+            self._count_open(row, 1)
+        if row.first_event_ms is not None and (before is None or before.first_event_ms is None):
+            at = (row.began + row.first_event_ms) / 1000
+            self._add(row, at, "first_events", row.first_event_ms)
+        if has_ended and (before is None or before.state not in FINAL_STATES):
+            self._count_open(row, -1)
+            at = now if row.duration_ms is None else (row.began + row.duration_ms) / 1000
+            if row.max_gap_ms:
+                self._add(row, at, "gaps", row.max_gap_ms)
+            if row.reason is not None:
+                self._add(row, at, "reasons", row.reason)
+
+    def tick(self, now: float) -> None:
+        """Go on to the present second."""
+        second = math.floor(now)
+        while self._now < second:
+            self._close_second(max(self._now, second - SECONDS))
+            self._now = max(self._now + 1, second - SECONDS)
+
+    def recent(self, endpoint: str | None = None) -> dict[str, Any]:
+        """Return the last complete seconds, for viewers who have those before."""
+        return self._shown(range(self._now - _RECENT, self._now), endpoint)
+
+    def all(self, endpoint: str | None = None) -> dict[str, Any]:
+        """Return every complete second."""
+        return self._shown(range(self._now - SECONDS, self._now), endpoint)
+
+    def _close_second(self, second: int) -> None:
+        """Note how many streams are open at the end of a second, and drop the oldest second."""
+        for endpoint, count in self._open.items():
+            if count:
+                self._bucket(endpoint, second).open = count
+        self._bucket(None, second).open = sum(self._open.values())
+        for buckets in self._buckets.values():
+            buckets.pop(second - SECONDS, None)
+        for endpoint in [name for name, buckets in self._buckets.items() if name and not buckets]:
+            del self._buckets[endpoint]
+
+    def _count_open(self, row: Row, difference: int) -> None:
+        self._open[row.endpoint or ""] += difference
+
+    def _bucket(self, endpoint: str | None, second: int) -> _Bucket:
+        return self._buckets.setdefault(endpoint, {}).setdefault(second, _Bucket())
+
+    def _add(self, row: Row, at: float, name: str, value: Any) -> None:
+        second = min(math.floor(at), self._now)
+        if second <= self._now - SECONDS:
+            return
+        for endpoint in (None, row.endpoint or ""):
+            bucket = self._bucket(endpoint, second)
+            if name == "started":
+                bucket.started += 1
+            elif name == "reasons":
+                bucket.reasons[value] += 1
+            elif len(samples := getattr(bucket, name)) < MAX_SAMPLES:
+                samples.append(value)
+
+    def _shown(self, seconds: Sequence[int], endpoint: str | None) -> dict[str, Any]:
+        known = self._buckets.get(endpoint, {})
+        buckets = [known.get(second) or _EMPTY for second in seconds]
+        words = sorted({word for bucket in buckets for word in bucket.reasons})
+        return {
+            "t": [*seconds],
+            "open": [bucket.open for bucket in buckets],
+            "started": [bucket.started for bucket in buckets],
+            "first_event": _percentiles([bucket.first_events for bucket in buckets], (50, 90, 99)),
+            "gap": _percentiles([bucket.gaps for bucket in buckets], (50, 99)),
+            "reasons": {word: [bucket.reasons[word] for bucket in buckets] for word in words},
+        }
+
+
+_EMPTY: Final = _Bucket()
+
+
+def _percentiles(samples: Iterable[Sequence[float]], which: Sequence[int]) -> dict[str, list[float | None]]:
+    ordered = [sorted(each) for each in samples]
+    return {f"p{percent}": [_percentile(each, percent) for each in ordered] for percent in which}
+
+
+def _percentile(ordered: Sequence[float], percent: int) -> float | None:
+    """Return the nearest rank; None without a sample."""
+    if not ordered:
+        return None
+    return round(ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)], 1)

@@ -1,0 +1,324 @@
+"""Follows one request for the console: the facts of its row, and a log of its bytes.
+
+An entry of the log begins with its kind and its time (`time.monotonic`):
+
+    kind       content
+    ────────   ──────────────────────────────────────────────────────────────────────────────────────────
+    request    fields of the line, body. Of the client, and of each request to an upstream
+    response   fields of the line, sequence of the next event or None
+    begin      fields of the attempt: what shapes its translation
+    given      facts from the requests that the decoder needs
+    read       bytes, attempt, sequence of the next event, number
+    write      bytes, number of the read before it or None, sequence of the next event, number
+    attempt    fields of the line
+    end        fields of the line
+
+With `capture: metadata` a number of bytes is in the place of each body.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from starlette.types import Scope
+
+from streamweir.codec.base import Options
+from streamweir.delivery.client_port import ClientPort
+from streamweir.errors import ErrorInfo
+from streamweir.http.headers import Headers
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.recorded_client import RecordedClient
+from streamweir_gateway.console.row import AttemptRow
+from streamweir_gateway.console.stream_log import StreamLog
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["RequestRecorder"]
+
+
+class RequestRecorder:
+    """Follows one request; see `StreamRecorder`.
+
+    Args:
+        row_id: of its row.
+        record: of the request.
+        scope: of the request.
+        has_content: keep the bytes, and not their numbers alone.
+        max_bytes: the most bytes to keep.
+        config: the hash of the configuration in force.
+
+    Attributes:
+        row_id: of its row.
+        record: of the request.
+        log: of its bytes.
+        attempts: one row for each attempt.
+        stream: of the present attempt; None before the first.
+        delivery: to the client; None before there is one.
+        incoming: the client's request; None before it is known.
+        is_over: the stream has ended.
+    """
+
+    __slots__ = (
+        "_began",
+        "_config",
+        "_destination",
+        "_has_content",
+        "_max_body",
+        "_options",
+        "_position",
+        "_reads",
+        "_response",
+        "_scope",
+        "_session",
+        "_writes",
+        "attempts",
+        "delivery",
+        "incoming",
+        "is_over",
+        "log",
+        "record",
+        "row_id",
+        "stream",
+    )
+
+    def __init__(
+        self,
+        row_id: str,
+        record: RequestRecord,
+        scope: Scope,
+        *,
+        has_content: bool,
+        max_bytes: int,
+        config: str = "",
+    ) -> None:
+        self.row_id = row_id
+        self.record = record
+        self.log = StreamLog(max_bytes)
+        self.attempts: list[AttemptRow] = []
+        self.stream: StreamNormalizer | None = None
+        self.delivery: DeliveryFacts | None = None
+        self.incoming: Incoming | None = None
+        self._scope: Scope | None = scope
+        self._began = record.began
+        self._has_content = has_content
+        self._max_body = max_bytes // 4
+        self._destination: Destination | None = None
+        self._options: Mapping[str, Options] = {}
+        self._position: Any = None
+        self._response: UpstreamResponse | None = None
+        self._reads = 0
+        self._writes = 0
+        self._config = config
+        self._session: str | None = None
+        self.is_over = False
+
+    # --- the request ----------------------------------------------------------------------------------------
+
+    def delivered_by(self, delivery: DeliveryFacts) -> None:
+        """Take the delivery to the client."""
+        self.delivery = delivery
+
+    def asked(self, incoming: Incoming, body: bytes) -> None:
+        """Note the client's request, once."""
+        self.incoming = incoming
+        scope, self._scope = self._scope, None
+        if scope is None:
+            return
+        query = scope.get("query_string", b"")
+        path = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+        fields = {
+            "side": "client",
+            "method": scope["method"],
+            "target": (path + (b"?" + query if query else b"")).decode("latin-1"),
+            "headers": _texts(scope["headers"]),
+        }
+        self._add_with_body("request", self._began, fields, body)
+
+    # --- attempts -------------------------------------------------------------------------------------------
+
+    def attempt_began(
+        self,
+        attempt: int,
+        destination: Destination,
+        stream: StreamNormalizer,
+        options: Mapping[str, Options],
+    ) -> None:
+        """Note that an upstream is asked."""
+        now = time.monotonic()
+        self.stream, self._position, self._response = stream, stream.pipeline.position, None
+        self._destination, self._options = destination, options
+        self.attempts.append(
+            AttemptRow(attempt=attempt, upstream=destination.label, began_ms=self._since(now))
+        )
+        fields = {
+            "attempt": attempt,
+            "upstream": destination.label,
+            "speaks": destination.config.speaks,
+            "warnings": [
+                {"message": warning.message, "message_code": warning.message_code}
+                for warning in stream.pipeline.waiting
+            ],
+        }
+        self.log.add(("begin", now, fields), 0)
+
+    def meta(self) -> dict[str, Any]:
+        """Return the fields of the first line of the capture file, as far as they are known."""
+        record, incoming = self.record, self.incoming
+        answers = record.answers or (incoming.answers if incoming is not None else None)
+        destination = self._destination
+        found = {
+            "id": record.request_id,
+            "content": "full" if self._has_content else "metadata",
+            "endpoint": record.endpoint,
+            "upstream": record.upstream,
+            "speaks": record.speaks if destination is None else destination.config.speaks,
+            "answers": answers,
+            "framing": record.framing or (incoming.framing if incoming is not None else None),
+            "options": None
+            if destination is None
+            else destination.recorded_options(self._options, answers or "standard"),
+            "config": self._config or None,
+            "trace_id": record.trace_id,
+            "session_id": self._session_id(),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _session_id(self) -> str | None:
+        if self.stream is not None and (session := self.stream.pipeline.lifecycle.session) is not None:
+            return session.session_id
+        return self._session
+
+    def sent(self, request: UpstreamRequest) -> None:
+        """Note a request to the upstream."""
+        origin = request.origin
+        url = f"{origin.scheme}://{origin.netloc}{request.target}"
+        self.attempts[-1].url = url.partition("?")[0]
+        relayed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.relayed]
+        fields = {
+            "side": "upstream",
+            "attempt": self.attempts[-1].attempt,
+            "method": request.method,
+            "url": url,
+            "headers": [[name.lower(), value] for name, value in (*request.headers, *relayed)],
+        }
+        self._add_with_body("request", time.monotonic(), fields, request.body)
+
+    def given(self, facts: Mapping[str, str]) -> None:
+        """Note facts that the decoder gets."""
+        if facts:
+            self.log.add(("given", time.monotonic(), dict(facts)), 0)
+
+    def answered(self, response: UpstreamResponse) -> None:
+        """Note the head of a response, and follow its body."""
+        attempt = self.attempts[-1]
+        attempt.status = response.status
+        self._response = response
+        fields = {
+            "side": "upstream",
+            "attempt": attempt.attempt,
+            "status": response.status,
+            "headers": _texts(response.headers),
+        }
+        self.log.add(("response", time.monotonic(), fields, None), 0)
+        response.on_read = self._reader(attempt)
+
+    def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
+        """Note the end of an attempt."""
+        row, response = self.attempts[-1], self._response
+        row.code = None if error is None else error.code
+        row.ended = _how_ended(response, facts)
+        fields: dict[str, Any] = {"attempt": attempt, "upstream": row.upstream, "ended": row.ended}
+        if error is not None:
+            fields |= {"code": error.code, "failure": msgspec.to_builtins(error)}
+        elif facts.stream.pipeline.ended:
+            fields["reason"] = facts.stream.pipeline.reason
+        self.log.add(("attempt", time.monotonic(), fields), 0)
+        self._response = None
+
+    def _reader(self, attempt: AttemptRow) -> Callable[[bytes], None]:
+        """Return the function that takes each read of the present response."""
+        add, position, number = self.log.add, self._position, attempt.attempt
+        has_content, monotonic = self._has_content, time.monotonic
+
+        def read(data: bytes) -> None:
+            if not data:
+                return
+            now = monotonic()
+            kept, size = (data, len(data)) if has_content else (len(data), 0)
+            add(("read", now, kept, number, position.written, self._reads), size)
+            self._reads += 1
+            if attempt.first_event_ms is None:
+                self._note_first(attempt)
+
+        return read
+
+    def _note_first(self, attempt: AttemptRow) -> None:
+        """Note the time of the first event of an attempt, one read late."""
+        first = self.record.first_event_ms
+        if first is not None and first >= attempt.began_ms:
+            attempt.first_event_ms = first
+
+    # --- the response ---------------------------------------------------------------------------------------
+
+    def client(self, port: ClientPort) -> ClientPort:
+        """Return the client with each sent piece recorded."""
+        return RecordedClient(port, self)
+
+    def response_started(self, status: int, headers: Headers) -> None:
+        """Note the head of the response to the client."""
+        fields = {"side": "client", "status": status, "headers": _texts(headers)}
+        written = None if self._position is None else self._position.written
+        self.log.add(("response", time.monotonic(), fields, written), 0)
+
+    def written(self, data: bytes) -> None:
+        """Note a piece of the body."""
+        position = self._position
+        kept, size = (data, len(data)) if self._has_content else (len(data), 0)
+        self.log.add(
+            (
+                "write",
+                time.monotonic(),
+                kept,
+                self._reads - 1 if self._reads else None,
+                None if position is None else position.written,
+                self._writes,
+            ),
+            size,
+        )
+        self._writes += 1
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def end(self, fields: Mapping[str, Any]) -> None:
+        """Note the end of the stream, and let go of all that only a stream under way needs."""
+        if self.attempts:
+            self._note_first(self.attempts[-1])
+        self._session, self.is_over = self._session_id(), True
+        self.log.add(("end", time.monotonic(), dict(fields)), 0)
+        self.stream = self.delivery = self._response = self._position = self._scope = None
+
+    def _since(self, now: float) -> float:
+        return round((now - self._began) * 1000, 3)
+
+    def _add_with_body(self, kind: str, t: float, fields: dict[str, Any], body: bytes) -> None:
+        is_kept = self._has_content and len(body) <= self._max_body
+        self.log.add((kind, t, fields, body if is_kept else len(body)), len(body) if is_kept else 0)
+
+
+def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
+    if response is None or (facts.failure is not None and not facts.stream.started):
+        return "refused"
+    if facts.is_broken:
+        return "broken"
+    return "eof" if response.is_whole else "left"
+
+
+def _texts(headers: Any) -> list[list[str]]:
+    return [[name.decode("latin-1").lower(), value.decode("latin-1")] for name, value in headers]

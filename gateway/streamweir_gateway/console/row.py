@@ -1,0 +1,88 @@
+"""One row of the console: the facts about one request.
+
+Source: the console contract, section 1 (a row).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+__all__ = ["FINAL_STATES", "AttemptRow", "CaptureKind", "Row", "State"]
+
+State: TypeAlias = Literal["waiting", "streaming", "detached", "ended", "refused"]
+CaptureKind: TypeAlias = Literal["none", "metadata", "content"]
+
+FINAL_STATES = frozenset({"ended", "refused"})
+"""States that a row does not leave."""
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One request. Unknown is None.
+
+    Attributes:
+        id: unique among all rows; request ids may repeat.
+        seq: the number of the last change of any row when this one changed; the console sets it.
+        worker: the number of the process that serves it, from 1.
+        state: `waiting`: no event yet; `detached`: its client left, the run goes on; `refused`: the request
+            never became a stream.
+        began: Unix milliseconds.
+    """
+
+    id: str
+    seq: int = 0
+    request_id: str
+    trace_id: str | None = None
+    worker: int
+    endpoint: str | None = None
+    upstream: str | None = None
+    speaks: str | None = None
+    answers: str | None = None
+    framing: str | None = None
+    key: str | None = None
+    state: State
+    began: int
+    duration_ms: float | None = None
+    first_event_ms: float | None = None
+    max_gap_ms: float | None = None
+    events: int | None = None
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+    attempts: int | None = None
+    warnings: int | None = None
+    repairs: int | None = None
+    malformed: int | None = None
+    lost: int | None = None
+    status: int | None = None
+    reason: str | None = None
+    code: str | None = None
+    hint: str | None = None
+    thread_id: str | None = None
+    session_id: str | None = None
+    capture: CaptureKind = "none"
+
+
+class AttemptRow(msgspec.Struct, kw_only=True):
+    """One attempt at an upstream.
+
+    Attributes:
+        ended: as in a capture file: `eof`, `broken`, `left` or `refused`; None while it runs.
+        status: of the upstream's response.
+        began_ms: since the request arrived; likewise the following.
+    """
+
+    attempt: int
+    upstream: str
+    url: str | None = None
+    ended: str | None = None
+    code: str | None = None
+    status: int | None = None
+    began_ms: float
+    first_event_ms: float | None = None
+
+
+def as_object(row: Row | AttemptRow) -> dict[str, Any]:
+    """Return a row as a JSON object."""
+    found: dict[str, Any] = msgspec.to_builtins(row)
+    return found

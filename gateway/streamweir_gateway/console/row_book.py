@@ -1,0 +1,127 @@
+"""The rows of all serving processes, in the order in which their requests arrived.
+
+Each change of a row has a number of its own, `seq`, so that a viewer can ask for all that changed since.
+Source: the console contract, section 1 (API).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from sys import intern
+from typing import Final
+
+from streamweir.capture.masking import SecretMask
+from streamweir_gateway.console.row import FINAL_STATES, Row
+
+__all__ = ["RowBook"]
+
+_SHARED: Final = ("endpoint", "upstream", "speaks", "answers", "framing", "key", "reason", "code")
+"""Texts that many rows have in common: they are kept once."""
+
+_FOREIGN: Final = ("hint", "thread_id", "session_id")
+"""Texts that upstreams choose."""
+
+OnRow = Callable[[Row | None, Row], None]
+"""Called with a row as it was, None for a new one, and as it is."""
+
+
+class RowBook:
+    """Keeps rows.
+
+    Args:
+        max_ended: the most ended rows.
+        mask: hides secrets in texts that upstreams choose.
+
+    Attributes:
+        max_ended: see above; it may change.
+        mask: see above; it may be replaced.
+        seq: the number of the last change.
+        on_row: called after each change.
+    """
+
+    def __init__(self, max_ended: int, mask: SecretMask) -> None:
+        self.max_ended = max_ended
+        self.mask = mask
+        self.seq = 0
+        self.on_row: list[OnRow] = []
+        self._rows: OrderedDict[str, Row] = OrderedDict()
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        """Ended rows, in the order in which they ended."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows, the newest first."""
+        return reversed(self._rows.values())
+
+    def get(self, row_id: str) -> Row | None:
+        """Return a row; None if there is none of this id."""
+        return self._rows.get(row_id)
+
+    def put(self, row: Row) -> None:
+        """Add a row, or replace it. A row that has ended does not change any more."""
+        before = self._rows.get(row.id)
+        if before is not None and before.state in FINAL_STATES and row.state not in FINAL_STATES:
+            return
+        self._tidy(row)
+        self.seq += 1
+        row.seq = self.seq
+        self._rows[row.id] = row
+        if row.state in FINAL_STATES:
+            self._ended[row.id] = None
+            self.shrink()
+        for on_row in self.on_row:
+            on_row(before, row)
+
+    def shrink(self) -> None:
+        """Drop the oldest ended rows until the rest may be kept."""
+        while len(self._ended) > self.max_ended:
+            row_id, _ = self._ended.popitem(last=False)
+            self._rows.pop(row_id, None)
+
+    def forget_captures(self, row_ids: list[str]) -> None:
+        """Note that the captures of these rows are not kept any longer."""
+        for row_id in row_ids:
+            row = self._rows.get(row_id)
+            if row is not None and row.capture != "none":
+                row.capture = "none"
+                self._touch(row)
+
+    def lose(self, worker: int) -> None:
+        """End the open rows of a serving process that is gone; the captures of its rows are gone too."""
+        for row in [row for row in self._rows.values() if row.worker == worker]:
+            if row.state not in FINAL_STATES:
+                row.state, row.reason = "ended", row.reason or "lost"
+                self._ended[row.id] = None
+            elif row.capture == "none":
+                continue
+            row.capture = "none"
+            self._touch(row)
+        self.shrink()
+
+    def changed_since(self, seq: int) -> list[Row]:
+        """Return the rows that changed after a number, in the order of their changes.
+
+        A number that was not reached yet is one of an earlier start: all rows have changed since.
+        """
+        start = seq if seq <= self.seq else 0
+        return sorted((row for row in self._rows.values() if row.seq > start), key=lambda row: row.seq)
+
+    def _touch(self, row: Row) -> None:
+        self.seq += 1
+        row.seq = self.seq
+        for on_row in self.on_row:
+            on_row(row, row)
+
+    def _tidy(self, row: Row) -> None:
+        """Keep common texts once, and hide secrets in foreign ones."""
+        for name in _SHARED:
+            if (text := getattr(row, name)) is not None:
+                setattr(row, name, intern(text))
+        for name in _FOREIGN:
+            if (text := getattr(row, name)) is not None:
+                masked, count = self.mask.apply(text.encode("utf-8", "replace").decode("latin-1"))
+                if count:
+                    setattr(row, name, masked.encode("latin-1").decode("utf-8", "replace"))

@@ -1,0 +1,102 @@
+"""Which rows a viewer asks for, and which page of them.
+
+Source: the console contract, section 1 (`streams`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final, NamedTuple
+
+from streamweir_gateway.console.row import Row
+
+__all__ = ["MAX_ROWS", "RowFilter", "RowPage"]
+
+USUAL_ROWS: Final = 100
+MAX_ROWS: Final = 2000
+_EARLIEST_MS: Final = 100_000_000_000
+"""A greater `before` is a time, not the number of a change."""
+_SEARCHED: Final = (
+    *("id", "request_id", "trace_id", "thread_id", "session_id"),
+    *("endpoint", "upstream", "reason", "code"),
+)
+
+
+class RowPage(NamedTuple):
+    """A page of rows.
+
+    Attributes:
+        rows: the newest first.
+        total: how many rows match, on all pages together.
+    """
+
+    rows: list[Row]
+    total: int
+
+
+class RowFilter(NamedTuple):
+    """Conditions on rows; an empty text is no condition.
+
+    Attributes:
+        text: occurs in an id, the endpoint, the upstream, the reason or the code, in any case.
+        before: the id of a row, or the number of its last change: older rows only. Or Unix milliseconds.
+        limit: the most rows of a page.
+    """
+
+    state: str = ""
+    endpoint: str = ""
+    reason: str = ""
+    text: str = ""
+    before: str = ""
+    limit: int = USUAL_ROWS
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> RowFilter:
+        """Return the filter in a query.
+
+        Raises:
+            ValueError: `limit` is no number.
+        """
+        limit = int(query.get("limit") or USUAL_ROWS)
+        if limit < 0:
+            raise ValueError("limit must not be negative")
+        return cls(
+            query.get("state", ""),
+            query.get("endpoint", ""),
+            query.get("reason", ""),
+            query.get("q", "").lower(),
+            query.get("before", ""),
+            min(limit, MAX_ROWS),
+        )
+
+    def page(self, rows: Iterable[Row]) -> RowPage:
+        """Return the page of the rows, which come the newest first."""
+        found = [row for row in rows if self.takes(row)]
+        return RowPage([*islice(self._older(found), self.limit)], len(found))
+
+    def takes(self, row: Row) -> bool:
+        """Return whether a row meets the conditions; `before` aside."""
+        if self.state and row.state != self.state:
+            return False
+        if self.endpoint and row.endpoint != self.endpoint:
+            return False
+        if self.reason and self.reason not in (row.reason, row.code):
+            return False
+        return not self.text or any(
+            self.text in text.lower() for name in _SEARCHED if (text := getattr(row, name)) is not None
+        )
+
+    def _older(self, rows: list[Row]) -> Iterator[Row]:
+        if not self.before:
+            yield from rows
+            return
+        place = next((place for place, row in enumerate(rows) if self._names(row)), None)
+        if place is not None:
+            yield from rows[place + 1 :]
+        elif self.before.isdecimal():
+            limit = int(self.before)
+            yield from (row for row in rows if (row.began if limit > _EARLIEST_MS else row.seq) < limit)
+
+    def _names(self, row: Row) -> bool:
+        return self.before in (row.id, str(row.seq))

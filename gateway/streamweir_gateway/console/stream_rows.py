@@ -1,0 +1,257 @@
+"""The rows of one serving process: one for each request, from its beginning to its end.
+
+    state      entered by                                        next state
+    ────────   ───────────────────────────────────────────────   ─────────────────────────────────────────
+    unknown    a request arrives                                 open, ended (a row only if it was refused)
+    open       `recorder`: the request may become a stream       ended
+    ended      `ended`: its record is reported                   —
+
+A request that opens a second recorder keeps its row.
+
+Source: the console contract, section 1 (a row).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from secrets import token_hex
+from typing import Any, Final
+
+from starlette.types import Scope
+
+from streamweir_gateway.config import ConsoleConfig
+from streamweir_gateway.console.capture_shelf import CaptureShelf
+from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.row import Row, State
+from streamweir_gateway.observability.observer import shown_hint
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.observability.secrets import Secrets
+
+__all__ = ["StreamRows"]
+
+MOST_WAITING: Final = 10_000
+"""The most changes that wait for the console; beyond, the oldest are dropped."""
+
+_STATUS_OF_REASON: Final = {
+    "done": "completed",
+    "interaction": "suspended",
+    "cancelled": "cancelled",
+    "client_gone": "cancelled",
+    "slow_client": "cancelled",
+}
+
+
+class StreamRows:
+    """Makes the rows of one process, and keeps what its captures are made of.
+
+    Args:
+        worker: the number of the process, from 1.
+        workers: how many processes share `keep.total_bytes`.
+        settings: of the console.
+        secrets: texts that no hint shows.
+
+    Attributes:
+        on_change: called when a row began or ended.
+        config: the hash of the configuration in force.
+        last_errors: by the label of an upstream, the code of its last failed attempt.
+    """
+
+    def __init__(
+        self, worker: int, workers: int, settings: ConsoleConfig, secrets: Iterable[str] = ()
+    ) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        self.config = ""
+        self.last_errors: dict[str, str] = {}
+        self._worker = worker
+        self._workers = workers
+        self._secrets = Secrets(secrets)
+        self._open: dict[int, RequestRecorder] = {}
+        """By the identity of the record."""
+        self._by_row: dict[str, RequestRecorder] = {}
+        self._changed: deque[Row] = deque(maxlen=MOST_WAITING)
+        """Rows that began or ended, in this order, until `take` returns them."""
+        self._gone: deque[str] = deque(maxlen=MOST_WAITING)
+        self._sent: dict[str, tuple[Any, ...]] = {}
+        """By open row, the facts of it that were returned last."""
+        self._start = token_hex(3)
+        self._count = 0
+        keep = settings.keep
+        self._shelf = CaptureShelf(keep.total_bytes // workers, keep.streams)
+        self._settings = settings
+
+    def configure(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
+        """Take over changed settings; streams under way keep theirs."""
+        self._settings, self._secrets = settings, Secrets(secrets)
+        self._shelf.max_bytes = settings.keep.total_bytes // self._workers
+        self._shelf.max_streams = settings.keep.streams
+        self._gone += self._shelf.shrink()
+
+    # --- called by requests ---------------------------------------------------------------------------------
+
+    def recorder(self, record: RequestRecord, scope: Scope) -> RequestRecorder:
+        """Begin the row of a request that may become a stream."""
+        settings, before = self._settings, self._open.get(id(record))
+        made = RequestRecorder(
+            self._new_id() if before is None else before.row_id,
+            record,
+            scope,
+            has_content=settings.capture == "content",
+            max_bytes=settings.keep.stream_bytes,
+            config=self.config,
+        )
+        self._open[id(record)] = self._by_row[made.row_id] = made
+        if before is None:
+            self._changed.append(self._row(made))
+            self.on_change()
+        return made
+
+    def ended(self, record: RequestRecord) -> None:
+        """End the row of a request; one that was refused has had none before."""
+        recorder = self._open.pop(id(record), None)
+        if recorder is not None:
+            self._end(recorder)
+        elif _was_refused(record):
+            self._changed.append(self._refused(record))
+            self.on_change()
+
+    def upstream_failed(self, upstream: str, code: str) -> None:
+        """Note the code of a failed attempt."""
+        self.last_errors[upstream] = code
+
+    # --- called by the link to the console ------------------------------------------------------------------
+
+    def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
+        """Return the rows that have changed since the last call, and the rows whose captures are gone.
+
+        Args:
+            with_open: return open rows too whose facts have changed.
+        """
+        rows, gone = [*self._changed], [*self._gone]
+        self._changed.clear()
+        self._gone.clear()
+        if with_open:
+            rows += self._moved()
+        return rows, gone
+
+    def open_rows(self) -> list[Row]:
+        """Return every open row: for a console that knows none of them."""
+        return [self._row(recorder) for recorder in self._by_row.values()]
+
+    def find(self, row_id: str) -> RequestRecorder | None:
+        """Return the recorder of a row; None if it is not kept."""
+        return self._by_row.get(row_id) or self._shelf.get(row_id)
+
+    # --------------------------------------------------------------------------------------------------------
+
+    def _moved(self) -> Iterator[Row]:
+        for row_id, recorder in self._by_row.items():
+            row = self._row(recorder)
+            facts = (row.state, row.events, row.bytes_in, row.bytes_out, row.attempts, row.session_id)
+            if self._sent.get(row_id) != facts:
+                self._sent[row_id] = facts
+                yield row
+
+    def _end(self, recorder: RequestRecorder) -> None:
+        record = recorder.record
+        row = self._row(recorder)
+        if recorder.attempts or record.resumes is not None or record.reason is not None:
+            row.state = "ended"
+        else:
+            row.state = "refused"
+        row.duration_ms = record.duration_ms
+        row.bytes_in, row.events = record.bytes_in, record.events
+        row.bytes_out = record.bytes_out
+        recorder.end(_end_fields(record))
+        self._by_row.pop(recorder.row_id, None)
+        self._sent.pop(recorder.row_id, None)
+        self._gone += self._shelf.add(recorder)
+        self._changed.append(row)
+        self.on_change()
+
+    def _row(self, recorder: RequestRecorder) -> Row:
+        """Return the row of an open request as it is now."""
+        record, stream, incoming = recorder.record, recorder.stream, recorder.incoming
+        row = self._of_record(recorder.row_id, record, _state(recorder))
+        row.capture = self._settings.capture
+        row.attempts = len(recorder.attempts)
+        if incoming is not None:
+            row.answers, row.framing = record.answers or incoming.answers, record.framing or incoming.framing
+        if recorder.delivery is not None:
+            row.bytes_out = recorder.delivery.bytes
+            row.status = record.status or (recorder.delivery.status if recorder.delivery.is_started else None)
+        if stream is not None:
+            pipeline = stream.pipeline
+            row.events, row.bytes_in = pipeline.position.written, stream.bytes
+            row.warnings, row.repairs = pipeline.lifecycle.warnings, pipeline.tools.repairs
+            row.malformed = stream.reader.malformed
+            if stream.reader.dialect is not None:
+                row.speaks = stream.reader.dialect.name
+            if (session := pipeline.lifecycle.session) is not None:
+                row.session_id = session.session_id
+                row.thread_id = (session.meta or {}).get("thread_id")
+        return row
+
+    def _refused(self, record: RequestRecord) -> Row:
+        row = self._of_record(self._new_id(), record, "refused")
+        row.duration_ms = record.duration_ms
+        return row
+
+    def _of_record(self, row_id: str, record: RequestRecord, state: State) -> Row:
+        return Row(
+            id=row_id,
+            request_id=record.request_id,
+            trace_id=record.trace_id,
+            worker=self._worker,
+            endpoint=record.endpoint,
+            upstream=record.upstream,
+            speaks=record.speaks,
+            answers=record.answers,
+            framing=record.framing,
+            key=record.key,
+            state=state,
+            began=round((time.time() - (time.monotonic() - record.began)) * 1000),
+            first_event_ms=record.first_event_ms,
+            max_gap_ms=round(record.longest_gap * 1000, 3) if record.first_event_ms is not None else None,
+            attempts=record.attempts,
+            lost=record.lost,
+            status=record.status,
+            reason=record.reason,
+            code=record.code,
+            hint=None if record.hint is None else shown_hint(record.hint, self._secrets),
+        )
+
+    def _new_id(self) -> str:
+        self._count += 1
+        return f"{self._start}-{self._count}"
+
+
+def _state(recorder: RequestRecorder) -> State:
+    delivery = recorder.delivery
+    if recorder.record.client_left or (delivery is not None and delivery.supervisor.dropped is not None):
+        return "detached"
+    has_begun = recorder.record.first_event_ms is not None or (
+        recorder.record.resumes is not None and delivery is not None and delivery.is_started
+    )
+    return "streaming" if has_begun else "waiting"
+
+
+def _was_refused(record: RequestRecord) -> bool:
+    """Return whether a request that opened no recorder was refused, and not relayed."""
+    return record.code is not None and record.bytes_out is None and record.close_code is None
+
+
+def _end_fields(record: RequestRecord) -> dict[str, Any]:
+    """Return the fields of the `end` line of a capture."""
+    status = "error" if record.code is not None else _STATUS_OF_REASON.get(record.reason or "", "error")
+    has_left = record.reason in ("client_gone", "slow_client") or bool(record.client_left)
+    return {
+        "reason": record.reason,
+        "status": status,
+        "code": record.code,
+        "events": record.events,
+        "bytes_in": record.bytes_in,
+        "bytes_out": record.bytes_out,
+        "client": "gone" if has_left else "read",
+    }

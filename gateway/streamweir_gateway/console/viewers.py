@@ -1,0 +1,133 @@
+"""The viewers of the console's feed, each with what has changed since it was last sent something.
+
+A viewer that is slow, or does not read at all, keeps the names of changed rows and nothing else: what it is
+sent next is the present state. So it holds up neither a stream nor another viewer.
+
+Source: the console contract, section 1 (`feed`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from streamweir_gateway.console.plots import Plots
+from streamweir_gateway.console.row import Row
+from streamweir_gateway.console.row_book import RowBook
+
+__all__ = ["MAX_VIEWERS", "Viewer", "Viewers", "sse"]
+
+MAX_VIEWERS: Final = 200
+"""The most viewers at a time; a further one is refused."""
+_MAX_FRAMES: Final = 256
+"""The most encoded rows that viewers share."""
+
+
+def sse(event: str, data: bytes, event_id: int | None = None) -> bytes:
+    """Return an SSE event of one line of data."""
+    head = b"event: %s\n" % event.encode()
+    if event_id is not None:
+        head += b"id: %d\n" % event_id
+    return b"%sdata: %s\n\n" % (head, data)
+
+
+class Viewer:
+    """One viewer.
+
+    Attributes:
+        rows: the ids of rows that have changed, in the order of their changes.
+        news: set if there is anything to send.
+        has_plots: a second is over.
+        has_info: the configuration has changed.
+    """
+
+    __slots__ = ("has_info", "has_plots", "news", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, None] = {}
+        self.news = asyncio.Event()
+        self.has_plots = False
+        self.has_info = False
+
+    def note_row(self, row_id: str) -> None:
+        """Note that a row has changed."""
+        self.rows.pop(row_id, None)
+        self.rows[row_id] = None
+        self.news.set()
+
+
+class Viewers:
+    """All viewers of the feed.
+
+    Args:
+        book: of the rows.
+        plots: of the rows.
+    """
+
+    def __init__(self, book: RowBook, plots: Plots) -> None:
+        self._book = book
+        self._plots = plots
+        self._viewers: set[Viewer] = set()
+        self._frames: dict[int, bytes] = {}
+        """By their `seq`, rows as they are sent."""
+        self._recent: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self._viewers)
+
+    def add(self, since: int | None) -> Viewer:
+        """Add a viewer, which gets all rows that have changed since a number; None: none of them."""
+        viewer = Viewer()
+        if since is not None:
+            for row in self._book.changed_since(since):
+                viewer.note_row(row.id)
+        self._viewers.add(viewer)
+        return viewer
+
+    def remove(self, viewer: Viewer) -> None:
+        """Forget a viewer."""
+        self._viewers.discard(viewer)
+
+    def note_row(self, _before: Row | None, row: Row) -> None:
+        """Take note of a change of a row."""
+        for viewer in self._viewers:
+            viewer.note_row(row.id)
+
+    def note_second(self) -> None:
+        """Take note that a second is over."""
+        if self._viewers:
+            self._recent = sse("plots", msgspec.json.encode(self._plots.recent()))
+        for viewer in self._viewers:
+            viewer.has_plots = True
+            viewer.news.set()
+
+    def note_info(self) -> None:
+        """Take note that the configuration has changed."""
+        for viewer in self._viewers:
+            viewer.has_info = True
+            viewer.news.set()
+
+    def frames(self, viewer: Viewer, info: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
+        """Yield what a viewer has not been sent yet, as SSE events."""
+        rows, viewer.rows = viewer.rows, {}
+        viewer.news.clear()
+        for row_id in rows:
+            if (row := self._book.get(row_id)) is not None:
+                yield self._frame(row)
+        if viewer.has_plots:
+            viewer.has_plots = False
+            yield self._recent
+        if viewer.has_info:
+            viewer.has_info = False
+            yield sse("info", msgspec.json.encode(info()))
+
+    def _frame(self, row: Row) -> bytes:
+        frame = self._frames.get(row.seq)
+        if frame is None:
+            if len(self._frames) >= _MAX_FRAMES:
+                self._frames.clear()
+            frame = self._frames[row.seq] = sse("row", msgspec.json.encode(row), row.seq)
+        return frame

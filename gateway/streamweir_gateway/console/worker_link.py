@@ -1,0 +1,146 @@
+"""The end of the link to the console in a serving process.
+
+It never waits for the console: rows wait within a bound while there is no connection, and answers are written
+without waiting. The connection is made again whenever it is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from streamweir_gateway.console.capture_payload import payload_of
+from streamweir_gateway.console.link_messages import Answer, Ask, Hello, Rows, Watch, framed, read_message
+from streamweir_gateway.console.stream_rows import StreamRows
+
+__all__ = ["WorkerLink"]
+
+logger = logging.getLogger("streamweir.server")
+
+RETRY_SECONDS: Final = 0.25
+"""Seconds before the connection is made again."""
+FLUSH_SECONDS: Final = 0.03
+"""Seconds for which changes are collected."""
+WATCH_SECONDS: Final = 0.2
+"""Seconds between the changes of open rows that a watched process sends."""
+MAX_UNSENT: Final = 8 << 20
+"""Bytes beyond which a console that does not read gets no changes of open rows."""
+LAST_SECONDS: Final = 1.0
+"""The longest time that the end of the process waits for the console to take the last rows."""
+
+
+class WorkerLink:
+    """Sends rows to the console, and answers it.
+
+    Args:
+        path: of the console's Unix socket.
+        worker: the number of this process.
+        rows: of this process.
+        upstreams: returns the states of the upstreams.
+    """
+
+    def __init__(
+        self, path: str, worker: int, rows: StreamRows, upstreams: Callable[[], list[dict[str, Any]]]
+    ) -> None:
+        self._path = path
+        self._worker = worker
+        self._rows = rows
+        self._upstreams = upstreams
+        self._writer: asyncio.StreamWriter | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._watch_timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Connect; to be called in the event loop."""
+        self._rows.on_change = self._note_change
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def aclose(self) -> None:
+        """Send the last rows, and close."""
+        self._rows.on_change = _nothing
+        if self._task is not None:
+            self._task.cancel()
+        writer = self._writer
+        if writer is not None:
+            self._send_rows(with_open=False)
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(LAST_SECONDS):
+                    await writer.drain()
+                    writer.close()
+                    await writer.wait_closed()
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(OSError, asyncio.IncompleteReadError, msgspec.MsgspecError):
+                reader, self._writer = await asyncio.open_unix_connection(self._path)
+                await self._follow(reader, self._writer)
+            self._stop_watching()
+            self._writer = None
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            writer.write(framed(Hello(self._worker, os.getpid())))
+            writer.write(framed(Rows(self._rows.open_rows(), [])))
+            self._send_rows(with_open=False)
+            while True:
+                match await read_message(reader, "console"):
+                    case Watch(is_on=is_on):
+                        self._stop_watching()
+                        if is_on:
+                            self._watch()
+                    case Ask() as ask:
+                        self._answer(ask)
+        finally:
+            writer.close()
+
+    def _note_change(self) -> None:
+        if self._flush_timer is None and self._writer is not None:
+            loop = asyncio.get_running_loop()
+            self._flush_timer = loop.call_later(FLUSH_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self._flush_timer = None
+        self._send_rows(with_open=False)
+
+    def _watch(self) -> None:
+        self._send_rows(with_open=True)
+        self._watch_timer = asyncio.get_running_loop().call_later(WATCH_SECONDS, self._watch)
+
+    def _stop_watching(self) -> None:
+        if self._watch_timer is not None:
+            self._watch_timer.cancel()
+            self._watch_timer = None
+
+    def _send_rows(self, *, with_open: bool) -> None:
+        writer = self._writer
+        if writer is None or writer.is_closing():
+            return
+        is_stuck = writer.transport.get_write_buffer_size() > MAX_UNSENT
+        if is_stuck:
+            return
+        rows, gone = self._rows.take(with_open=with_open)
+        if rows or gone:
+            writer.write(framed(Rows(rows, gone)))
+
+    def _answer(self, ask: Ask) -> None:
+        content: Any = None
+        if ask.topic == "rows":
+            self._send_rows(with_open=True)
+        elif ask.topic == "upstreams":
+            content = self._upstreams()
+        elif (recorder := self._rows.find(ask.row_id)) is not None:
+            content = payload_of(recorder, ask.start)
+        if self._writer is not None:
+            self._writer.write(framed(Answer(ask.number, content)))
+
+
+def _nothing() -> None:
+    return

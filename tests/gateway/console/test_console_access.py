@@ -1,0 +1,145 @@
+"""Access to the console: each rule, over real HTTP."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command_line import COMMAND
+from console_client import API, TOKEN, Console, console_of
+from loopback import Answer
+from running_gateway import running_gateway
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
+
+DEMO = {"/legacy": {"upstream": "demo:legacy", "speaks": "legacy"}}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+VIEWS = ["/", "/streams/abc-1", "/playground", "/config", "/dialects"]
+
+
+def assert_guarded(answer: Answer, *, is_api: bool) -> None:
+    headers = dict(answer.headers)
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert not [name for name in headers if name.startswith("access-control-") or name == "set-cookie"]
+    if is_api:
+        assert headers["cache-control"] == "no-store"
+
+
+async def code_of(console: Console, target: str, **options: object) -> tuple[int, str | None]:
+    answer = await console.request(target, **options)  # type: ignore[arg-type]
+    assert_guarded(answer, is_api=target.startswith("/api/"))
+    return answer.status, answer.json["error"]["code"] if answer.status >= 400 else None
+
+
+async def test_console_answers_follow_each_rule_of_access(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO, console={"hosts": ["console.example"]}) as console:
+        port = console.at.address[1]
+        info = API + "info"
+        for view in VIEWS:
+            page = await console.request(view, token=None)
+            assert (page.status, page.header("content-type")) == (200, "text/html; charset=utf-8")
+            assert_guarded(page, is_api=False)
+            assert TOKEN.encode() not in page.body
+        for host in (f"localhost:{port}", f"[::1]:{port}", "192.0.2.7", "console.example:1", "LOCALHOST"):
+            assert await code_of(console, info, host=host) == (200, None), host
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "",
+            "127.0.0.1.evil.example",
+            "a b",
+            "localhost.x",
+        ):
+            for target in (info, "/"):
+                assert await code_of(console, target, host=host) == (403, "FORBIDDEN"), host
+        for origin, expected in (
+            (f"http://{console.host}", 200),
+            (f"https://{console.host}", 200),
+            ("http://evil.example", 403),
+            ("null", 403),
+            ("http://127.0.0.1:1", 403),
+        ):
+            for target in (info, "/"):
+                assert (await code_of(console, target, headers=[("Origin", origin)]))[0] == expected, origin
+        for site, expected in (("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403)):
+            assert (await code_of(console, info, headers=[("Sec-Fetch-Site", site)]))[0] == expected
+        assert (await console.request("/", headers=[("Sec-Fetch-Site", "cross-site")])).status == 200
+        assert await code_of(console, info, token=None) == (401, "UNAUTHENTICATED")
+        assert await code_of(console, f"{info}?token={TOKEN}", token=None) == (401, "UNAUTHENTICATED")
+        cookie = [("Cookie", f"token={TOKEN}")]
+        assert await code_of(console, info, token=None, headers=cookie) == (401, "UNAUTHENTICATED")
+        assert (await console.request(info, "OPTIONS", token=None)).status == 401
+        assert (await console.request(info, "POST")).status == 405
+        assert (await console.request("/", "POST", body=b"{}")).status == 405
+        for path in ("/nothing", "/assets/../../api.py", "/..%2f..%2fapi.py", f"{API}nothing"):
+            assert (await console.request(path)).status == 404, path
+
+
+async def test_ten_wrong_tokens_make_further_ones_429_and_leave_the_right_one(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        for number in range(10):
+            assert (await code_of(console, API + "info", token=f"wrong-{number}"))[0] == 401
+        assert await code_of(console, API + "info", token="wrong-again") == (429, "RATE_LIMITED")
+        assert (await code_of(console, API + "info"))[0] == 200
+        assert (await code_of(console, API + "info", token=None))[0] == 401
+
+
+async def test_malformed_requests_get_the_headers_of_every_answer(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        answer = await console.request("/ bad", token=None)
+        assert answer.status == 400
+        assert_guarded(answer, is_api=True)
+
+
+async def test_token_is_made_at_each_start_where_the_file_has_none(tmp_path: Path) -> None:
+    tokens = set()
+    for number in range(2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with running_gateway(
+            folder, "--console", endpoints=DEMO, console={"listen": "127.0.0.1:0"}
+        ) as running:
+            await running.ready()
+            from console_client import opened
+
+            console = await opened(running)
+            assert (await console.get("info"))["api"] == 1
+            tokens.add(console.token)
+    assert len(tokens) == 2
+    assert all(len(token) >= 20 for token in tokens)
+
+
+def test_console_that_cannot_listen_starts_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        file = tmp_path / "config.yaml"
+        file.write_text(
+            f"listen: 127.0.0.1:0\nconsole: {{listen: '127.0.0.1:{port}'}}\n"
+            "endpoints: {/legacy: {upstream: 'demo:legacy', speaks: legacy}}\n"
+        )
+        ended = subprocess.run(
+            [*COMMAND, "serve", str(file)], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert ended.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_console_for_others_without_a_token_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "console: {listen: '0.0.0.0:0'}\nendpoints: {/legacy: {upstream: 'demo:legacy', speaks: legacy}}\n"
+    )
+    ended = subprocess.run(
+        [*COMMAND, "serve", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 78
+    assert "console.token" in ended.stderr

@@ -1,0 +1,200 @@
+"""Rows of the console: one for each request, in its state, with the words of event and log."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console_client import Console, console_of
+from loopback import client
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
+
+FIELDS = {
+    *(
+        "id",
+        "seq",
+        "request_id",
+        "trace_id",
+        "worker",
+        "endpoint",
+        "upstream",
+        "speaks",
+        "answers",
+        "framing",
+    ),
+    *(
+        "key",
+        "state",
+        "began",
+        "duration_ms",
+        "first_event_ms",
+        "max_gap_ms",
+        "events",
+        "bytes_in",
+        "bytes_out",
+    ),
+    *(
+        "attempts",
+        "warnings",
+        "repairs",
+        "malformed",
+        "lost",
+        "status",
+        "reason",
+        "code",
+        "hint",
+        "thread_id",
+    ),
+    *("session_id", "capture"),
+}
+
+
+def endpoint(url: str, **options: Any) -> dict[str, Any]:
+    return {"/chat": {"upstream": url, "speaks": "legacy", **options}}
+
+
+async def test_stream_has_a_row_from_its_start_to_its_end(tmp_path: Path) -> None:
+    begins, ends = asyncio.Event(), asyncio.Event()
+
+    async def slow(call: Call) -> None:
+        await call.send(SSE)
+        await begins.wait()
+        await call.send(chunk(HELLO[0]))
+        await ends.wait()
+        await call.send(*map(chunk, HELLO[1:]), LAST_CHUNK)
+
+    async with upstream(slow) as backend, console_of(tmp_path, endpoints=endpoint(backend.url)) as console:
+        asking = asyncio.create_task(console.call("/chat"))
+        waiting = await console.row(state="waiting")
+        assert set(waiting) == FIELDS
+        assert waiting["reason"] is None
+        begins.set()
+        streaming = await console.row(state="streaming")
+        assert streaming["id"] == waiting["id"]
+        assert streaming["events"] > 0
+        assert streaming["seq"] > waiting["seq"]
+        ends.set()
+        answered = await asking
+        ended = await console.row(state="ended")
+        assert ended["id"] == waiting["id"]
+        assert ended["reason"] == answered.end["reason"] == "done"
+        assert ended["events"] == len(answered.events)
+        assert ended["bytes_out"] == len(answered.body)
+        assert (ended["status"], ended["attempts"], ended["code"]) == (200, 1, None)
+        assert ended["session_id"] == answered.events[0]["data"]["session_id"]
+        line = await console.running.says("request")
+        for name in ("request_id", "trace_id", "reason", "events", "bytes_in", "bytes_out", "first_event_ms"):
+            assert line[name] == ended[name], name
+
+
+async def test_refused_requests_have_rows_with_their_codes(tmp_path: Path) -> None:
+    keys = {"keys": {"web": "a-key-of-a-client"}}
+    async with (
+        upstream(WHOLE) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url), auth=keys) as console,
+    ):
+        await console.call("/chat")
+        row = await console.row(state="refused")
+        assert (row["code"], row["status"], row["reason"]) == ("UNAUTHENTICATED", 401, None)
+        await console.call("/nothing", headers=[("X-Api-Key", "a-key-of-a-client")])
+        row = await console.row(code="ENDPOINT_NOT_FOUND")
+        assert (row["state"], row["endpoint"], row["status"]) == ("refused", None, 404)
+        await console.call("/chat", headers=[("X-Api-Key", "a-key-of-a-client")])
+        row = await console.row(state="ended")
+        assert row["key"] == "web"
+        assert len(await console.rows()) == 3
+
+
+async def test_run_whose_client_left_is_detached_until_it_ends(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    async def slow(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await goes_on.wait()
+        await call.send(*map(chunk, HELLO[1:]), LAST_CHUNK)
+
+    options = {"on_disconnect": {"continue_for": "1m"}}
+    async with (
+        upstream(slow) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url, **options)) as console,
+    ):
+        async with client(console.running.at) as leaving:
+            leaving.send()
+            await leaving.until(b"session_start")
+        await console.row(state="detached")
+        goes_on.set()
+        assert (await console.row(state="ended"))["reason"] == "client_gone"
+
+
+async def test_reader_of_a_resumed_run_is_a_row(tmp_path: Path) -> None:
+    async with (
+        upstream(WHOLE) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url, resume="on")) as console,
+    ):
+        first = await console.call("/chat")
+        handle = first.header("x-streamweir-run")
+        assert handle is not None
+        await console.call("/chat", headers=[("Last-Event-ID", f"{handle}.0")])
+        await console.row(attempts=0, state="ended")
+        rows = await console.rows(state="ended")
+        assert [row["attempts"] for row in rows] == [0, 1]
+        for row in rows:
+            assert handle not in str(await console.capture(row["id"]))
+
+
+async def test_relayed_responses_that_are_no_streams_have_no_row(tmp_path: Path) -> None:
+    async def service(call: Call) -> None:
+        if call.target.endswith("/chat"):
+            await call.send(SSE, *map(chunk, HELLO), LAST_CHUNK)
+        else:
+            await call.send(answer(b"plain", "Content-Type: text/plain"))
+
+    async with (
+        upstream(service) as backend,
+        console_of(
+            tmp_path, endpoints={"/app/*": {"upstream": backend.url, "speaks": "legacy", "relay": "all"}}
+        ) as console,
+    ):
+        for _ in range(3):
+            assert (await console.call("/app/page")).body == b"plain"
+        await console.call("/app/chat")
+        await console.row(state="ended")
+        assert [row["endpoint"] for row in await console.rows()] == ["/app/*"]
+
+
+async def test_rows_are_filtered_and_paged(tmp_path: Path) -> None:
+    async with upstream(WHOLE) as backend:
+        endpoints = {**endpoint(backend.url), "/other": {"upstream": backend.url, "speaks": "legacy"}}
+        async with console_of(tmp_path, endpoints=endpoints) as console:
+            for number in range(5):
+                await console.call("/chat", headers=[("X-Request-Id", f"chat-{number}")])
+            await console.call("/other")
+            await console.call("/nothing")
+            await console.row(code="ENDPOINT_NOT_FOUND")
+            whole = await console.get("streams")
+            assert whole["total"] == len(whole["streams"]) == 7
+            assert whole["seq"] == max(row["seq"] for row in whole["streams"])
+            began = [row["began"] for row in whole["streams"]]
+            assert began == sorted(began, reverse=True)
+            assert len(await console.rows(endpoint="/other")) == 1
+            assert len(await console.rows(state="refused")) == 1
+            assert len(await console.rows(reason="done")) == 6
+            assert [row["request_id"] for row in await console.rows(q="CHAT-3")] == ["chat-3"]
+            await pages_hold_each_row_once(console)
+            assert (await console.request("/api/v1/streams?limit=many")).status == 400
+
+
+async def pages_hold_each_row_once(console: Console) -> None:
+    found: list[str] = []
+    before = ""
+    while page := await console.get("streams", limit=2, before=before, endpoint="/chat"):
+        assert page["total"] == 5
+        if not page["streams"]:
+            break
+        found += [row["request_id"] for row in page["streams"]]
+        before = page["streams"][-1]["id"]
+    assert found == [f"chat-{number}" for number in (4, 3, 2, 1, 0)]
