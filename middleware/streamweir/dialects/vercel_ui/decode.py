@@ -28,7 +28,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "tool-output-error": "errorText",
     "error": "errorText",
 }
-_KEPT: Final = frozenset({"message-metadata", "custom", "reset-step"})
+_KEPT: Final = frozenset({"message-metadata", "custom"})
 """Chunks that the standard has no event for."""
 
 
@@ -100,8 +100,10 @@ class VercelUiDecoder(Decoder):
                 message_id = message.get("messageId")
                 return (SessionStart(meta=meta_of(message_id=message_id, extra=_rest(message, "messageId"))),)
             case "start-step" | "finish-step":
-                self._texts.next_step()
-                return () if len(message) == 1 else (custom(kind, _rest(message)),)
+                self._calls.next_step()
+                return (*self._texts.next_step(), *_beside(message, kind))
+            case "reset-step":
+                return (*self._texts.withdraw_step(), *self._calls.withdraw_step(), *_beside(message, kind))
             case "source-url" | "source-document":
                 return (read_source(message),)
             case "file":
@@ -119,6 +121,11 @@ class VercelUiDecoder(Decoder):
                 return read_finish(message, self._calls)
         rest = _rest(message)
         return (named_data(kind, rest) if kind in _KEPT else custom(kind, rest),)
+
+
+def _beside(message: Mapping[str, Any], kind: str) -> Iterable[Event]:
+    """The fields of a chunk that has none."""
+    return () if len(message) == 1 else (custom(kind, _rest(message)),)
 
 
 def _rest(message: Mapping[str, Any], *known: str) -> dict[str, Any]:

@@ -1,4 +1,12 @@
-"""Text and reasoning: parts that are begun, continued and ended by an id."""
+"""Text and reasoning: parts that are begun, continued and ended by an id.
+
+chunk                     parts that have begun   parts of the step
+───────────────────────   ─────────────────────   ────────────────────────────────────────────
+text-start, a piece       one more                one more, if it has text
+text-end                  one less                as they are
+start-step, finish-step   none                    none; a text without an end is complete
+reset-step                none                    none; texts are withdrawn, reasoning is closed
+"""
 
 from __future__ import annotations
 
@@ -34,7 +42,8 @@ class _Part(msgspec.Struct):
 
 
 class Texts:
-    """The parts of one stream. Servers use an id again for another part.
+    """The parts of one stream; the table of this file has their states. Servers use an id again for another
+    part.
 
     Attributes:
         room: how many bytes may be kept of parts that have begun, about; the oldest are forgotten.
@@ -43,10 +52,30 @@ class Texts:
     def __init__(self) -> None:
         self.room = 2 << 20
         self._begun: OrderedDict[str, _Part] = OrderedDict()
+        self._of_step: OrderedDict[str, Content | Thinking] = OrderedDict()
+        """The parts of the current step that have text: a piece of each, without its text."""
+        self._resets = 0
+        self._closed: set[str] = set()
+        """The reasoning of the current step that a reset has closed: its ids are other parts from then on."""
 
-    def next_step(self) -> None:
-        """Parts of earlier steps are not gone on with."""
+    def next_step(self) -> list[Event]:
+        """Return the ends of the texts that have none: a later step does not go on with them."""
+        parts = [part.piece for part in self._begun.values() if part.has_text]
+        self._forget_step()
+        self._closed.clear()
+        return [msgspec.structs.replace(piece, is_complete=True) for piece in parts if _is_text(piece)]
+
+    def withdraw_step(self) -> list[Event]:
+        """Return the replacements that withdraw the texts of the current step; close its reasoning."""
+        self._resets += 1
+        texts = [piece for piece in self._of_step.values() if _is_text(piece)]
+        self._closed.update(key for key, piece in self._of_step.items() if not _is_text(piece))
+        self._forget_step()
+        return [msgspec.structs.replace(piece, op="replace") for piece in texts]
+
+    def _forget_step(self) -> None:
         self._begun.clear()
+        self._of_step.clear()
 
     def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
         """Return the events of a chunk of a part."""
@@ -62,10 +91,16 @@ class Texts:
         return (custom(str(message["type"]), leftover(message, ("type",)) or {}),)
 
     def _begin(self, message: Mapping[str, Any], kind: str, key: str) -> _Part:
-        part = self._begun[key] = _Part(_piece_of(message, kind))
-        if len(self._begun) > max(1, self.room // _PART):
-            self._begun.popitem(last=False)
+        message_id = short_id(text_of(message.get("id")))
+        if key in self._closed:
+            message_id = f"{message_id}_{self._resets + 1}"
+        part = self._begun[key] = _Part(_piece_of(message, kind, message_id))
+        self._bound(self._begun)
         return part
+
+    def _bound(self, parts: OrderedDict[str, Any]) -> None:
+        if len(parts) > max(1, self.room // _PART // 2):
+            parts.popitem(last=False)
 
     def _beside(self, part: _Part, message: Mapping[str, Any]) -> Iterable[Event]:
         """Yield the fields of a part's start that are too large to be kept for its pieces."""
@@ -80,7 +115,10 @@ class Texts:
         own, piece = leftover(message, _KNOWN), part.piece.with_text(text)
         if not text and own is None:
             return ()
-        part.has_text = part.has_text or bool(text)
+        if text and not part.has_text:
+            part.has_text = True
+            self._of_step[key] = part.piece
+            self._bound(self._of_step)
         if own is None:
             return (piece,)
         return (msgspec.structs.replace(piece, meta=and_extra(piece.meta, own)),)
@@ -92,9 +130,13 @@ class Texts:
         return (msgspec.structs.replace(part.piece, is_complete=True),)
 
 
-def _piece_of(message: Mapping[str, Any], kind: str) -> Content | Thinking:
+def _is_text(piece: Content | Thinking) -> bool:
+    return isinstance(piece, Content)
+
+
+def _piece_of(message: Mapping[str, Any], kind: str, message_id: str) -> Content | Thinking:
     """A piece without its text; the id of a part is that of a message."""
-    message_id, own = short_id(text_of(message.get("id"))), own_words(message)
+    own = own_words(message)
     if kind == "reasoning":
         stage: Any = own.get("stage")
         return Thinking("", stage if stage in _STAGES else None, meta=meta_of(message_id=message_id))

@@ -9,6 +9,7 @@ import msgspec
 
 from streamweir.codec.argument_pieces import ArgumentPieces
 from streamweir.codec.coerce import arguments, custom, leftover, meta_of, text_of, tool_error
+from streamweir.errors import TOOL_CODES
 from streamweir.events import (
     Event,
     Interaction,
@@ -42,6 +43,7 @@ class _Call(msgspec.Struct):
     """The server runs it: the client is not to."""
 
     has_input: bool = False
+    step: int = 0
 
 
 class Calls:
@@ -52,10 +54,28 @@ class Calls:
         self._asked: set[str] = set()
         self._approvals: dict[str, str] = {}
         self._pieces = ArgumentPieces()
+        self._step = 0
 
     def set_room(self, room: int) -> None:
         """Set the bytes, roughly, of arguments that may wait."""
         self._pieces = ArgumentPieces(room)
+
+    def next_step(self) -> None:
+        """Note that the calls so far are not those of the current step."""
+        self._step += 1
+
+    def withdraw_step(self) -> list[Event]:
+        """Return the failed ends of the open calls of the current step; open approvals of them are off."""
+        open_calls = [tool_id for tool_id, call in self._waiting.items() if call.step == self._step]
+        events: list[Event] = []
+        for tool_id in open_calls:
+            del self._waiting[tool_id]
+            if tool_id in self._asked:
+                self._asked.discard(tool_id)
+                events.append(Interaction(tool_id, "approval", "cancelled"))
+            error = tool_error(TOOL_CODES["TOOL_INCOMPLETE"], code="TOOL_INCOMPLETE")
+            events.append(ToolCallEnd(tool_id, "failed", error=error))
+        return [*self._pieces.pass_on(events)]
 
     @property
     def has_asked(self) -> bool:
@@ -117,7 +137,8 @@ class Calls:
         return self._pass_on(ToolCallStart(tool_id, call.name, arguments=given, meta=meta))
 
     def _call_of(self, message: Mapping[str, Any], tool_id: str) -> _Call:
-        call = self._waiting.get(tool_id) or _Call(short_id(text_of(message.get("toolName"))) or "unknown")
+        name = short_id(text_of(message.get("toolName"))) or "unknown"
+        call = self._waiting.get(tool_id) or _Call(name, step=self._step)
         if isinstance(flag := message.get("providerExecuted"), bool):
             call.is_servers = flag
         if len(self._waiting) < MAX_WAITING:
