@@ -1,0 +1,76 @@
+// The rows of the console, the newest first: loaded once, and kept up to date by the feed.
+
+import { Changes } from "./changes.js";
+import { isRunning, type Row } from "./rows.js";
+
+/** Holds the rows. Listeners are told at most once per turn of `schedule`. */
+export class RowBook extends Changes {
+  readonly #rows = new Map<string, Row>();
+  readonly #schedule: (task: () => void) => void;
+  #sorted: Row[] | undefined;
+  #isScheduled = false;
+  #ended = 0;
+  /** The number of the last change that has arrived. */
+  seq = 0;
+  /** The most ended rows; the console keeps no more either. */
+  maxEnded = 2000;
+  /** Whether the first load is over. */
+  isLoaded = false;
+
+  constructor(schedule: (task: () => void) => void = (task) => setTimeout(task, 60)) {
+    super();
+    this.#schedule = schedule;
+  }
+
+  /** The rows, the newest first. The list is not changed later; a change makes another one. */
+  get rows(): readonly Row[] {
+    this.#sorted ??= [...this.#rows.values()].sort((a, b) => b.began - a.began || b.seq - a.seq);
+    return this.#sorted;
+  }
+
+  get(id: string): Row | undefined {
+    return this.#rows.get(id);
+  }
+
+  /** Adds or replaces rows. One that is older than the row that it would replace is passed over. */
+  put(rows: Iterable<Row>): void {
+    for (const row of rows) {
+      this.seq = Math.max(this.seq, row.seq);
+      const before = this.#rows.get(row.id);
+      if (before && before.seq > row.seq) continue;
+      if (before && !isRunning(before)) this.#ended--;
+      if (!isRunning(row)) this.#ended++;
+      this.#rows.set(row.id, row);
+    }
+    this.#shrink();
+    this.touch();
+  }
+
+  /** Forgets all rows: the gateway has started anew. */
+  clear(): void {
+    this.#rows.clear();
+    this.#ended = 0;
+    this.seq = 0;
+    this.isLoaded = false;
+    this.touch();
+  }
+
+  /** Notes a change. */
+  touch(): void {
+    this.#sorted = undefined;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#schedule(() => {
+      this.#isScheduled = false;
+      this.notify();
+    });
+  }
+
+  /** Drops ended rows, the oldest first. Some more than have to go, so that not each row sorts them. */
+  #shrink(): void {
+    if (this.#ended <= this.maxEnded * 1.02 + 20) return;
+    const ended = [...this.#rows.values()].filter((row) => !isRunning(row)).sort((a, b) => a.seq - b.seq);
+    for (const row of ended.slice(0, ended.length - this.maxEnded)) this.#rows.delete(row.id);
+    this.#ended = Math.min(this.#ended, this.maxEnded);
+  }
+}

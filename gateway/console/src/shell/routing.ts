@@ -1,0 +1,6 @@
+// The page's router.
+
+import { Router } from "./router.js";
+import { views } from "./view.js";
+
+export const router = new Router(views);
