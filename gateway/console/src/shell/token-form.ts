@@ -13,7 +13,7 @@ function submit(event: SubmitEvent): void {
 export function tokenForm(): TemplateResult {
   return html`
     <form class="token-form" @submit=${submit}>
-      <h1>Who is there?</h1>
+      <h1>Open the console</h1>
       <p>The console needs its token. The gateway prints an address that holds it when it starts; a token of your own is in its file, <code>console.token</code>.</p>
       <label for="token">Token</label>
       <div class="token-line">
