@@ -34,24 +34,34 @@ export function reasonCounts(plots: Plots): [word: string, count: number][] {
     .sort((a, b) => b[1] - a[1]);
 }
 
+/** Returns each second's mean of it and the seconds before, so that single streams do not draw a comb. */
+export function smoothed(numbers: Numbers): number[] {
+  let sum = 0;
+  return numbers.map((value, place) => {
+    sum += (value ?? 0) - (place >= RATE_SECONDS ? (numbers[place - RATE_SECONDS] ?? 0) : 0);
+    return Math.max(0, sum / Math.min(place + 1, RATE_SECONDS));
+  });
+}
+
+export interface Buckets {
+  readonly t: number[];
+  readonly series: number[][];
+}
+
 /**
- * Returns three series for bars that lie on each other: failures, ends on the client's wish, good ends. All of a bucket
- * are in its first second, since a bar of one second is too thin to be seen.
+ * Returns three series for bars that lie on each other, in some sixty buckets of time: failures; these and ends on the
+ * client's wish; these and good ends.
  */
-export function stacked(plots: Plots): (number | null)[][] {
-  const sums = [0, 1, 2].map(() => plots.t.map((): number | null => null));
+export function stacked(plots: Plots): Buckets {
   const width = Math.max(1, Math.ceil(plots.t.length / BUCKETS));
+  const t = plots.t.filter((_, place) => place % width === 0);
+  const series = [0, 1, 2].map(() => t.map(() => 0));
   for (const [word, numbers] of Object.entries(plots.reasons)) {
     const kind = GOOD.includes(word) ? 2 : NEUTRAL.includes(word) ? 1 : 0;
     for (const [place, value] of numbers.entries()) {
-      if (!value) continue;
-      const bucket = place - (place % width);
-      // What lies below counts in all above it.
-      for (let above = kind; above < 3; above++) {
-        const series = sums[above];
-        if (series) series[bucket] = (series[bucket] ?? 0) + value;
-      }
+      const bucket = Math.floor(place / width);
+      for (const one of series.slice(kind)) one[bucket] = (one[bucket] ?? 0) + (value ?? 0);
     }
   }
-  return sums;
+  return { t, series };
 }

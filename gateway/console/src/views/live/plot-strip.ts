@@ -7,7 +7,7 @@ import type { Plots } from "../../data/rows.js";
 import { PageElement } from "../../shell/page-view.js";
 import { duration } from "../../text/format.js";
 import { visibleLine } from "../../text/visible.js";
-import { lastOf, rateOf, reasonCounts, stacked } from "./plot-numbers.js";
+import { lastOf, rateOf, reasonCounts, smoothed, stacked } from "./plot-numbers.js";
 import { Sparkline } from "./sparkline.js";
 
 interface Tile {
@@ -21,24 +21,28 @@ const TILES: readonly Tile[] = [
   {
     name: "Streams per second",
     value: (plots) => rateOf(plots.started),
-    plot: new Sparkline(["--accent"], (plots) => [plots.started]),
+    plot: new Sparkline(["--accent"], ({ t, started }) => ({ t, series: [smoothed(started)] })),
   },
   {
     name: "Open streams",
     value: (plots) => String(lastOf(plots.open) ?? 0),
-    plot: new Sparkline(["--accent"], (plots) => [plots.open]),
+    plot: new Sparkline(["--accent"], ({ t, open }) => ({ t, series: [open] })),
   },
   {
     name: "Time to first event",
     value: (plots) => percentile("p90", lastOf(plots.first_event.p90)),
-    plot: new Sparkline(["--edge", "--warn"], ({ first_event }) => [first_event.p50, first_event.p90], {
-      isSparse: true,
-    }),
+    plot: new Sparkline(
+      ["--edge", "--warn"],
+      ({ t, first_event }) => ({ t, series: [first_event.p50, first_event.p90] }),
+      {
+        isSparse: true,
+      },
+    ),
   },
   {
     name: "Largest gap",
     value: (plots) => percentile("p99", lastOf(plots.gap.p99)),
-    plot: new Sparkline(["--edge", "--warn"], ({ gap }) => [gap.p50, gap.p99], { isSparse: true }),
+    plot: new Sparkline(["--edge", "--warn"], ({ t, gap }) => ({ t, series: [gap.p50, gap.p99] }), { isSparse: true }),
   },
   {
     name: "End reasons",
@@ -46,7 +50,7 @@ const TILES: readonly Tile[] = [
       reasonCounts(plots)
         .map(([word, many]) => `${visibleLine(word)} ${many}`)
         .join(", ") || "none ended",
-    plot: new Sparkline(["--bad", "--edge", "--good"], (plots) => stacked(plots), { isBars: true }),
+    plot: new Sparkline(["--bad", "--edge", "--good"], stacked, { isBars: true }),
   },
 ];
 

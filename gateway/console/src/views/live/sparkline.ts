@@ -3,7 +3,11 @@
 import uPlot from "uplot";
 import type { Plots } from "../../data/rows.js";
 
-type Series = (number | null)[][];
+export interface Curves {
+  /** Unix seconds. */
+  readonly t: readonly number[];
+  readonly series: readonly (readonly (number | null)[])[];
+}
 
 interface Options {
   /** Bars; of series that lie on each other the highest is drawn first. */
@@ -17,13 +21,13 @@ const BAR_WIDTH = [0.9, 12] as const;
 
 export class Sparkline {
   readonly #colors: readonly string[];
-  readonly #read: (plots: Plots) => Series;
+  readonly #read: (plots: Plots) => Curves;
   readonly #options: Options;
   #plot: uPlot | undefined;
   #box: HTMLElement | undefined;
 
   /** @param colors names of custom properties, one a series. */
-  constructor(colors: readonly string[], read: (plots: Plots) => Series, options: Options = {}) {
+  constructor(colors: readonly string[], read: (plots: Plots) => Curves, options: Options = {}) {
     this.#colors = colors;
     this.#read = read;
     this.#options = options;
@@ -33,8 +37,8 @@ export class Sparkline {
   draw(box: HTMLElement, plots: Plots): void {
     const width = box.clientWidth;
     if (width === 0) return;
-    const series = this.#read(plots);
-    const data = [plots.t, ...(this.#options.isBars ? series.reverse() : series)] as uPlot.AlignedData;
+    const { t, series } = this.#read(plots);
+    const data = [t, ...(this.#options.isBars ? series.toReversed() : series)] as uPlot.AlignedData;
     if (!this.#plot || this.#box !== box) {
       this.forget();
       this.#plot = new uPlot(this.#shape(box, width), data, box);
@@ -74,6 +78,7 @@ export class Sparkline {
       return { stroke: color, fill: color, width: 0, points: { show: false }, ...(paths && { paths }) };
     }
     const isSparse = this.#options.isSparse ?? false;
-    return { stroke: color, width: 1.5, spanGaps: isSparse, points: { show: isSparse, size: 3, fill: color } };
+    const points = { show: isSparse, size: 3, fill: color };
+    return { stroke: color, width: 1.25, spanGaps: isSparse, points, ...(!isSparse && { fill: `${color}26` }) };
   }
 }
