@@ -1,5 +1,6 @@
 // The console's API over fetch, with the token of the session.
 
+import type { Configuration, Losses } from "./config.js";
 import type { Info, Plots, RowPage, StreamDetails } from "./rows.js";
 import { session } from "./session.js";
 
@@ -86,6 +87,8 @@ export const api = {
   info: (signal?: AbortSignal) => get<Info>("info", signal),
   plots: (endpoint = "", signal?: AbortSignal) =>
     get<Plots>(`plots${endpoint && `?endpoint=${encodeURIComponent(endpoint)}`}`, signal),
+  config: (signal?: AbortSignal) => get<Configuration>("config", signal),
+  dialects: (signal?: AbortSignal) => get<Losses>("dialects", signal),
   streams: (query: Readonly<Record<string, string>>, signal?: AbortSignal) =>
     get<RowPage>(`streams?${new URLSearchParams(query)}`, signal),
   stream: (id: string, signal?: AbortSignal) => get<StreamDetails>(`streams/${encodeURIComponent(id)}`, signal),
