@@ -15,6 +15,8 @@ __all__ = ["sound_history"]
 
 _RESULT: Final = "_output"
 _REASONING: Final = "reasoning"
+_SHELL_OUTPUT: Final = "local_shell_call_output"
+"""Names its call by its own `id`."""
 
 
 def sound_history(turns: Sequence[Sequence[Any]], *, most: int) -> list[Any]:
@@ -51,6 +53,8 @@ def sound_history(turns: Sequence[Sequence[Any]], *, most: int) -> list[Any]:
 
 def _call_id(item: dict[str, Any]) -> str | None:
     found = item.get("call_id")
+    if found is None and item.get("type") == _SHELL_OUTPUT:
+        found = item.get("id")
     return found if isinstance(found, str) else None
 
 

@@ -64,6 +64,8 @@ class ChatEncoder(Encoder):
         self.stamp = Stamp("", 0, 0)
         self._message: tuple[str | None, str | None] | None = None
         self._has_text = False
+        self._waits = False
+        """A question was written in the protocol's own form, by which clients know that the run waits."""
 
     @cached_property
     def _open(self) -> KeptCalls:
@@ -127,6 +129,11 @@ class ChatEncoder(Encoder):
     def write_references(self, event: Reference) -> Iterable[Frame]:
         """Return the sources of the answer."""
         raise NotImplementedError
+
+    def write_question(self, event: Interaction) -> Iterable[Frame] | None:
+        """Return a question in the protocol's own form; None if it has none, so that it is a text."""
+        del event
+        return None
 
     def write_failure(self, error: Error) -> Iterable[Frame]:
         """Return the failure that the turn ends with."""
@@ -230,6 +237,9 @@ class ChatEncoder(Encoder):
             self._asked.discard(asked)
             self._take_back(asked)
             self.lost[f"interaction {event.state}"] += 1
+        elif (own := self.write_question(event)) is not None:
+            self._waits = True
+            yield from own
         elif asks_person(event):
             self._asked.add(event)
             self._message = None
@@ -263,7 +273,7 @@ class ChatEncoder(Encoder):
         calls = self._handed if event.status == "suspended" else ()
         for call in calls:
             yield from self.write_call(call)
-        waits = event.status == "suspended" and (self._asked or not calls)
+        waits = event.status == "suspended" and (self._asked or not (calls or self._waits))
         beside = suspension(self._asked) if waits else {}
         reason = "tool_calls" if calls else self._finish_reason(event)
         yield from self.write_end(reason, event, beside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.questions import asks_person, question_text
@@ -20,6 +20,9 @@ __all__ = [
     "text_of_turn",
 ]
 
+HasForm = Callable[[Mapping[str, Any]], bool]
+"""Returns whether a protocol has a form of its own for a question, given the `data` of its event."""
+
 _EMPTY_LINE: Final = "\n\n"
 
 
@@ -28,17 +31,24 @@ class Part(NamedTuple):
 
     Attributes:
         kind: `text` and `thinking` have a text; `ran` (a call that has been run) and `client` (one that the
-            client is to run) have a folded call.
+            client is to run) have a folded call; `asked` has the `data` of a question.
         opaque: of a text; that of a call is in the folded call.
+        server: the label of the server of the call that a question is about; None if it is not known.
     """
 
     kind: str
     text: str = ""
     call: Mapping[str, Any] = {}
     opaque: Opaque | None = None
+    server: str | None = None
 
 
-def parts_of_turn(folded: Mapping[str, Any], *, with_tools: bool = True) -> list[Part]:
+def parts_of_turn(
+    folded: Mapping[str, Any],
+    *,
+    with_tools: bool = True,
+    has_form: HasForm | None = None,
+) -> list[Part]:
     """Return the parts of a whole answer in the order of the stream.
 
     Texts that follow each other are one part, unless one has an opaque value. A further message begins with
@@ -48,9 +58,12 @@ def parts_of_turn(folded: Mapping[str, Any], *, with_tools: bool = True) -> list
     Args:
         folded: the folded result, with its `order`.
         with_tools: if False, calls that have been run are left out.
+        has_form: returns whether the protocol has a form of its own for an open question, given the `data`
+            of its event; all others are texts.
     """
     order = folded.get("order")
-    found = _fixed_order(folded) if order is None else _stream_order(folded, order)
+    asked = [*filter(has_form, _open_questions(folded))] if has_form else []
+    found = _fixed_order(folded, asked) if order is None else _stream_order(folded, order, asked)
     parts: list[Part] = []
     for part in found:
         if part.kind == "ran" and not with_tools:
@@ -63,21 +76,27 @@ def parts_of_turn(folded: Mapping[str, Any], *, with_tools: bool = True) -> list
     return parts
 
 
-def _fixed_order(folded: Mapping[str, Any]) -> Iterator[Part]:
+def _fixed_order(folded: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     message = folded["message"]
     if message["thinking"]:
         yield Part("thinking", message["thinking"])
     yield from (Part("ran", call=call) for call in message["tool_calls"] if call["status"] != "running")
-    if text := text_of_turn(folded):
+    if text := text_of_turn(folded, but=asked):
         yield Part("text", text)
+    yield from (Part("asked", call=data) for data in asked)
     yield from (Part("client", call=call) for call in client_calls(folded))
 
 
-def _stream_order(folded: Mapping[str, Any], order: list[Mapping[str, Any]]) -> Iterator[Part]:
+def _stream_order(
+    folded: Mapping[str, Any], order: list[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]
+) -> Iterator[Part]:
     calls, interactions = folded["message"]["tool_calls"], folded["message"]["interactions"]
     for_client = [call["tool_id"] for call in client_calls(folded)]
     last: dict[str, Any] = {}
+    servers: dict[str, str] = {}
     for entry in order:
+        if server := entry.get("server"):
+            servers[calls[entry["number"]]["tool_id"]] = server
         match entry["kind"]:
             case "text" | "thinking" as kind:
                 text, message, opaque = entry["text"], entry["message"], entry.get("opaque")
@@ -86,6 +105,8 @@ def _stream_order(folded: Mapping[str, Any], order: list[Mapping[str, Any]]) -> 
                     gap = "" if is_exact or last.get(kind, message) == message else _EMPTY_LINE
                     text, last[kind] = gap + text, message
                 yield Part(kind, text, opaque=opaque)
+            case "question" if (data := interactions[entry["number"]]) in asked:
+                yield Part("asked", call=data, server=servers.get(data["interaction_id"]))
             case "question" if question := _question(interactions[entry["number"]]):
                 yield Part("text", _EMPTY_LINE + question if "text" in last else question)
                 last["text"] = "question"
@@ -117,11 +138,18 @@ def citations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [citation for event in folded["message"]["references"] for citation in event["citations"]]
 
 
-def suspension_of(folded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the field, with its name, that says that the run waits for a person; nothing if it does not."""
-    if folded["status"] != "suspended" or client_calls(folded):
+def suspension_of(folded: Mapping[str, Any], *, has_form: HasForm | None = None) -> dict[str, Any]:
+    """Return the field, with its name, that says that the run waits for a person; nothing if it does not.
+
+    Args:
+        folded: the folded result.
+        has_form: see `parts_of_turn`; these questions need no such field.
+    """
+    asked = _open_questions(folded)
+    others = [data for data in asked if not (has_form and has_form(data))]
+    if folded["status"] != "suspended" or client_calls(folded) or (asked and not others):
         return {}
-    return {SUSPENSION: {"status": "suspended", "interactions": _open_questions(folded)}}
+    return {SUSPENSION: {"status": "suspended", "interactions": others}}
 
 
 def _open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -133,11 +161,16 @@ def _open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [data for data in found.values() if data["state"] == "requested"]
 
 
-def text_of_turn(folded: Mapping[str, Any]) -> str:
-    """Return all texts, one channel after the other, and the questions to a person."""
+def text_of_turn(folded: Mapping[str, Any], *, but: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return all texts, one channel after the other, and the questions to a person.
+
+    Args:
+        folded: the folded result.
+        but: questions that are left out.
+    """
     message = folded["message"]
     texts = [message["content"], *message.get("channels", {}).values()]
-    texts += map(_question, message["interactions"])
+    texts += (_question(data) for data in message["interactions"] if data not in but)
     return "\n\n".join(text for text in texts if text)
 
 

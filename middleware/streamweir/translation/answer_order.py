@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Content, Event, Interaction, Opaque, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.ids import short_id
 from streamweir.translation.fold import Fold
 from streamweir.translation.turn_message import turn_message
 
@@ -29,6 +30,7 @@ class _Entry:
         message: the channel and the message that a text belongs to.
         number: the index of the call or of the interaction in the folded result.
         opaque: the opaque value of a text, behind which no piece joins the entry.
+        server: the label of the server of a call; None if it is not known.
     """
 
     kind: str
@@ -36,6 +38,7 @@ class _Entry:
     number: int = 0
     pieces: TextPieces | None = None
     opaque: Opaque | None = None
+    server: str | None = None
 
 
 class AnswerOrder:
@@ -81,12 +84,12 @@ class AnswerOrder:
                     self._close("thinking", message, opaque)
             case ToolCallStart(tool_id=tool_id) | ToolCallEnd(tool_id=tool_id):
                 self.has_opaque |= isinstance(event, ToolCallStart) and event.opaque is not None
-                self._add_call(tool_id, ended=isinstance(event, ToolCallEnd))
+                self._add_call(tool_id, ended=isinstance(event, ToolCallEnd), server=_server_of(event))
             case Interaction():
                 self._append(_Entry("question", number=len(self._fold.interactions) - 1))
 
     def entries(self) -> list[dict[str, Any]] | None:
-        """Return the order as JSON values: `kind`, with `text`, `message` and `opaque` or with `number`.
+        """Return the order as JSON values: `kind`, with `text`, `message`, `opaque` or `number`, `server`.
 
         Returns:
             None if the stream changed between its parts too often.
@@ -150,10 +153,11 @@ class AnswerOrder:
         is_open = last is not None and last.kind == kind and last.message == message
         return last if last is not None and is_open and last.opaque is None else None
 
-    def _add_call(self, tool_id: str, *, ended: bool) -> None:
+    def _add_call(self, tool_id: str, *, ended: bool, server: str | None) -> None:
         if not ended or tool_id not in self._numbers:
             self._numbers[tool_id] = self._number_of(tool_id)
-        self._append(_Entry("ended" if ended else "started", number=self._numbers[tool_id]))
+        kind = "ended" if ended else "started"
+        self._append(_Entry(kind, number=self._numbers[tool_id], server=server))
 
     def _number_of(self, tool_id: str) -> int:
         """Return the index of the last call with this id; a call that begins is among the last ones."""
@@ -170,9 +174,16 @@ class AnswerOrder:
 
 def _as_json(entry: _Entry) -> dict[str, Any]:
     if entry.pieces is None:
-        return {"kind": entry.kind, "number": entry.number}
+        server = {} if entry.server is None else {"server": entry.server}
+        return {"kind": entry.kind, "number": entry.number, **server}
     opaque = {} if entry.opaque is None else {"opaque": entry.opaque}
     return {"kind": entry.kind, "text": entry.pieces.text, "message": entry.message, **opaque}
+
+
+def _server_of(event: Event) -> str | None:
+    """Return the label of the server of a call."""
+    label = ((event.meta or {}).get("extra") or {}).get("server_label")
+    return short_id(label) if isinstance(label, str) else None
 
 
 def _has_content(entry: _Entry) -> bool:

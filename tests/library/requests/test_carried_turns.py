@@ -448,7 +448,7 @@ def edited(value: Any, data: st.DataObject) -> Any:
     if isinstance(value, list):
         return [edited(item, data) for item in value]
     if isinstance(value, str) and value.startswith("sw1."):
-        at = data.draw(st.integers(1, len(value) - 1))
+        at = data.draw(st.integers(len("sw1."), len(value) - 1))  # without the prefix it is no seal
         return data.draw(
             st.sampled_from(
                 [value[:at], value[:at] + "A" + value[at:], value[:at] + "é", "sw1.", value + value]
@@ -536,3 +536,16 @@ def test_kept_turn_that_cannot_be_read_is_lost(dialect: str, turn: bytes) -> Non
     ]
     assert b"I look." in bodies[0]
     assert bodies[1] == bodies[0]
+
+
+def test_responses_request_is_mended_with_the_ids_that_name_calls() -> None:
+    writer = process_dialects()["openai-responses"].request_writer
+    assert writer is not None
+    assert writer.mend is not None
+    call = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": {}}
+    output = {"type": "local_shell_call_output", "id": "call_1", "output": "done"}
+    approval = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "buy", "server_label": "shop"}
+    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, call, output, approval]
+    mended = writer.mend({"input": items}, "Item with id 'rs_1' not found")
+    assert mended == {"input": [{n: v for n, v in call.items() if n != "id"}, output, approval]}
+    assert writer.mend({"input": [output, approval]}, "Item with id 'call_1' not found") is None

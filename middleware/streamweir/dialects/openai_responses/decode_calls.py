@@ -29,7 +29,15 @@ from streamweir.dialects.openai_responses.decode_tools import (
     opaque_id,
     output_of,
 )
-from streamweir.events import Event, Interaction, ToolCallDelta, ToolCallEnd, ToolCallProgress, ToolCallStart
+from streamweir.events import (
+    Event,
+    Interaction,
+    Opaque,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+)
 from streamweir.ids import short_id
 
 __all__ = ["BegunCall", "Calls"]
@@ -45,6 +53,7 @@ class BegunCall(msgspec.Struct):
 
     `is_client`: the client is to run it, unless its output comes. `is_declared`: the request has a function
     of this name, so the client is surely to run it.
+    `opaque`: the id of its item, if calls have opaque values.
     """
 
     tool_id: str
@@ -52,6 +61,7 @@ class BegunCall(msgspec.Struct):
     is_client: bool = False
     is_declared: bool = False
     arguments: ArgumentText | None = None
+    opaque: Opaque | None = None
 
 
 class Calls:
@@ -91,7 +101,8 @@ class Calls:
         name = name_of(item)
         is_declared = item.get("type") == "function_call" and name in self._declared
         self.room.take(_CALL)
-        return BegunCall(call_id_of(item), name, is_client_call(item), is_declared)
+        opaque = opaque_id(item) if self.have_opaque else None
+        return BegunCall(call_id_of(item), name, is_client_call(item), is_declared, opaque=opaque)
 
     def piece(self, call: BegunCall, kind: str, message: Mapping[str, Any], text: str) -> Iterable[Event]:
         """Return a piece of the arguments of a call.
@@ -190,6 +201,7 @@ class Calls:
             piece,
             for_client=call.is_declared or None,
             may_run=call.is_client or None,
+            opaque=call.opaque,
         )
 
 

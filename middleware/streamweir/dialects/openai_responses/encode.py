@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
@@ -15,14 +14,19 @@ from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.whole_turn import suspension_of
+from streamweir.dialects.openai_responses.encode_approvals import Approvals, has_item
+from streamweir.dialects.openai_responses.encode_calls import OpenCall
+from streamweir.dialects.openai_responses.encode_frames import NumberedFrames
 from streamweir.dialects.openai_responses.encode_items import (
+    begun_call,
     citation_of,
-    function_call,
     items_of,
     mcp_call,
     message_item,
     reasoning_item,
+    reasoning_with_value,
     sealed_item,
+    steps_of_call,
 )
 from streamweir.dialects.openai_responses.encode_output import Output
 from streamweir.dialects.openai_responses.encode_response import (
@@ -30,10 +34,14 @@ from streamweir.dialects.openai_responses.encode_response import (
     Response,
     response_error,
 )
+from streamweir.dialects.openai_responses.shared_ids import ItemIds, made_id
+from streamweir.dialects.openai_responses.shared_words import NAME
 from streamweir.errors import CODES
 from streamweir.events import (
     Content,
     Error,
+    Event,
+    Interaction,
     Opaque,
     Reference,
     SessionEnd,
@@ -45,24 +53,10 @@ from streamweir.events import (
     ToolCallStart,
 )
 from streamweir.framing import Frame
-from streamweir.jsontext import write_json, write_json_text
+from streamweir.jsontext import write_json_text
 from streamweir.opaque.seal import SealedKind
 
 __all__ = ["ResponsesEncoder"]
-
-
-_SEQUENCE_NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,15})\b')
-"""In a text of a message the quotation marks have a backslash before them."""
-
-
-class _OpenCall(NamedTuple):
-    """A call whose arguments are coming: its index in the output, and the arguments so far."""
-
-    place: int
-    item_id: str
-    tool_id: str
-    name: str
-    arguments: TextPieces
 
 
 class ResponsesEncoder(ChatEncoder):
@@ -77,7 +71,7 @@ class ResponsesEncoder(ChatEncoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sequence = 0
+        self._frames_made = NumberedFrames()
         self._item: str | None = None
         """The kind of the open item: a message or reasoning."""
         self._item_id = ""
@@ -85,13 +79,15 @@ class ResponsesEncoder(ChatEncoder):
         self._text = TextPieces()
         self._text_value: Opaque | None = None
         """The value of the open message. Written and cleared when the message is closed."""
-        self._calls: dict[str, _OpenCall] = {}
+        self._calls: dict[str, OpenCall] = {}
         """Calls whose arguments are coming."""
         self._has_begun = False
         self._response_id: str | None = None
         """The upstream's id of the response."""
         self._created_at: int | None = None
         """Unix seconds of the first event."""
+        self._known_id: Any = None
+        """The upstream's id of the message that the present text belongs to."""
 
     @property
     def carries_opaque(self) -> bool:
@@ -106,6 +102,14 @@ class ResponsesEncoder(ChatEncoder):
         return Output(self.room, must_be_whole=not self.is_shown)
 
     @cached_property
+    def _ids(self) -> ItemIds:
+        return ItemIds(self.room // 8, may_be_native=self.carries_opaque)
+
+    @cached_property
+    def _approvals(self) -> Approvals:
+        return Approvals(self.room // 8)
+
+    @cached_property
     def _annotations(self) -> KeptValues:
         """The citations of the open message."""
         return KeptValues(self.room // 4)
@@ -117,27 +121,26 @@ class ResponsesEncoder(ChatEncoder):
         del texts, stamp
         if isinstance(event, Content) and event.channel is not None:
             return None
-        return {"sequence_number": (self._sequence, 1)}
+        return {"sequence_number": (self._frames_made.next, 1)}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Keep the texts for the end of their item."""
         del event
-        self._sequence += len(texts)
+        self._frames_made.next += len(texts)
         self._output.append(self._text, "".join(texts))
 
     def continue_behind(self, copied: bytes) -> None:
         """Count on from the last `sequence_number` of the upstream; see `Encoder`."""
-        if numbers := _SEQUENCE_NUMBER.findall(copied):
-            self._sequence = int(numbers[-1]) + 1
+        self._frames_made.continue_behind(copied)
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole response."""
         self.stamp = stamp
         summary = folded["summary"] or {}
-        items = [*items_of(folded, self._id_base, self.upstream)]
+        items = [*items_of(folded, self._id_base, self.upstream, self._ids)]
         at = stamp.timestamp // 1000
         response = self._response.ended(str(summary.get("finish_reason")), summary, items, at=at)
-        return {**response, **suspension_of(folded)}
+        return {**response, **suspension_of(folded, has_form=has_item)}
 
     def pending_answer(self, status: str, stamp: Stamp) -> Mapping[str, Any]:
         """Return the response object of a run without output so far."""
@@ -153,7 +156,8 @@ class ResponsesEncoder(ChatEncoder):
         """Yield a piece of text; each message is an item of its own."""
         if begins or self._item != "message" or self._text_value is not None:
             yield from self._close()
-            yield from self._open_item("message", message_item(self._id("msg"), None))
+            item_id = self._ids.of_item(self._known_id, self._id("msg"))
+            yield from self._open_item("message", message_item(item_id, None))
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield self._frame("content_part.added", content_index=0, part=part, **self._here())
         self._output.append(self._text, text)
@@ -163,7 +167,8 @@ class ResponsesEncoder(ChatEncoder):
         """Yield a piece of reasoning, as a summary of it."""
         if self._item != "reasoning":
             yield from self._close()
-            yield from self._open_item("reasoning", reasoning_item(self._id("rs"), None))
+            item_id = self._ids.of_reasoning(self._known_id, self._id("rs"))
+            yield from self._open_item("reasoning", reasoning_item(item_id, None))
             part = {"type": "summary_text", "text": ""}
             yield self._frame("reasoning_summary_part.added", summary_index=0, part=part, **self._here())
         self._output.append(self._text, text)
@@ -174,7 +179,10 @@ class ResponsesEncoder(ChatEncoder):
         if self._item == "reasoning":
             yield from self._close(opaque)
         else:
-            yield from self._write_seal(opaque, "thinking")
+            yield from self._close()
+            item_id = self._ids.of_reasoning(opaque.get(NAME, {}).get("id"), self._id("rs"))
+            item = reasoning_with_value(item_id, None, opaque, self.upstream, self._ids)
+            yield from self._whole_item(item)
 
     def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
         """Yield reasoning without a summary beside the text, which holds the seal of the text."""
@@ -188,9 +196,7 @@ class ResponsesEncoder(ChatEncoder):
         if piece.tool_id not in self._calls:
             if piece.tool_name is None:
                 return
-            if piece.opaque is not None:
-                yield from self._write_seal(piece.opaque, "call")
-            yield from self._open_call(piece.tool_id, piece.tool_name)
+            yield from self._open_call(piece.tool_id, piece.tool_name, piece.opaque)
         call = self._calls[piece.tool_id]
         self._output.append(call.arguments, piece.arguments_delta)
         yield self._frame(
@@ -208,7 +214,7 @@ class ResponsesEncoder(ChatEncoder):
                 ToolCallDelta(call.tool_id, call.tool_name, arguments, opaque=call.opaque)
             )
         begun = self._calls.pop(call.tool_id)
-        item = function_call(begun.item_id, call.tool_id, call.tool_name, begun.arguments.text)
+        item = {**begun.item, "name": call.tool_name}
         yield self._frame(
             "function_call_arguments.done",
             item_id=item["id"],
@@ -224,15 +230,10 @@ class ResponsesEncoder(ChatEncoder):
         if self.is_shown:
             return  # the call is an item of the upstream's, and so would be its result
         yield from self._close()
-        item_id, place = self._id("mcp"), len(self._output)
-        item = mcp_call(item_id, call, end)
-        where = {"item_id": item_id, "output_index": place}
-        begun = {**item, "arguments": "", "output": None, "error": None, "status": "in_progress"}
-        yield self._added(begun)
-        yield self._frame("mcp_call.in_progress", **where)
-        yield self._frame("mcp_call_arguments.delta", delta=item["arguments"], **where)
-        yield self._frame("mcp_call_arguments.done", arguments=item["arguments"], **where)
-        yield self._frame(f"mcp_call.{item['status']}", **where)
+        place, item = len(self._output), mcp_call(self._id("mcp"), call, end)
+        yield self._added(begun_call(item))
+        for kind, fields in steps_of_call(item):
+            yield self._frame(kind, **fields, item_id=item["id"], output_index=place)
         yield self._done(place, item)
 
     def write_references(self, event: Reference) -> Iterator[Frame]:
@@ -246,13 +247,13 @@ class ResponsesEncoder(ChatEncoder):
             if not self._annotations.append(annotation):
                 self.lost["reference"] += 1
                 continue
-            yield self._frame(
-                "output_text.annotation.added",
-                content_index=0,
-                annotation_index=index,
-                annotation=annotation,
-                **self._here(),
-            )
+            where = {"annotation_index": index, "annotation": annotation, **self._here()}
+            yield self._frame("output_text.annotation.added", content_index=0, **where)
+
+    def write_question(self, event: Interaction) -> Iterable[Frame] | None:
+        """Return the item of a request for approval of a call behind MCP; None for any other question."""
+        item = self._approvals.item_of(event)
+        return None if item is None else [*self._close(), *self._whole_item(item)]
 
     def write_failure(self, error: Error) -> Iterator[Frame]:
         """Yield the failed response; open items are closed before it."""
@@ -274,6 +275,13 @@ class ResponsesEncoder(ChatEncoder):
         yield self._frame(response["status"], response={**response, **beside})
 
     # Items
+
+    def _frames(self, event: Event) -> Iterable[Frame]:
+        if isinstance(event, Content | Thinking):
+            self._known_id = event.meta.get("message_id") if event.meta else None
+        elif isinstance(event, ToolCallStart):
+            self._approvals.note(event)
+        return super()._frames(event)
 
     def _begin(self, event: SessionStart) -> None:
         super()._begin(event)
@@ -301,11 +309,15 @@ class ResponsesEncoder(ChatEncoder):
         self._item = kind
 
     def _write_seal(self, opaque: Opaque, of: SealedKind) -> Iterator[Frame]:
-        """Yield reasoning without a summary that holds a seal; such an item is whole when it begins."""
+        """Yield reasoning without a summary that holds a seal."""
+        yield from self._close()
+        yield from self._whole_item(sealed_item(self._id("rs"), None, opaque, of, self.upstream))
+
+    def _whole_item(self, item: dict[str, Any]) -> Iterator[Frame]:
+        """Yield an item that is whole when it begins."""
         if self.is_shown:
             return
-        yield from self._close()
-        place, item = len(self._output), sealed_item(self._id("rs"), None, opaque, of, self.upstream)
+        place = len(self._output)
         yield self._added(item)
         yield self._done(place, item)
 
@@ -326,20 +338,24 @@ class ResponsesEncoder(ChatEncoder):
         else:
             item = reasoning_item(item_id, text)
             if opaque is not None:
-                item = sealed_item(item_id, text, opaque, "thinking", self.upstream)
+                item = reasoning_with_value(item_id, text, opaque, self.upstream, self._ids)
             yield self._frame("reasoning_summary_text.done", summary_index=0, text=text, **self._here())
             part = item["summary"][0]
             yield self._frame("reasoning_summary_part.done", summary_index=0, part=part, **self._here())
         yield self._done(self._place, item)
         value, self._text_value = self._text_value, None
-        if value is not None:
+        if value is not None and value.get(NAME, {}).get("id") != item_id:
             yield from self._write_seal(value, "text")
 
-    def _open_call(self, tool_id: str, name: str) -> Iterator[Frame]:
+    def _open_call(self, tool_id: str, name: str, opaque: Opaque | None) -> Iterator[Frame]:
         yield from self._close()
-        item = function_call(self._id("fc"), tool_id, name, "")
-        self._calls[tool_id] = _OpenCall(len(self._output), item["id"], tool_id, name, TextPieces())
-        yield self._added({**item, "status": "in_progress"})
+        known = (opaque or {}).get(NAME, {}).get("id")
+        item_id = self._ids.of_item(known, self._id("fc"))
+        if opaque is not None and item_id != known:
+            yield from self._write_seal(opaque, "call")
+            item_id = self._id("fc")
+        self._calls[tool_id] = call = OpenCall(len(self._output), item_id, tool_id, name, TextPieces())
+        yield self._added({**call.item, "status": "in_progress"})
 
     def _finish_items(self) -> Iterator[Frame]:
         """End the open items; calls that are not whole are ended as incomplete."""
@@ -347,9 +363,8 @@ class ResponsesEncoder(ChatEncoder):
             return
         yield from self._close()
         for call in self._calls.values():
-            item = function_call(call.item_id, call.tool_id, call.name, call.arguments.text)
             self._output.count(-call.arguments.size)
-            yield self._done(call.place, {**item, "status": "incomplete"})
+            yield self._done(call.place, {**call.item, "status": "incomplete"})
         self._calls.clear()
 
     def _added(self, item: dict[str, Any]) -> Frame:
@@ -361,7 +376,7 @@ class ResponsesEncoder(ChatEncoder):
         return self._frame("output_item.done", output_index=place, item=item)
 
     def _id(self, prefix: str) -> str:
-        return f"{prefix}_{self._id_base}_{len(self._output)}"
+        return made_id(prefix, self._id_base, len(self._output))
 
     @property
     def _id_base(self) -> str:
@@ -380,7 +395,4 @@ class ResponsesEncoder(ChatEncoder):
         return Response(found, self.model_name, self._created_at, self.names.echo or {})
 
     def _frame(self, kind: str, **fields: Any) -> Frame:
-        name = f"response.{kind}"
-        message = {"type": name, **fields, "sequence_number": self._sequence}
-        self._sequence += 1
-        return Frame(write_json(message), name)
+        return self._frames_made.frame(kind, fields)

@@ -8,18 +8,24 @@ from typing import Any, Final
 from streamweir.codec.coerce import text_of
 from streamweir.codec.opaque_values import seal_of
 from streamweir.codec.whole_turn import Part, citations, parts_of_turn
+from streamweir.dialects.openai_responses.encode_approvals import approval_item, has_item
+from streamweir.dialects.openai_responses.shared_ids import ItemIds, made_id
+from streamweir.dialects.openai_responses.shared_words import NAME
 from streamweir.events import Opaque, ToolCallEnd, ToolCallStart
 from streamweir.jsontext import write_json_text
 from streamweir.opaque.seal import SealedKind
 
 __all__ = [
+    "begun_call",
     "citation_of",
     "function_call",
     "items_of",
     "mcp_call",
     "message_item",
     "reasoning_item",
+    "reasoning_with_value",
     "sealed_item",
+    "steps_of_call",
 ]
 
 _SERVER: Final = "agent"
@@ -49,9 +55,6 @@ def sealed_item(
 ) -> dict[str, Any]:
     """Return reasoning that holds the seal of its own value, or of the text or call beside it.
 
-    A value of the same dialect is sealed as well: the upstream accepts its encrypted content only with its
-    own id, and the ids of items that are written anew are not those of the upstream.
-
     Args:
         item_id: of the item.
         text: of the reasoning; None for the seal of a text or call, and for reasoning without a summary.
@@ -60,6 +63,24 @@ def sealed_item(
         upstream: the name or URL of the upstream.
     """
     return {**reasoning_item(item_id, text), "encrypted_content": seal_of(opaque, of, upstream)}
+
+
+def reasoning_with_value(
+    item_id: str, text: str | None, opaque: Opaque, upstream: str, ids: ItemIds
+) -> dict[str, Any]:
+    """Return reasoning with its own value: unchanged if the item has the upstream's id, else sealed.
+
+    Args:
+        item_id: of the item.
+        text: of the reasoning; None without a summary.
+        opaque: the value.
+        upstream: the name or URL of the upstream.
+        ids: of the items of the response.
+    """
+    native = ids.native_value(opaque, item_id)
+    if native is None:
+        return sealed_item(item_id, text, opaque, "thinking", upstream)
+    return {**reasoning_item(item_id, text), "encrypted_content": native}
 
 
 def function_call(item_id: str, tool_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -78,6 +99,19 @@ def mcp_call(item_id: str, call: ToolCallStart, end: ToolCallEnd) -> dict[str, A
     """Return a call that has been run."""
     error = None if end.error is None else end.error["message"]
     return _ran(item_id, call.tool_name, call.arguments, end.result, error, failed=end.status == "failed")
+
+
+def begun_call(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call that has been run as it begins."""
+    return {**item, "arguments": "", "output": None, "error": None, "status": "in_progress"}
+
+
+def steps_of_call(item: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the types, without `response.`, and the fields of the events of a call that has been run."""
+    yield "mcp_call.in_progress", {}
+    yield "mcp_call_arguments.delta", {"delta": item["arguments"]}
+    yield "mcp_call_arguments.done", {"arguments": item["arguments"]}
+    yield f"mcp_call.{item['status']}", {}
 
 
 def _ran(
@@ -107,42 +141,58 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": 0}
 
 
-def items_of(folded: Mapping[str, Any], id_base: str, upstream: str) -> Iterator[dict[str, Any]]:
-    """Yield the items for a folded result; their ids are their places in the output.
+def items_of(
+    folded: Mapping[str, Any], id_base: str, upstream: str, ids: ItemIds
+) -> Iterator[dict[str, Any]]:
+    """Yield the items for a folded result; ids that are made are their places in the output.
 
     Args:
         folded: the result.
         id_base: the part that the ids have in common.
         upstream: the name or URL of the upstream, for seals.
+        ids: of the items of the response.
     """
-    parts = parts_of_turn(folded)
+    parts = parts_of_turn(folded, has_form=has_item)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
     for place, part in enumerate(parts):
-        opaque = part.call.get("opaque") or part.opaque
-        item_id, seal_id = f"{_PREFIXES[part.kind]}_{id_base}_{place}", f"rs_{id_base}_{place}_seal"
-        if part.kind == "client" and opaque:
+        opaque = part.call.get("opaque") or part.opaque or {}
+        known, made = opaque.get(NAME, {}).get("id"), made_id(_PREFIXES[part.kind], id_base, place)
+        seal_id = f"{made_id('rs', id_base, place)}_seal"
+        if part.kind == "thinking":
+            yield from _reasoning(part, ids.of_reasoning(known, made), upstream, ids)
+            continue
+        item_id = ids.of_item(known, made) if part.kind in _SENT_BACK else made
+        is_sealed = bool(opaque) and item_id != known
+        if part.kind == "client" and is_sealed:
             yield sealed_item(seal_id, None, opaque, "call", upstream)
-        if part.kind == "thinking" and opaque:
-            yield sealed_item(item_id, part.text or None, opaque, "thinking", upstream)
-        elif part.text or part.kind not in ("thinking", "text"):
+        if part.text or part.kind != "text":
             yield _item(part, item_id, _annotations(folded) if place == last_text else ())
-        if part.kind == "text" and opaque:
+        if part.kind == "text" and is_sealed:
             yield sealed_item(seal_id, None, opaque, "text", upstream)
+
+
+def _reasoning(part: Part, item_id: str, upstream: str, ids: ItemIds) -> Iterator[dict[str, Any]]:
+    if part.opaque:
+        yield reasoning_with_value(item_id, part.text or None, part.opaque, upstream, ids)
+    elif part.text:
+        yield reasoning_item(item_id, part.text)
 
 
 def _item(part: Part, item_id: str, annotations: Sequence[Any]) -> dict[str, Any]:
     match part.kind:
-        case "thinking":
-            return reasoning_item(item_id, part.text)
         case "text":
             return message_item(item_id, part.text, annotations)
         case "ran":
             return _ran_item(item_id, part.call)
+        case "asked":
+            return approval_item(part.call, part.server)
     call = part.call
     return function_call(item_id, call["tool_id"], call["tool_name"], write_json_text(call["arguments"]))
 
 
-_PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc"}
+_PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc", "asked": "mcpr"}
+_SENT_BACK: Final = ("text", "client")
+"""The kinds of parts whose items have ids that the upstream wants to see again."""
 
 
 def _ran_item(item_id: str, call: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
+from streamweir.dialects.openai_responses.shared_ids import is_made_id
 from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS, OUTPUTS
 from streamweir.jsontext import write_json_text
 from streamweir.opaque.seal import is_seal
@@ -147,7 +148,7 @@ class _Items:
             else:
                 turn.add_seal(encrypted)
             return
-        own = native_text(item.value, "encrypted_content")
+        own = None if is_made_id(item.text("id") or "") else native_text(item.value, "encrypted_content")
         self._has_own_ids = self._has_own_ids or own is not None
         value = {"id": item.get("id"), "encrypted_content": own} if own else None
         turn.add_part(reasoning_part(text, {DIALECT: value} if value else None))
@@ -165,7 +166,8 @@ class _Items:
 
     def _own_id(self, item: Fields) -> Opaque | None:
         item_id = item.text("id")
-        return {DIALECT: {"id": item_id}} if item_id and self._has_own_ids else None
+        is_own = item_id is not None and self._has_own_ids and not is_made_id(item_id)
+        return {DIALECT: {"id": item_id}} if item_id and is_own else None
 
 
 def _texts(item: Fields, name: str) -> list[str]:

@@ -1,5 +1,7 @@
 """Mends a refused request: reasoning items and the ids of items are left out, because they go together.
 
+An item that names its call by its `id` keeps it.
+
 Source: the Responses API (reasoning items, `store`); the conversation contract, section 4 (lost).
 """
 
@@ -11,6 +13,8 @@ from typing import Any, Final
 __all__ = ["mend"]
 
 _DROPPED: Final = ("reasoning", "item_reference")
+_NAMED_BY_ID: Final = ("local_shell_call_output", "mcp_approval_request")
+"""The items whose `id` is that of their call."""
 
 
 def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
@@ -24,9 +28,11 @@ def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
     items = body.get("input", [])
     if not isinstance(items, list):
         return None
-    mended = [
-        {name: value for name, value in item.items() if name != "id"}
-        for item in items
-        if item.get("type") not in _DROPPED
-    ]
+    mended = [_without_id(item) for item in items if item.get("type") not in _DROPPED]
     return None if mended == items else {**body, "input": mended}
+
+
+def _without_id(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    if item.get("type") in _NAMED_BY_ID:
+        return item
+    return {name: value for name, value in item.items() if name != "id"}

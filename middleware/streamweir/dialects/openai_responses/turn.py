@@ -23,6 +23,8 @@ __all__ = ["ResponsesTurn"]
 
 _ENDS: Final = ("response.completed", "response.incomplete")
 _CALL: Final = "_call"
+_APPROVAL: Final = "mcp_approval_request"
+"""A call that is named by the id of its item."""
 
 
 class ResponsesTurn(TurnCollector):
@@ -67,17 +69,18 @@ class ResponsesTurn(TurnCollector):
         if not items:
             return None
         kinds = [_text_of(item, "type") for item in items]
-        calls = [item for item, kind in zip(items, kinds, strict=True) if kind.endswith(_CALL)]
+        names = [_name_of_call(item, kind) for item, kind in zip(items, kinds, strict=True)]
+        has_calls = any(kind.endswith(_CALL) or kind == _APPROVAL for kind in kinds)
         reasoning = [item for item, kind in zip(items, kinds, strict=True) if kind == "reasoning"]
         texts = tuple(text for item in items for text in _texts(item))
         if not self._is_stored and any(_is_null(item, "encrypted_content") for item in reasoning):
-            items = [{name: item[name] for name in item if name != "id"} for item in items]
+            items = [_without_id(item) for item in items]
             items = [item for item in items if _text_of(item, "type") != "reasoning"]
         return CollectedTurn(
             write_array(map(write_object, items)),
             texts,
-            tuple(found for call in calls if (found := _text_of(call, "call_id"))),
-            bool(calls),
+            tuple(filter(None, names)),
+            has_calls,
             bool(reasoning) or "compaction" in kinds,
         )
 
@@ -92,6 +95,17 @@ def _texts(item: dict[str, bytes]) -> Iterator[str]:
     for part in map(raw_object, raw_array(item, "content")):
         if text := _text_of(part, "text") or _text_of(part, "refusal"):
             yield text
+
+
+def _name_of_call(item: dict[str, bytes], kind: str) -> str:
+    """Return the id of a call; empty for any other item."""
+    return _text_of(item, "id" if kind == _APPROVAL else "call_id" if kind.endswith(_CALL) else "")
+
+
+def _without_id(item: dict[str, bytes]) -> dict[str, bytes]:
+    if _text_of(item, "type") == _APPROVAL:
+        return item
+    return {name: item[name] for name in item if name != "id"}
 
 
 def _text_of(fields: dict[str, bytes], name: str) -> str:

@@ -1,0 +1,87 @@
+"""The ids of the items of a written response: those of the upstream, or those that are made.
+
+    state    entered by                                 id of the next message or call
+    ──────   ────────────────────────────────────────   ─────────────────────────────────────────────────
+    made     construction                               made of the id of the response and its place
+    native   reasoning with its own encrypted content   the upstream's, if it is known and was not given yet
+
+An upstream accepts encrypted content only beside the id of its own reasoning, and the ids of what followed.
+So these ids are kept together: a client gets the values unchanged, and sends back items that the upstream
+knows. A value whose item has another id is sealed.
+
+Source: the Responses API (reasoning items, `store`); the conversation contract, section 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from streamweir.dialects.openai_responses.shared_words import NAME
+from streamweir.ids import RecentIds
+from streamweir.requests.opaque_values import native_text
+
+__all__ = ["ItemIds", "is_made_id", "made_id"]
+
+_MADE: Final = re.compile(r"[a-z]+_(?:req_[0-9A-Za-z-]+|[0-9a-f]{32})_\d+(?:_seal)?")
+_REASONING: Final = "rs_"
+
+
+def made_id(prefix: str, base: str, place: int) -> str:
+    """Return the id that is made for an item.
+
+    Args:
+        prefix: of the kind of item.
+        base: the part that all ids of a response have in common.
+        place: the index of the item in the output.
+    """
+    return f"{prefix}_{base}_{place}"
+
+
+def is_made_id(item_id: str) -> bool:
+    """Return whether an id has the form of those that are made: no upstream knows it."""
+    return _MADE.fullmatch(item_id) is not None
+
+
+class ItemIds:
+    """Chooses the ids of the items of one response.
+
+    Args:
+        room: the bytes, roughly, of the ids that are remembered.
+        may_be_native: the client gets opaque values.
+    """
+
+    def __init__(self, room: int, *, may_be_native: bool) -> None:
+        self._given: RecentIds[None] = RecentIds(room)
+        self._may_be_native = may_be_native
+        self._is_native = False
+
+    def of_reasoning(self, known: Any, made: str) -> str:
+        """Return the id of reasoning that begins.
+
+        Args:
+            known: the upstream's id of its message; anything else than the id of a reasoning item is ignored.
+            made: the id that is made for the item.
+        """
+        is_own = isinstance(known, str) and known.startswith(_REASONING)
+        return self._chosen(known if is_own else None, made)
+
+    def of_item(self, known: Any, made: str) -> str:
+        """Return the id of a message or a call that begins; the arguments are as for `of_reasoning`."""
+        return self._chosen(known if self._is_native else None, made)
+
+    def native_value(self, opaque: Mapping[str, Mapping[str, Any]], item_id: str) -> str | None:
+        """Return the encrypted content that reasoning with this id may have; None if it has to be sealed."""
+        own = opaque.get(NAME, {})
+        found = native_text(own, "encrypted_content")
+        if found is None or not self._may_be_native or native_text(own, "id") != item_id:
+            return None
+        self._is_native = True
+        return found
+
+    def _chosen(self, known: Any, made: str) -> str:
+        if not isinstance(known, str) or not known or not self._may_be_native or known in self._given:
+            return made
+        self._given.add(known, None)
+        return known
