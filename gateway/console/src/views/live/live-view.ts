@@ -9,6 +9,7 @@ import { feed } from "../../data/feed.js";
 import { PageView } from "../../shell/page-view.js";
 import { router } from "../../shell/routing.js";
 import { count } from "../../text/format.js";
+import { fileField, takesFiles } from "../stream/file-field.js";
 import { filterBar } from "./filter-bar.js";
 import { EVERY_ROW, filterOf, matching, queryOf, type RowFilter } from "./row-filter.js";
 
@@ -18,6 +19,7 @@ let lastQuery = new URLSearchParams();
 class LiveView extends PageView {
   #filter: RowFilter = EVERY_ROW;
   #pausedAt = 0;
+  #endDrops: (() => void) | undefined;
   readonly #clock = () => (this.#pausedAt || Date.now()) + feed.clockOffset;
   readonly #onKey = (event: KeyboardEvent) => this.#takeKey(event);
 
@@ -33,11 +35,13 @@ class LiveView extends PageView {
     this.#filter = filterOf(given.size ? given : lastQuery);
     router.replaceQuery(queryOf(this.#filter));
     document.addEventListener("keydown", this.#onKey);
+    this.#endDrops = takesFiles(() => undefined);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     document.removeEventListener("keydown", this.#onKey);
+    this.#endDrops?.();
     lastQuery = queryOf(this.#filter);
     feed.resume();
   }
@@ -52,6 +56,7 @@ class LiveView extends PageView {
         <div class="live-filters toolbar">
           ${filterBar(this.#filter, (filter) => this.#setFilter(filter))}
           <button @click=${() => this.#togglePause()}>${isPaused ? "Resume" : "Pause"}</button>
+          ${fileField(() => undefined)}
           <span class="muted live-count">${rows.length === all ? count(all) : `${count(rows.length)} of ${count(all)}`}</span>
         </div>
       </div>

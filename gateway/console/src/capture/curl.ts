@@ -1,0 +1,75 @@
+// The client's request of a capture as a line for a POSIX shell.
+
+import { fromBase64 } from "./item-text.js";
+import { asText, isObject, type Json } from "./shapes.js";
+
+/** Headers that curl sets itself, or that belong to one connection only. */
+const OWN = new Set([
+  "host",
+  "content-length",
+  "connection",
+  "transfer-encoding",
+  "accept-encoding",
+  "expect",
+  "user-agent",
+]);
+const HIDDEN = "[redacted]";
+
+/** Quotes a text for a shell. */
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * Returns the command; undefined: the request, or its body, was not kept.
+ *
+ * A hidden credential becomes a variable of the shell: `$KEY`, or the header's name in capitals.
+ */
+export function curlOf(request: Json | undefined, origin: string): string | undefined {
+  const method = asText(request?.method);
+  const target = asText(request?.target);
+  if (request === undefined || method === undefined || target === undefined) return undefined;
+  const headers = headersOf(request);
+  const host = headers.find(([name]) => name === "host")?.[1];
+  const parts = [
+    "curl -N",
+    method === "POST" ? "" : `-X ${shellQuoted(method)}`,
+    shellQuoted(`${host ? `http://${host}` : origin}${target}`),
+  ];
+  for (const [name, value] of headers) if (!OWN.has(name)) parts.push(`-H ${headerArgument(name, value)}`);
+  const body = bodyArgument(request);
+  if (body === undefined) return undefined;
+  return [body.before + parts.filter(Boolean).join(" "), body.argument].filter(Boolean).join(" ");
+}
+
+function headersOf(request: Json): [string, string][] {
+  if (!Array.isArray(request.headers)) return [];
+  return request.headers.flatMap((pair: unknown): [string, string][] => {
+    if (!Array.isArray(pair) || typeof pair[0] !== "string" || typeof pair[1] !== "string") return [];
+    return /[\r\n\0]/.test(pair[0] + pair[1]) ? [] : [[pair[0].toLowerCase(), pair[1]]];
+  });
+}
+
+function headerArgument(name: string, value: string): string {
+  if (value === "") return shellQuoted(`${name};`);
+  if (!value.includes(HIDDEN)) return shellQuoted(`${name}: ${value}`);
+  if (name === "authorization") return `"Authorization: Bearer $KEY"`;
+  return `"${name.replace(/[^\w-]/g, "")}: $${name.toUpperCase().replace(/\W/g, "_")}"`;
+}
+
+interface BodyArgument {
+  readonly before: string;
+  readonly argument: string;
+}
+
+function bodyArgument(request: Json): BodyArgument | undefined {
+  const body = isObject(request.body) ? request.body : {};
+  const text = asText(body.data);
+  if (text?.includes("\0")) return undefined;
+  if (text !== undefined) return { before: "", argument: text && `--data-raw ${shellQuoted(text)}` };
+  const encoded = asText(body.base64);
+  if (encoded !== undefined && fromBase64(encoded)) {
+    return { before: `printf %s ${shellQuoted(encoded)} | base64 -d | `, argument: "--data-binary @-" };
+  }
+  return body.bytes === 0 || body.bytes === undefined ? { before: "", argument: "" } : undefined;
+}
