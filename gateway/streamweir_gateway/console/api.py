@@ -18,11 +18,12 @@ from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.sending import send_whole
 from streamweir.request_id import new_request_id
 from streamweir_gateway.config import Address
+from streamweir_gateway.console.answer_events import MAX_EXPECTED, AnswerEvents
 from streamweir_gateway.console.capture_lines import CaptureLines
 from streamweir_gateway.console.capture_payload import CapturePayload
 from streamweir_gateway.console.configuration_view import ConfigurationView
 from streamweir_gateway.console.dialect_losses import dialect_losses
-from streamweir_gateway.console.feed import Feed
+from streamweir_gateway.console.feed import Feed, send_events
 from streamweir_gateway.console.guard import API
 from streamweir_gateway.console.live_captures import LiveCaptures
 from streamweir_gateway.console.page import ConsolePage
@@ -31,6 +32,7 @@ from streamweir_gateway.console.plots import Plots
 from streamweir_gateway.console.row import Row, as_object
 from streamweir_gateway.console.row_book import RowBook
 from streamweir_gateway.console.row_filter import RowFilter
+from streamweir_gateway.console.viewer_presence import run_until_left
 from streamweir_gateway.console.viewers import MAX_VIEWERS, Viewers
 from streamweir_gateway.console.worker_links import WorkerLinks
 from streamweir_gateway.observability.secrets import secrets_of
@@ -80,6 +82,7 @@ class ConsoleApi:
         self._page = ConsolePage()
         self._captures = LiveCaptures()
         self._losses: bytes = b""
+        self._answers_read = AnswerEvents()
         self._answers: dict[str, Handler] = {
             "info": self._info,
             "streams": self._streams,
@@ -101,18 +104,19 @@ class ConsoleApi:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         if path == "playground":
             _check_method(scope, "POST")
-            asked = await _asked(receive)
-            await play(asked, self._view.config.endpoints, self._gateway, receive, send)
+            await self._play(await _asked(receive), receive, send)
             return
         name, _, rest = path.partition("/")
         answer = self._answers.get(path)
-        if answer is None and path not in ("feed", "dialects") and name != "streams":
+        if answer is None and path not in ("feed", "dialects", "playground/events") and name != "streams":
             raise Refusal("ENDPOINT_NOT_FOUND")
         _check_method(scope, "GET")
         if answer is not None:
             await _send_json(send, await answer(query))
         elif path == "feed":
             await self._feed(query, receive, send)
+        elif path == "playground/events":
+            await self._answer_events(query, receive, send)
         elif path == "dialects":
             await send_whole(send, 200, await self._dialects(), [_JSON])
         else:
@@ -148,6 +152,27 @@ class ConsoleApi:
     def note_configuration(self) -> None:
         """Forget what was made of the configuration before."""
         self._losses = b""
+
+    # --- the playground -------------------------------------------------------------------------------------
+
+    async def _play(self, asked: PlaygroundRequest, receive: Receive, send: Send) -> None:
+        config = self._view.config
+        known = config.known_dialects
+        await play(
+            asked, config.endpoints, self._gateway, receive, send, events=self._answers_read, dialects=known
+        )
+
+    async def _answer_events(self, query: Query, receive: Receive, send: Send) -> None:
+        request_id, protocol = query.get("request_id", ""), query.get("protocol", "")
+        if len(self._answers_read) >= MAX_EXPECTED:
+            raise Refusal("OVERLOADED", "Too many answers are expected.", headers={"Retry-After": "10"})
+        if not request_id:
+            raise Refusal("BAD_REQUEST", "request_id is missing.")
+        known = self._view.config.known_dialects
+        if protocol not in known or known[protocol].decoder is None:
+            raise Refusal("BAD_REQUEST", "protocol must be the name of a dialect that is read.")
+        with self._answers_read.expect(request_id, protocol) as answer:
+            await run_until_left(receive, send_events(answer, send))
 
     # --- one stream -----------------------------------------------------------------------------------------
 

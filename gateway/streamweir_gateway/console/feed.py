@@ -13,10 +13,12 @@ from typing import Any, Final
 
 from starlette.types import Receive, Send
 
+from streamweir_gateway.console.answer_events import ExpectedAnswer
 from streamweir_gateway.console.live_captures import LineFollower
+from streamweir_gateway.console.viewer_presence import run_until_left
 from streamweir_gateway.console.viewers import Viewer, Viewers, sse
 
-__all__ = ["Feed"]
+__all__ = ["Feed", "send_events"]
 
 PING_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.1
@@ -56,14 +58,7 @@ class Feed:
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Send until the viewer has left."""
-        left = asyncio.create_task(_until_left(receive))
-        sending = asyncio.create_task(self._send(send))
-        try:
-            await asyncio.wait({left, sending}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (left, sending):
-                task.cancel()
-            await asyncio.gather(left, sending, return_exceptions=True)
+        await run_until_left(receive, self._send(send))
 
     async def _send(self, send: Send) -> None:
         await send(_START)
@@ -86,6 +81,11 @@ class Feed:
         return b"".join(frames)
 
 
-async def _until_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+async def send_events(answer: ExpectedAnswer, send: Send) -> None:
+    """Send the events of one answer of the playground as they come, and then end."""
+    await send(_START)
+    await send({"type": "http.response.body", "body": _PING, "more_body": True})
+    async for batch in answer.batches():
+        frames = b"".join(sse("event", line) for line in batch)
+        await send({"type": "http.response.body", "body": frames, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -5,7 +5,6 @@ Source: the console contract, section 1 (POST `playground`).
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,9 +14,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 from starlette.types import Receive, Send
 
+from streamweir.codec.dialects import Dialects
 from streamweir.http.refusals import Refusal
 from streamweir.request_id import new_request_id
 from streamweir_gateway.config import OPEN_END, REST, EndpointConfig, is_open
+from streamweir_gateway.console.answer_events import AnswerEvents, AnswerReader
+from streamweir_gateway.console.viewer_presence import run_until_left
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
@@ -79,6 +81,9 @@ async def play(
     gateway: tuple[str, int],
     receive: Receive,
     send: Send,
+    *,
+    events: AnswerEvents,
+    dialects: Dialects,
 ) -> None:
     """Send a request to the gateway, and its answer to the viewer.
 
@@ -88,6 +93,8 @@ async def play(
         gateway: host and port of the gateway.
         receive: reports that the viewer has left.
         send: takes the answer.
+        events: take those of an answer that is expected.
+        dialects: of the configuration.
 
     Raises:
         Refusal: the request cannot be sent.
@@ -97,34 +104,34 @@ async def play(
         raise Refusal("ENDPOINT_NOT_FOUND", "The file has no such endpoint.")
     request = _request(asked, endpoint, gateway)
     client = UpstreamClient()
-    left = asyncio.create_task(_until_left(receive))
-    answering = asyncio.create_task(_answer(client, request, send))
+    reader = events.reader(_request_id(request), dialects)
     try:
-        await asyncio.wait({left, answering}, return_when=asyncio.FIRST_COMPLETED)
-        if answering.done():
-            answering.result()
+        await run_until_left(receive, _answer(client, request, send, reader))
     finally:
-        for task in (left, answering):
-            task.cancel()
-        await asyncio.gather(left, answering, return_exceptions=True)
+        if reader is not None:
+            reader.close()
         await client.aclose()
 
 
-async def _answer(client: UpstreamClient, request: UpstreamRequest, send: Send) -> None:
+async def _answer(
+    client: UpstreamClient, request: UpstreamRequest, send: Send, reader: AnswerReader | None
+) -> None:
     try:
         async with client.open(request, connect_timeout=CONNECT_SECONDS) as response:
-            await _pass_on(response, send)
+            await _pass_on(response, send, reader)
     except UpstreamFailure as failure:
         raise Refusal("OVERLOADED", "The gateway does not answer.", status=502) from failure
 
 
-async def _pass_on(response: UpstreamResponse, send: Send) -> None:
+async def _pass_on(response: UpstreamResponse, send: Send, reader: AnswerReader | None) -> None:
     """Send the answer as it comes. One that breaks off is not ended, so that the viewer sees the break."""
     kept = [pair for pair in response.headers if pair[0].lower() in (b"content-type", b"x-request-id")]
     headers = [*kept, (b"x-streamweir-answered", b"gateway"), (b"x-accel-buffering", b"no")]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     with suppress(UpstreamFailure):
         while data := await response.read():
+            if reader is not None:
+                reader.feed(data)
             await send({"type": "http.response.body", "body": data, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
         return
@@ -167,6 +174,10 @@ def _headers(asked: PlaygroundRequest) -> dict[str, str]:
     return headers
 
 
+def _request_id(request: UpstreamRequest) -> str | None:
+    return next((text for name, text in request.headers if name.lower() == "x-request-id"), None)
+
+
 def _line(text: str) -> str:
     if not _VALUE.fullmatch(text):
         raise Refusal("BAD_REQUEST", "A value cannot be written in a header.")
@@ -187,8 +198,3 @@ def _target(asked: PlaygroundRequest, endpoint: EndpointConfig) -> str:
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: value if isinstance(value, str) else str(value) for name, value in values.items()}
-
-
-async def _until_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
