@@ -71,7 +71,8 @@ _MORE_REASONS: Final[dict[str, tuple[Reason, ...]]] = {
     "UPSTREAM_TIMEOUT": ("connect_timeout", "first_event_timeout", "idle_timeout", "total_timeout"),
     "STREAM_LIMIT_EXCEEDED": ("malformed",),
 }
-_FILE_KEYS: Final = frozenset({"url", "base64", "media_type", "name"})
+_FILE_PLACES: Final = ("url", "base64", "file_id")
+_FILE_KEYS: Final = frozenset({*_FILE_PLACES, "media_type", "name"})
 _PATCH_OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "test"})
 
 _PATH: Final = re.compile(r" - at `(?:key` in `)?\$\.?([^`]*+)`$")
@@ -325,12 +326,12 @@ def _dataframe(table: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _file(file: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _foreign(file, _FILE_KEYS)
-    if ("url" in file) == ("base64" in file):
-        yield "data", "must have either url or base64"
-    for name in ("url", "base64", "media_type"):
+    if sum(name in file for name in _FILE_PLACES) != 1:
+        yield "data", "must have either url or base64 or file_id"
+    for name in (*_FILE_PLACES, "media_type"):
         if name in file and not (isinstance(file[name], str) and file[name]):
             yield f"data.{name}", "must be a string that is not empty"
-    if "media_type" not in file:
+    if "media_type" not in file and "file_id" not in file:
         yield "data.media_type", "is missing"
     if not isinstance(file.get("name", ""), str):
         yield "data.name", "must be a string"

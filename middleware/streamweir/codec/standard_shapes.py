@@ -15,6 +15,10 @@ from streamweir.events import Data, Meta
 
 __all__ = ["citations", "file_event", "file_type", "is_opaque", "questions", "structured"]
 
+_ID: Final = "file_id"
+_PLACES: Final = ("url", "base64", _ID)
+"""The fields that hold a file, or say where it is."""
+
 Rest = dict[str, Any] | None
 
 _LONGEST_DIALECT: Final = 60
@@ -52,8 +56,8 @@ def file_type(media_type: str) -> Literal["image", "audio", "file"]:
 
 
 def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], meta: Meta | None) -> Data:
-    """Return a file; one with neither bytes nor an address is data of the upstream's own."""
-    if file.get("url") or file.get("base64"):
+    """Return a file; one without bytes, an address or an id is data of the upstream's own."""
+    if any(file.get(place) for place in _PLACES):
         return Data(kind, file, meta=meta)
     return named_data("file", file, meta)
 
@@ -96,11 +100,13 @@ def _table(value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
 
 
 def _file(kind: str, value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
-    place = next((key for key in ("url", "base64") if isinstance(value.get(key), str) and value[key]), None)
+    place = next((key for key in _PLACES if isinstance(value.get(key), str) and value[key]), None)
     if place is None:
         return None
     given = next((value[key] for key in _MEDIA_TYPE if isinstance(value.get(key), str) and value[key]), None)
-    file = {place: value[place], "media_type": given or _media_type(kind, value[place])}
+    file = {place: value[place]}
+    if media_type := given or (None if place == _ID else _media_type(kind, value[place])):
+        file["media_type"] = media_type
     if isinstance(value.get("name"), str):
         file["name"] = value["name"]
     return file, leftover(value, (place, "name", *_MEDIA_TYPE))

@@ -291,10 +291,12 @@ DATA: Final[dict[str, Shape]] = {
     },
 }
 
+_FILE_PLACES: Final = ("url", "base64", "file_id")
 _FILE: Final[Shape] = {
     "url": _maybe(_filled),
     "base64": _maybe(_filled),
-    "media_type": Field(_filled),
+    "file_id": _maybe(_filled),
+    "media_type": _maybe(_filled),
     "name": _maybe(_text),
 }
 _BY_DATA_TYPE: Final[dict[str, Shape]] = {
@@ -334,8 +336,8 @@ def data_breaches(data_type: Any, data: Any) -> Iterator[str]:
         return
     if data_type in _BY_DATA_TYPE:
         yield from breaches_of(data, _BY_DATA_TYPE[data_type], "data.data")
-    if data_type in ("image", "audio", "file") and ("url" in data) == ("base64" in data):
-        yield "data.data must have either url or base64"
+    if data_type in ("image", "audio", "file") and sum(name in data for name in _FILE_PLACES) != 1:
+        yield "data.data must have either url or base64 or file_id"
     if data_type == "dataframe":
         rows = data.get("rows")
         if isinstance(rows, list) and not all(isinstance(row, list) for row in rows):

@@ -17,7 +17,6 @@ LISTED: Mapping[str, Any] = json.loads(Path(__file__).with_name("newest_types.js
 BOOKKEEPING: Mapping[str, str] = {
     "choice.logprobs": "probabilities of tokens, for clients that asked for them",
     "chunk.metadata": "labels that the application gave the stored completion",
-    "file": "a file in the container of a tool, which has neither an address nor bytes",
 }
 """By the name of custom data, or by its name and a field: why the decoder makes no standard event of it."""
 

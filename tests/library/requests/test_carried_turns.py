@@ -549,3 +549,25 @@ def test_responses_request_is_mended_with_the_ids_that_name_calls() -> None:
     mended = writer.mend({"input": items}, "Item with id 'rs_1' not found")
     assert mended == {"input": [{n: v for n, v in call.items() if n != "id"}, output, approval]}
     assert writer.mend({"input": [output, approval]}, "Item with id 'call_1' not found") is None
+
+
+COMPACTION = {"content": "Before: tea.", "encrypted_content": "ZW5j+/8=", "signature": "c2lnMw=="}
+
+
+def test_compaction_of_an_anthropic_client_goes_back_in_its_place() -> None:
+    block = {"type": "compaction", **COMPACTION}
+    said = [block, {"type": "text", "text": "Go on."}]
+    asked = {"role": "user", "content": "Tea?"}
+    body = {"model": "m", "messages": [asked, {"role": "assistant", "content": said}, asked]}
+    request = read_request(body, protocol="anthropic")
+    (sent,) = write_request(request, dialect="anthropic")
+    assert sent["body"]["messages"][1]["content"] == said
+    (other,) = write_request(request, dialect="openai-chat")
+    assert "Before: tea." not in write_json_text(other["body"])
+
+
+@pytest.mark.parametrize("protocol", [name for name in CLIENTS if name != "anthropic"])
+def test_compaction_is_carried_by_clients_of_other_protocols(protocol: str) -> None:
+    turn = Turn("anthropic", UPSTREAM, "", {"compaction": COMPACTION}, "Go on.")
+    sent = written(conversation(protocol, [turn]), protocol, "anthropic")
+    assert {"type": "compaction", **COMPACTION} in sent["messages"][1]["content"]

@@ -10,7 +10,7 @@ import msgspec
 from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.dialects.anthropic.decode_notes import NOTES, note
+from streamweir.dialects.anthropic.decode_notes import NOTES, Compaction, note
 from streamweir.dialects.anthropic.shared_words import NAME
 from streamweir.events import (
     Content,
@@ -58,8 +58,8 @@ class _Call(msgspec.Struct):
 class Blocks:
     """Reads the blocks of one message, each opened and closed by its index.
 
-    The signature of a thinking block waits in `_signature` until that block is closed, another block begins
-    or the message ends. A later signature of the same block replaces it.
+    The signature of a thinking block waits in `_signature`, and a compaction in `_compaction`, until that
+    block is closed, another block begins or the message ends. A later signature of a block replaces it.
 
     Attributes:
         meta: of the message.
@@ -75,6 +75,7 @@ class Blocks:
         self._asked: set[str] = set()
         self._calls: dict[int, _Call] = {}
         self._signature = ""
+        self._compaction = Compaction(self.room)
 
     @property
     def called(self) -> bool:
@@ -97,6 +98,8 @@ class Blocks:
                     yield Thinking("", "reasoning", opaque={NAME: {"redacted": data}}, meta=self.meta)
                 yield from self._rest(block, beside, ("type", "data"))
             case {"type": str(kind)} if kind in NOTES:
+                if kind == "compaction":
+                    self._compaction.begin(block)
                 yield note({**block, **(beside or {})}, self.meta)
             case {"type": str(kind)} if kind in _CALLS:
                 self._open_call(index, block, beside)
@@ -121,6 +124,7 @@ class Blocks:
                 self._signature = text_of(delta.get("signature")) or self._signature
                 known, event = "signature", None
             case {"type": "compaction_delta"}:
+                self._compaction.add(delta)
                 return (note({**delta, **(beside or {}), "type": "compaction"}, self.meta),)
             case _:
                 return (custom("delta", {**delta, **(beside or {})}, self.meta),)
@@ -153,10 +157,12 @@ class Blocks:
             yield from self.stop(index, None)
 
     def _signed(self) -> Iterator[Event]:
-        """Yield the signature of the thinking that is whole now."""
+        """Yield the opaque value of the thinking, or the compaction, that is whole now."""
         if self._signature:
             yield Thinking("", "reasoning", opaque={NAME: {"signature": self._signature}}, meta=self.meta)
             self._signature = ""
+        if (value := self._compaction.take()) is not None:
+            yield Thinking("", "reasoning", opaque={NAME: {"compaction": value}}, meta=self.meta)
 
     def _text(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         if text := text_of(block.get("text")):

@@ -17,7 +17,10 @@ _SERVER: Final = "agent"
 
 
 def thinking_value(opaque: Opaque, upstream: str) -> tuple[str, str]:
-    """Return the kind of a value of thinking, `signature` or `redacted`, and its text: a seal if foreign."""
+    """Return the kind of a value of thinking, `signature` or `redacted`, and its text.
+
+    A value of another dialect is a seal, and so is a compaction: clients without its beta refuse its block.
+    """
     for kind in ("signature", "redacted"):
         if isinstance(value := opaque.get(NAME, {}).get(kind), str):
             return kind, value

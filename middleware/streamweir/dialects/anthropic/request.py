@@ -18,7 +18,7 @@ from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_items
 from streamweir.requests.media import file_part, media_type_of
 from streamweir.requests.messages import made_message, text_of_message
-from streamweir.requests.opaque_values import native_text, sealed
+from streamweir.requests.opaque_values import holds_seal, native_text, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.turn_content import TurnContent, placed_items, reasoning_part
@@ -83,6 +83,8 @@ def _messages(item: Fields) -> Iterator[Message]:
                 turn.add_call(_call(block))
             case "thinking" | "redacted_thinking" if role == "assistant":
                 _add_thinking(turn, block)
+            case "compaction" if role == "assistant":
+                turn.add_part(_compaction(block))
             case _:
                 turn.add_part(_part(block))
     content = turn.content()
@@ -103,6 +105,12 @@ def _add_thinking(turn: TurnContent, block: Fields) -> None:
         field = "signature" if name == "signature" else "redacted"
         own = {field: value} if isinstance(value, str) and value else None
         turn.add_part(reasoning_part(text, {_DIALECT: own} if own else None))
+
+
+def _compaction(block: Fields) -> Part | None:
+    """Return the part for a compaction, which is opaque as a whole."""
+    fields = {name: value for name, value in block.value.items() if name not in ("type", "cache_control")}
+    return None if holds_seal(fields) else reasoning_part("", {_DIALECT: {"compaction": fields}})
 
 
 def _result(block: Fields) -> Message:
@@ -265,12 +273,14 @@ def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any
 
 
 def _thinking(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """The block of a piece of thinking, if it is signed or redacted: no other one is accepted."""
+    """The block of a compaction, or of thinking that is signed or redacted: no other one is accepted."""
     own = outgoing.opaque_of(part) or {}
     if signature := native_text(own, "signature"):
         yield {"type": "thinking", "thinking": part.get("text", ""), "signature": signature}
     elif data := native_text(own, "redacted"):
         yield {"type": "redacted_thinking", "data": data}
+    elif isinstance(compaction := own.get("compaction"), dict):
+        yield {**compaction, "type": "compaction"}
 
 
 def _block(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:

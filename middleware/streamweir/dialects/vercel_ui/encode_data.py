@@ -34,8 +34,10 @@ def data_chunk(event: Data) -> Chunk:
 
 
 def file_chunk(event: Data) -> Chunk:
-    """Return a file by its address, which holds it where it has none."""
+    """Return a file by its address, which holds the file if it has none; one with an id only is data."""
     given: Mapping[str, Any] = event.data if isinstance(event.data, dict) else {}
+    if not (given.get("url") or given.get("base64")):
+        return named_chunk(event)
     media_type = given.get("media_type") or _UNKNOWN_MEDIA
     url = given.get("url") or f"data:{media_type};base64,{given.get('base64', '')}"
     return _with_own({"type": "file", "url": url, "mediaType": media_type}, given, _IN_FILES)
