@@ -84,7 +84,7 @@ mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, 
 
 browser: $(READY) $(DRIVER)/.ready  ## let pages in Chromium try to start runs (Debian's, installed if missing; needs Node 20)
 	@command -v $(CHROMIUM) > /dev/null || { timeout 120 apt-get update -qq && timeout 600 apt-get install -qq --no-install-recommends $(CHROMIUM); } > /dev/null
-	@CHROMIUM=$(CHROMIUM) timeout 300 $(BIN)/python -m pytest -q -m browser tests/browser $(ARGS)
+	@CHROMIUM=$(CHROMIUM) timeout 900 $(BIN)/python -m pytest -q -m browser tests/browser $(ARGS)
 
 clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-6 ag-ui-1.0" these alone (needs Node 20)
 	@PYTHONPATH=tests/support $(BIN)/python tests/clients/read_all.py $(ARGS)

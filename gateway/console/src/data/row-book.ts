@@ -9,7 +9,8 @@ export class RowBook extends Changes {
   readonly #schedule: (task: () => void) => void;
   #sorted: Row[] | undefined;
   #isScheduled = false;
-  #ended = 0;
+  /** The ids of ended rows, in the order in which they ended. */
+  readonly #ended = new Set<string>();
   /** The number of the last change that has arrived. */
   seq = 0;
   /** The most ended rows; the console keeps no more either. */
@@ -34,12 +35,10 @@ export class RowBook extends Changes {
 
   /** Adds or replaces rows. One that is older than the row that it would replace is passed over. */
   put(rows: Iterable<Row>): void {
-    for (const row of rows) {
+    for (const row of [...rows].sort((a, b) => a.seq - b.seq)) {
       this.seq = Math.max(this.seq, row.seq);
-      const before = this.#rows.get(row.id);
-      if (before && before.seq > row.seq) continue;
-      if (before && !isRunning(before)) this.#ended--;
-      if (!isRunning(row)) this.#ended++;
+      if ((this.#rows.get(row.id)?.seq ?? 0) > row.seq) continue;
+      if (!isRunning(row)) this.#ended.add(row.id);
       this.#rows.set(row.id, row);
     }
     this.#shrink();
@@ -49,7 +48,7 @@ export class RowBook extends Changes {
   /** Forgets all rows: the gateway has started anew. */
   clear(): void {
     this.#rows.clear();
-    this.#ended = 0;
+    this.#ended.clear();
     this.seq = 0;
     this.isLoaded = false;
     this.touch();
@@ -66,11 +65,12 @@ export class RowBook extends Changes {
     });
   }
 
-  /** Drops ended rows, the oldest first. Some more than have to go, so that not each row sorts them. */
+  /** Drops ended rows, the oldest first. */
   #shrink(): void {
-    if (this.#ended <= this.maxEnded * 1.02 + 20) return;
-    const ended = [...this.#rows.values()].filter((row) => !isRunning(row)).sort((a, b) => a.seq - b.seq);
-    for (const row of ended.slice(0, ended.length - this.maxEnded)) this.#rows.delete(row.id);
-    this.#ended = Math.min(this.#ended, this.maxEnded);
+    for (const id of this.#ended) {
+      if (this.#ended.size <= this.maxEnded) return;
+      this.#ended.delete(id);
+      this.#rows.delete(id);
+    }
   }
 }

@@ -20,6 +20,8 @@ export function leaveFile(file: File): void {
 
 /** Milliseconds between two drawings of a stream that grows. */
 const DRAW_MS = 100;
+/** The same while a file is read, of which each drawing is one of many items more. */
+const READING_DRAW_MS = 500;
 
 /**
  * | of | captures come from | `progress` |
@@ -65,10 +67,13 @@ export class StreamSource extends Changes {
 
   /** Draws again, soon. */
   touch(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.notify();
-    }, DRAW_MS);
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.notify();
+      },
+      this.progress ? READING_DRAW_MS : DRAW_MS,
+    );
   }
 
   #begin(): void {
