@@ -32,7 +32,7 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
     if keys:
         yield f"In place of KEY: one of {', '.join(keys)} from `auth.keys`."
     if any(upstream.demo for endpoint in config.endpoints for upstream in endpoint.upstreams):
-        yield "A demo whose message holds the word fail, cut or stall breaks in that way."
+        yield "A demo whose message holds the word fail, cut or stall breaks in that way; ask makes it ask."
     others = dict.fromkeys(name for endpoint in config.endpoints for name in endpoint.answers[1:])
     if others:
         yield f"Another protocol: -H 'X-Streamweir-Protocol: {next(iter(others))}'"

@@ -1,4 +1,4 @@
-"""Reads from a client's message whether a demo backend answers, or fails in one of three ways."""
+"""Reads from a client's message whether a demo backend answers, fails in one of three ways, or asks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from streamweir.jsontext import parse_json
 
 __all__ = ["Scenario", "scenario_of"]
 
-Scenario = Literal["answer", "fail", "cut", "stall"]
+Scenario = Literal["answer", "fail", "cut", "stall", "ask"]
 
-_WORDS: Final = re.compile(r"\b(fail|cut|stall)\b", re.IGNORECASE)
+_WORDS: Final = re.compile(r"\b(fail|cut|stall|ask)\b", re.IGNORECASE)
 _MESSAGE: Final = ("message", "question", "query", "user_question", "prompt", "input", "text", "content")
 
 

@@ -7,11 +7,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
 from typing import Final
 
+from streamweir import Translator
 from streamweir.codec.base import NO_OPTIONS, Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.events import Stamp
+from streamweir.events import Interaction, Stamp
 from streamweir.framing import MEDIA_TYPES, Frame, sse_writer, write_ndjson
+from streamweir.jsontext import parse_json
 from streamweir.metadata import unix_milliseconds
+from streamweir_gateway.demo.given_answer import answer_in
+from streamweir_gateway.demo.question import ask, cannot_ask, continue_with
 from streamweir_gateway.demo.scenario import Scenario, scenario_of
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
@@ -47,7 +51,7 @@ async def _served(dialect: Dialect, pace: float) -> AsyncIterator[str]:
     def answer(request: Request) -> Steps:
         writer = _ScriptWriter(_encoder_of(dialect))
         yield Raw(_head(media_type))
-        yield from chunked(_body(scenario_of(request.body), writer, pace), has_last=True)
+        yield from chunked(_body_for(request, dialect, writer, pace), has_last=True)
 
     async with serve_steps(answer) as backend:
         yield backend.url
@@ -71,12 +75,30 @@ def _head(media_type: str) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-def _body(scenario: Scenario, writer: _ScriptWriter, pace: float) -> Steps:
-    for pause, data in writer.write(_script(scenario)):
+def _body_for(request: Request, dialect: Dialect, writer: _ScriptWriter, pace: float) -> Steps:
+    """Play the run that goes on with an answer; without one, the run that the message names."""
+    if given := answer_in(request.body, dialect.name):
+        return _body("answer", continue_with(given), writer, pace)
+    scenario = scenario_of(request.body)
+    if scenario == "ask" and not _can_ask(dialect):
+        return _body(scenario, cannot_ask(dialect.name), writer, pace)
+    return _body(scenario, _script(scenario), writer, pace)
+
+
+def _can_ask(dialect: Dialect) -> bool:
+    """Does a decoder of the dialect find the question in the bytes that its encoder makes of it?"""
+    writer, reader = _ScriptWriter(_encoder_of(dialect)), Translator(speaks=dialect, framing="ndjson")
+    asked = [data for _, data in writer.write(ask())]
+    body = reader.feed(b"".join((*asked, writer.end()))) + reader.close()
+    return any(parse_json(line)[0]["type"] == Interaction.type for line in body.splitlines())
+
+
+def _body(scenario: Scenario, script: Iterator[Beat], writer: _ScriptWriter, pace: float) -> Steps:
+    for pause, data in writer.write(script):
         yield Pause(pause * pace)
         yield Send(data)
     match scenario:
-        case "answer" | "fail":
+        case "answer" | "fail" | "ask":
             yield Send(writer.end())
         case "cut":
             yield Send(writer.half_an_event())
@@ -94,6 +116,8 @@ def _script(scenario: Scenario) -> Iterator[Beat]:
             return chain(run_until_the_middle(), failure())
         case "cut" | "stall":
             return run_until_the_middle()
+        case "ask":
+            return ask()
 
 
 class _ScriptWriter:

@@ -23,10 +23,13 @@ from streamweir.events import (
 __all__ = [
     "ANSWER",
     "RAW_FAILURE",
+    "RUN",
     "SECRET",
     "THOUGHT",
+    "TOKEN",
     "Beat",
     "failure",
+    "pieces_of",
     "run_until_the_middle",
     "the_rest",
 ]
@@ -51,13 +54,16 @@ RAW_FAILURE: Final = (
 
 _PIECE: Final = 5
 """Characters in one piece of text: about the length of a token."""
-_TOKEN: Final = 0.03
+TOKEN: Final = 0.03
+"""Seconds before each piece of text."""
 _THINK: Final = 0.3
 _TOOL: Final = 0.35
 
-_RUN: Final = Meta(
+RUN: Final = Meta(
     session_id="demo-session", thread_id="demo-thread", message_id="demo-msg-1", run_id="demo-run-1"
 )
+"""The metadata of the run's own events."""
+
 _DAYS: Final = [["Thu 周四", 19], ["Fri 周五", 24], ["Sat 周六", 31]]
 _USAGE: Final = {
     "prompt_tokens": 412,
@@ -78,22 +84,22 @@ class Beat(NamedTuple):
 
 def run_until_the_middle() -> Iterator[Beat]:
     """Yield the first half: thinking, both tools, the table, and the answer's first half."""
-    yield Beat(_THINK, SessionStart(session_id="demo-session", request_id="demo-request", meta=_RUN))
-    for piece in _pieces(THOUGHT):
-        yield Beat(_TOKEN, Thinking(piece, "reasoning", meta=_RUN))
+    yield Beat(_THINK, SessionStart(session_id="demo-session", request_id="demo-request", meta=RUN))
+    for piece in pieces_of(THOUGHT):
+        yield Beat(TOKEN, Thinking(piece, "reasoning", meta=RUN))
     yield from _tools()
     yield Beat(
-        _TOKEN, Data("dataframe", {"name": "orders", "columns": ["day", "orders"], "rows": _DAYS}, meta=_RUN)
+        TOKEN, Data("dataframe", {"name": "orders", "columns": ["day", "orders"], "rows": _DAYS}, meta=RUN)
     )
     for piece in _halves()[0]:
-        yield Beat(_TOKEN, Content(piece, meta=_RUN))
+        yield Beat(TOKEN, Content(piece, meta=RUN))
 
 
 def the_rest() -> Iterator[Beat]:
     """Yield the second half: the rest of the answer, a citation, the end with its usage."""
     for piece in _halves()[1]:
-        yield Beat(_TOKEN, Content(piece, meta=_RUN))
-    yield Beat(0, Content("", is_complete=True, meta=_RUN))
+        yield Beat(TOKEN, Content(piece, meta=RUN))
+    yield Beat(0, Content("", is_complete=True, meta=RUN))
     citation = {
         "id": "orders-2026-w47",
         "title": "Weekly orders 周报",
@@ -102,8 +108,8 @@ def the_rest() -> Iterator[Beat]:
         "document_id": "orders-2026-w47",
         "score": 0.92,
     }
-    yield Beat(_TOKEN, Reference([citation], meta=_RUN))
-    yield Beat(_TOKEN, SessionEnd("completed", "done", _USAGE, meta=_RUN))
+    yield Beat(TOKEN, Reference([citation], meta=RUN))
+    yield Beat(TOKEN, SessionEnd("completed", "done", _USAGE, meta=RUN))
 
 
 def failure() -> Iterator[Beat]:
@@ -114,11 +120,11 @@ def failure() -> Iterator[Beat]:
         message=RAW_FAILURE,
         recoverable=True,
         reason="upstream_error",
-        meta=_RUN,
+        meta=RUN,
     )
-    yield Beat(0, Content("", is_complete=True, meta=_RUN))
+    yield Beat(0, Content("", is_complete=True, meta=RUN))
     yield Beat(_THINK, error)
-    yield Beat(0, SessionEnd("error", "upstream_error", {"duration_ms": 1700, "tool_calls": 2}, meta=_RUN))
+    yield Beat(0, SessionEnd("error", "upstream_error", {"duration_ms": 1700, "tool_calls": 2}, meta=RUN))
 
 
 def _tools() -> Iterator[Beat]:
@@ -126,17 +132,17 @@ def _tools() -> Iterator[Beat]:
     orders = {"city": "杭州", "days": 7}
     rates = {"from": "CNY", "to": "EUR"}
     yield Beat(
-        _TOKEN,
+        TOKEN,
         ToolCallStart(tool_id="demo-call-1", tool_name="query_orders", arguments=orders, meta=_call(1)),
     )
     yield Beat(
-        _TOKEN,
+        TOKEN,
         ToolCallStart(tool_id="demo-call-2", tool_name="exchange_rate", arguments=rates, meta=_call(2)),
     )
     yield Beat(
         _TOOL, ToolCallProgress(tool_id="demo-call-1", progress=0.5, message="3 of 7 days", meta=_call(1))
     )
-    yield Beat(_TOKEN, ToolCallEnd(tool_id="demo-call-2", result={"rate": 0.121}, meta=_call(2, 380)))
+    yield Beat(TOKEN, ToolCallEnd(tool_id="demo-call-2", result={"rate": 0.121}, meta=_call(2, 380)))
     yield Beat(
         _TOOL,
         ToolCallEnd(tool_id="demo-call-1", result={"orders": 128, "best_day": "周六"}, meta=_call(1, 760)),
@@ -145,17 +151,18 @@ def _tools() -> Iterator[Beat]:
 
 def _call(number: int, duration_ms: int | None = None) -> Meta:
     """Return the metadata of a call: each call is a run below that of the model."""
-    meta = Meta(**{**_RUN, "run_id": f"demo-call-{number}", "parent_run_id": "demo-run-1"})
+    meta = Meta(**{**RUN, "run_id": f"demo-call-{number}", "parent_run_id": "demo-run-1"})
     if duration_ms is not None:
         meta["duration_ms"] = duration_ms
     return meta
 
 
-def _pieces(text: str) -> list[str]:
+def pieces_of(text: str) -> list[str]:
+    """Return `text` in pieces of the length of a token."""
     return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
 
 
 def _halves() -> tuple[list[str], list[str]]:
-    pieces = _pieces(ANSWER)
+    pieces = pieces_of(ANSWER)
     middle = len(pieces) // 2
     return pieces[:middle], pieces[middle:]
