@@ -1,9 +1,10 @@
-"""Compare the types that the installed `openai` and `anthropic` packages model with the committed list.
+"""Compare the types that the newest packages of three protocols model with the committed list.
 
     python tests/clients/newest_types.py             fails if a type or field is not in the list
     python tests/clients/newest_types.py --update    writes the list
 
-If the packages are missing, the script runs itself in an environment with the newest releases.
+The packages are `openai`, `anthropic` and `ag-ui-protocol`. If they are missing, the script runs itself in an
+environment with the newest releases.
 The list has one instance of each type, with every field of its model. The tests of the decoders read it.
 """
 
@@ -13,7 +14,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import NoneType, UnionType
@@ -23,8 +26,13 @@ LIST = Path(__file__).parents[1] / "library" / "dialects" / "newest_types.json"
 DEEPEST = 6
 """Models nested deeper have their required fields alone: some contain themselves."""
 
-PACKAGES = ("openai", "anthropic")
+PACKAGES = {"openai": "openai", "anthropic": "anthropic", "ag-ui-protocol": "ag_ui"}
+"""The module of each package."""
+
 COMPARED_WITHIN = 120
+
+_ROLE = "assistant"
+"""The role of messages in an answer, where a model has a choice."""
 
 PLAIN: Mapping[Any, Any] = {str: "x", int: 1, float: 1.0, bool: False}
 
@@ -47,6 +55,7 @@ SOURCES = {
         ("anthropic.types", "RawContentBlockDelta"),
         ("anthropic.types.beta", "BetaRawContentBlockDelta"),
     ],
+    "ag-ui events": [("ag_ui.core", "Event")],
 }
 
 
@@ -66,7 +75,8 @@ def sample(annotation: Any, depth: int = 0) -> Any:
     kind = next(members(annotation), NoneType)
     origin = get_origin(kind)
     if origin is Literal:
-        return get_args(kind)[0]
+        words = [*map(word_of, get_args(kind))]
+        return _ROLE if _ROLE in words else words[0]
     if origin is list:
         return [sample(get_args(kind)[0], depth + 1)] if depth < DEEPEST else []
     if hasattr(kind, "model_fields"):
@@ -74,6 +84,11 @@ def sample(annotation: Any, depth: int = 0) -> Any:
     if isinstance(kind, TypeVar) or origin is dict or kind in (dict, object, Any):
         return {}
     return PLAIN.get(kind)
+
+
+def word_of(value: Any) -> Any:
+    """Return the value of a literal; that of an enumeration is inside its member."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def instance(model: Any, depth: int = 0) -> dict[str, Any]:
@@ -87,7 +102,7 @@ def instance(model: Any, depth: int = 0) -> dict[str, Any]:
 
 def installed_types() -> dict[str, Any]:
     """Return the versions, and the instances by list and type, of the installed packages."""
-    found: dict[str, Any] = {"versions": {name: import_module(name).__version__ for name in PACKAGES}}
+    found: dict[str, Any] = {"versions": {name: version(name) for name in PACKAGES}}
     for title, unions in SOURCES.items():
         models = [model for module, name in unions for model in members(getattr(import_module(module), name))]
         found[title] = instances_by_type(models)
@@ -100,7 +115,7 @@ def instances_by_type(models: list[Any]) -> dict[str, dict[str, Any]]:
     for model in models:
         names = model.model_fields
         values = next(members(names["type" if "type" in names else "object"].annotation))
-        for value in get_args(values):
+        for value in map(word_of, get_args(values)):
             given = {**instance(model), ("type" if "type" in names else "object"): value}
             found[value] = {**given, **found.get(value, {})}
     return dict(sorted(found.items()))
@@ -121,7 +136,7 @@ def missing_types(installed: Mapping[str, Any], listed: Mapping[str, Any]) -> li
 
 def main() -> int:
     """Run the command; return the exit code."""
-    if not all(map(find_spec, PACKAGES)):
+    if not all(map(find_spec, PACKAGES.values())):
         return main_with_newest()
     installed = installed_types()
     if "--update" in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""Decoders read every type and field that the newest `openai` and `anthropic` packages model.
+"""Decoders read every type and field that the newest packages of three protocols model.
 
 `tests/clients/newest_types.py` writes the list, and `make clients` compares it with the newest packages.
 """
@@ -15,6 +15,10 @@ from streams import events_of, translate
 LISTED: Mapping[str, Any] = json.loads(Path(__file__).with_name("newest_types.json").read_text())
 
 BOOKKEEPING: Mapping[str, str] = {
+    "ACTIVITY_DELTA": "a change of an activity, whose content only the page of its agent can show",
+    "ACTIVITY_SNAPSHOT": "an activity, whose content only the page of its agent can show",
+    "REASONING_ENCRYPTED_VALUE": "a value that the agent's own clients send back; no model made it",
+    "x": "custom data of the agent, under its own name",
     "choice.logprobs": "probabilities of tokens, for clients that asked for them",
     "chunk.metadata": "labels that the application gave the stored completion",
 }
