@@ -13,7 +13,7 @@ from typing import Final
 from streamweir.failures.upstream_refusal import UpstreamRefusal
 from streamweir_gateway.requests.offers import Offer
 
-__all__ = ["mended_offer"]
+__all__ = ["mended_early", "mended_offer", "model_of"]
 
 _STATUSES: Final = frozenset({400, 404})
 _WORDS: Final = re.compile(r"thinking|signature|reasoning|encrypted|item with id", re.IGNORECASE)
@@ -26,15 +26,46 @@ def mended_offer(offer: Offer | None, refusal: UpstreamRefusal | None) -> Offer 
         offer: that was refused; None: it has been released.
         refusal: of the upstream, before its first event.
     """
-    if offer is None or offer.mend is None or not offer.written or refusal is None:
+    if offer is None or refusal is None:
         return None
     words = (refusal.body or b"").decode("utf-8", "replace")
     if refusal.status not in _STATUSES or not _WORDS.search(words):
+        return None
+    return _mended(offer.unmended or offer, words)
+
+
+def mended_early(offer: Offer, words: str | None) -> Offer:
+    """Return the offer without a field that the upstream has lately refused, in words that are known.
+
+    Args:
+        offer: that has not been sent.
+        words: of the refusal; None: no field was refused.
+    """
+    mended = None if words is None else _mended(offer, words)
+    return offer if mended is None else dataclasses.replace(mended, unmended=offer)
+
+
+def model_of(offer: Offer) -> str:
+    """Return the model that a request asks for; empty if it names none."""
+    body = offer.written[-1].body if offer.written else None
+    model = body.get("model") if isinstance(body, Mapping) else None
+    return model if isinstance(model, str) else ""
+
+
+def _mended(offer: Offer, words: str) -> Offer | None:
+    if offer.mend is None or not offer.written:
         return None
     *first, last = offer.written
     body = offer.mend(last.body, words) if isinstance(last.body, Mapping) else None
     if body is None:
         return None
     written = [*first, last._replace(body=body)]
-    counts = {**offer.turns, "mended": 1}
-    return dataclasses.replace(offer, written=written, mend=None, is_mended=True, turns=counts)
+    lasting = words if offer.is_lasting is not None and offer.is_lasting(words) else None
+    return dataclasses.replace(
+        offer,
+        written=written,
+        mend=None,
+        is_mended=True,
+        turns={**offer.turns, "mended": 1},
+        lasting_refusal=lasting,
+    )

@@ -33,6 +33,10 @@ class Offer:
         new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
         mend: changes the body after a refusal because of reasoning; None: it cannot be changed, or has been.
         is_mended: the upstream has refused the request before its body was changed.
+        unmended: the offer before a field was left out that the upstream has lately refused; None: nothing
+            was left out.
+        is_lasting: returns whether a refusal, given its words, would meet later requests too; None: never.
+        lasting_refusal: the words of such a refusal, because of which the body was changed; None otherwise.
         turns: how many turns were restored, carried, lost or mended; those that are 0 are left out.
     """
 
@@ -45,6 +49,9 @@ class Offer:
     turns: Mapping[str, int] = field(default_factory=dict)
     mend: Mend | None = None
     is_mended: bool = False
+    unmended: Offer | None = None
+    is_lasting: Callable[[str], bool] | None = None
+    lasting_refusal: str | None = None
 
     @property
     def asks_for_usage(self) -> bool:

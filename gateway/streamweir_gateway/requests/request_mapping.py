@@ -41,6 +41,7 @@ from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner
 from streamweir_gateway.turns.turn_recorder import TurnRecorder
 from streamweir_gateway.turns.turns_of_request import TurnsOfRequest, turns_of
+from streamweir_gateway.turns.unproven_reasoning import without_unproven_reasoning
 
 __all__ = ["RequestMapping", "request_mapping"]
 
@@ -200,6 +201,7 @@ class _Mapped(_Mapping):
             self._new_id(),
             turns,
         )
+        writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
         if unknown:
             writing.unknown_answer = unknown_answer(body or {}, unknown[0])
         offers = self._written(writing, chosen)
@@ -264,6 +266,7 @@ class _Mapped(_Mapping):
             new_recorder=writing.recorders(destination),
             turns=restored.counts,
             mend=writer.mend,
+            is_lasting=writer.is_lasting,
         )
 
     def _overlay_of(self, tree: Tree, around: Mapping[str, Any]) -> Callable[[Request], Mapping[str, Any]]:
@@ -309,6 +312,8 @@ class _Writing:
         self._ids: list[str] = []
         self.unknown_answer: RequestError | None = None
         """The refusal for upstreams that cannot know the question that is answered; None if there is none."""
+        self.has_several_dialects = False
+        """The upstreams of the endpoint speak several dialects: one must not get the thoughts of another."""
 
     @property
     def thread(self) -> str | None:
@@ -341,7 +346,10 @@ class _Writing:
         known = self._conversation
         if not found.get("thread_id") and known is not None and known.upstream == destination.identity:
             found = cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
-        return self._turns.put_back(found, destination.identity, destination.dialect)
+        restored = self._turns.put_back(found, destination.identity, destination.dialect)
+        if not self.has_several_dialects:
+            return restored
+        return restored._replace(request=without_unproven_reasoning(restored.request))
 
     def ids(self) -> Callable[[], str]:
         """Return the function that makes ids: the same ones for each upstream."""

@@ -19,6 +19,7 @@ from streamweir.translation.sink import EventSink
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
+from streamweir_gateway.requests.refused_fields import RefusedFields
 from streamweir_gateway.requests.socket_messages import SocketMessages
 from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.response_classification import ErrorContext
@@ -41,6 +42,7 @@ class Destination:
         identity: its name, or its URL if it has no name; unique at the endpoint, and never shown.
         client: sends the requests.
         admission: admits attempts.
+        refused: the fields of reasoning that it has lately refused.
         dialects: the dialects by name.
         messages: writes the messages of requests; None if the upstream speaks HTTP.
 
@@ -72,6 +74,7 @@ class Destination:
         self.identity = upstream.name or upstream.url
         self.client = client
         self.admission = admission
+        self.refused = RefusedFields()
         self.dialects = dialects
         self.messages = SocketMessages(endpoint, upstream, dialects) if upstream.is_websocket else None
         self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects, via)

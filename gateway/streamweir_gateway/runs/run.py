@@ -9,9 +9,10 @@ from streamweir.errors import Reason
 from streamweir.http.refusals import Refusal
 from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.requests.mended_offers import mended_offer
+from streamweir_gateway.requests.mended_offers import mended_early, mended_offer, model_of
 from streamweir_gateway.runs.attempt import Attempt
 from streamweir_gateway.runs.client_gone import ClientGone
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.operator_hints import about_stop
 from streamweir_gateway.runs.request_context import RequestContext
@@ -92,10 +93,25 @@ class Run:
         context, failure = self._context, attempt.failure
         offer = context.offers.get(attempt.destination)
         mended = mended_offer(offer, None if failure is None else failure.refusal)
-        if mended is None:
+        refused = attempt.destination.refused
+        if offer is not None and (mended is None or offer.unmended is not None):
+            refused.forget(model_of(offer))
+        if mended is None or offer is None:
             return False
+        if mended.lasting_refusal is not None:
+            refused.note(model_of(offer), mended.lasting_refusal)
         context.offers = {**context.offers, attempt.destination: mended}
         return True
+
+    def _leave_out_refused(self, destination: Destination) -> None:
+        """Leave out a field that the upstream has lately refused."""
+        context = self._context
+        offer = context.offers.get(destination)
+        if offer is None or offer.is_lasting is None or offer.is_mended:
+            return
+        mended = mended_early(offer, destination.refused.words_for(model_of(offer)))
+        if mended is not offer:
+            context.offers = {**context.offers, destination: mended}
 
     def _follow(self, before: Attempt) -> Attempt:
         """Return the attempt that follows `before`."""
@@ -106,6 +122,7 @@ class Run:
 
     def _next_attempt(self, request: UpstreamRequest) -> Attempt:
         plan = self._plan
+        self._leave_out_refused(plan.destination)
         return Attempt(plan, request, self._context)
 
     async def _waited(self, seconds: float) -> bool:

@@ -79,6 +79,8 @@ class RequestWriter:
         option_values: options that matter for requests alone, with their values, the first the default.
         mend: changes the body of a request that the upstream refused because of reasoning or signatures,
             given the words of the refusal; it returns None if nothing changes.
+        is_lasting: returns whether such a refusal, given its words, is about a field that the upstream does
+            not take at all, so that it would refuse later requests too; None: never.
         native_opaque: the dialect whose opaque values it writes, beside the parts and calls that they belong
             to. If empty, it gets messages without reasoning, opaque values and places of calls.
         needs: fields of the body that only the configuration's tree can give: without them an endpoint is
@@ -93,6 +95,7 @@ class RequestWriter:
     option_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     native_opaque: str = ""
     mend: Mend | None = None
+    is_lasting: Callable[[str], bool] | None = None
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

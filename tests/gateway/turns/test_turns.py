@@ -141,7 +141,23 @@ async def test_reasoning_that_the_upstream_does_not_take_is_left_out() -> None:
     async with upstream(strict) as server, gateway(CHAT(server.url)) as running:
         await loop(running, StandardClient())
     assert len(strict.accepted) == 2 * len(STEPS)
+    assert len(strict.refusals) == 1  # it is remembered for later requests
     assert "unsupported" in strict.refusals[0]
+
+
+async def test_field_that_an_upstream_takes_again_is_sent_again() -> None:
+    strict = StrictChat("groq")
+    async with upstream(strict) as server, gateway(CHAT(server.url)) as running:
+        client = StandardClient()
+        client.ask("How warm is it?")
+        for _ in range(2):
+            await turn(running, client)
+            client.add_results()
+        assert len(strict.refusals) == 1
+        strict.flavour = "deepseek"  # now it wants to see the reasoning that it did not take
+        await turn(running, client)
+    assert len(strict.refusals) == 2
+    assert "must be passed back" in strict.refusals[-1]
 
 
 async def test_turn_of_another_key_is_not_found() -> None:
@@ -194,3 +210,25 @@ async def test_questions_to_the_client_follow_all_calls_of_the_turn(name: str) -
             at for at, kind in enumerate(types) if kind == "tool_call_start"
         )
         assert types[-1] == "session_end"
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+async def test_thoughts_without_a_value_reach_no_upstream_of_several_dialects(is_mixed: bool) -> None:
+    strict, other = StrictChat("groq"), StrictAnthropic()
+    history = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello.", "reasoning_content": "A thought."},
+        {"role": "user", "content": "And?"},
+    ]
+    async with upstream(strict) as server, upstream(other) as second:
+        known = {
+            "one": {"url": server.url, "speaks": "openai-chat"},
+            "two": {"url": second.url, "speaks": "anthropic"},
+        }
+        listed = ["one", "two"] if is_mixed else ["one"]
+        endpoint = {"upstream": listed, "answers": ["openai-chat"], "request": "mapped"}
+        async with gateway(settled(upstreams=known, endpoints={"/chat": endpoint})) as running:
+            body = json.dumps({"model": "m", "messages": history}).encode()
+            assert (await ask(running, headers=[JSON], body=body)).status == 200
+    assert len(strict.refusals) == (0 if is_mixed else 1)  # it does not take the field at all
+    assert "A thought." not in json.dumps(strict.accepted)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamweir.dialects.openai_chat.request_mending import mend
+from streamweir.dialects.openai_chat.request_mending import mend, refuses_field
 from streamweir.requests.openai_chat import chat_body, read_chat
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -24,6 +24,7 @@ READER: Final = RequestReader(read_chat, answers_by_message=True, field_names={"
 WRITER: Final = RequestWriter(
     _write,
     mend=mend,
+    is_lasting=refuses_field,
     history="all",
     takes=frozenset({"system", "history", "files", "tools", "response_format"}),
     native_opaque="openai-chat",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["mend"]
+__all__ = ["mend", "refuses_field"]
 
 _FIELD: Final = "reasoning_content"
 _FIELDS: Final = (_FIELD, "reasoning", "reasoning_details")
@@ -33,12 +33,17 @@ def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
     """
     messages = body.get("messages", [])
     lacks = [bool(message.get("tool_calls")) and _FIELD not in message for message in messages]
-    if any(lacks) and not _UNKNOWN.search(refusal):
+    if any(lacks) and not refuses_field(refusal):
         pairs = zip(messages, lacks, strict=True)
         return {**body, "messages": [{**m, _FIELD: ""} if lacking else m for m, lacking in pairs]}
     if not any(name in message for message in messages for name in _FIELDS):
         return None
     return {**body, "messages": [_without_reasoning(message) for message in messages]}
+
+
+def refuses_field(refusal: str) -> bool:
+    """Return whether the upstream does not take a field at all, by the words of its refusal."""
+    return _UNKNOWN.search(refusal) is not None
 
 
 def _without_reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
