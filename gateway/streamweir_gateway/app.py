@@ -22,7 +22,8 @@ from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.request_guard import RequestGuard
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
 from streamweir_gateway.connection.direct_exchange import DirectExchange, Shortcut
-from streamweir_gateway.index_page import IndexPage, shows_index
+from streamweir_gateway.demo_watchers import DemoWatchers
+from streamweir_gateway.front_page import FrontPage, shows_index
 from streamweir_gateway.observability.exposition import MetricsPage
 from streamweir_gateway.observability.logs import LogSettings, request_log
 from streamweir_gateway.observability.metrics import Metrics, make_metrics
@@ -118,7 +119,9 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         serve=gateway.serve,
         streams=gateway.streams,
         metrics=MetricsPage(gateway.observer.metrics.registry),
-        index=IndexPage(config) if shows_index(config) else None,
+        index=gateway.front_page(lambda: requests, has_console=watcher is not None)
+        if shows_index(config)
+        else None,
         runs=gateway.runs_routes(),
         responses=gateway.responses_routes(),
     )
@@ -210,6 +213,7 @@ class _Gateway:
         self.observer = observer
         self.admissions = Admissions(observer.breaker_changed)
         self._demos: Mapping[str, str] = {}
+        self._demo_watchers = DemoWatchers()
         self._late: list[_MadeLater] = []
 
     @asynccontextmanager
@@ -220,7 +224,9 @@ class _Gateway:
                 from streamweir_gateway.demo import serve_demos  # noqa: PLC0415 - few gateways have any
 
                 dialects = [self._config.known_dialects.to_write(name) for name in names]
-                self._demos = await stack.enter_async_context(serve_demos(dialects))
+                self._demos = await stack.enter_async_context(
+                    serve_demos(dialects, watchers=self._demo_watchers)
+                )
             for late in self._late:
                 _ = late.app
             stack.push_async_callback(self._clients.aclose)
@@ -228,6 +234,10 @@ class _Gateway:
                 stack.push_async_callback(self._resumption.service.aclose)
             stack.push_async_callback(self._resumption.until_done)
             yield
+
+    def front_page(self, gateway: Callable[[], ASGIApp], *, has_console: bool) -> FrontPage:
+        """Return the page at `/`, whose trials go through `gateway`."""
+        return FrontPage(self._config, gateway, self._demo_watchers, has_console=has_console)
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
         """Return the application behind an endpoint."""

@@ -40,6 +40,8 @@ class Route:
     """None: a path of the gateway's own, free of limits."""
     needs_key: bool = False
     """Whether it shows the endpoints or their answers: it then needs a key if the endpoints do."""
+    keeps_key: bool = False
+    """Whether its application sees the key of a request, to send requests through the gateway with it."""
     is_private: bool = False
     """The answer depends on the caller: no cache may keep it."""
     shows_open_runs: bool = False
@@ -187,7 +189,7 @@ def routes_of(
         serve: makes the application behind an endpoint.
         streams: those under way.
         metrics: shows the numbers.
-        index: answers `GET /` where no endpoint does; None: nothing does.
+        index: answers at `/` where no endpoint does; None: nothing does.
         runs: where runs that are kept are read.
         responses: where responses that are kept are read, unless an endpoint has the path.
     """
@@ -205,7 +207,7 @@ def routes_of(
         *_model_routes(config),
     ]
     if index is not None and RoutingTable(routes).find("GET", "/") is None:
-        routes.append(Route("/", _READ, index, None, needs_key=True))
+        routes.append(Route("/", (*_READ, "POST"), index, None, needs_key=True, keeps_key=True))
     return routes
 
 

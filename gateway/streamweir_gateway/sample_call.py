@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig, is_open
+from streamweir_gateway.sample_requests import sample_dialect, sample_of
 
-__all__ = ["curl_line", "sample_body", "sample_of_model"]
+__all__ = ["WITHOUT_BODY", "curl_line", "sample_body", "sample_method", "sample_of_model", "sample_path"]
 
-_MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
-_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
+WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_keys: bool = False) -> str:
@@ -29,19 +29,30 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_key
         dialects: in which the upstream's is looked up, for the smallest request that it understands.
         has_keys: the gateway has keys, which an open endpoint does not ask for.
     """
-    path = endpoint.template[:-1] if is_open(endpoint.template) else endpoint.template
-    address = shlex.quote(url + re.sub(r"\{(\w+)\}", r"\1", path))
+    address = shlex.quote(url + sample_path(endpoint))
     if has_keys and not endpoint.needs_no_key:
         address += " -H 'X-Api-Key: KEY'"
-    methods = endpoint.listed_methods
     if endpoint.takes_any_method:
         return f"curl -N {address}"
-    method = "POST" if "POST" in methods else methods[0]
-    if method in _WITHOUT_BODY:
+    method = sample_method(endpoint)
+    if method in WITHOUT_BODY:
         return f"curl -N -X {method} {address}"
     body = sample_body(endpoint, dialects)
     content = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(dict(body)))}"
     return f"curl -N {'' if method == 'POST' else f'-X {method} '}{address} {content}"
+
+
+def sample_path(endpoint: EndpointConfig) -> str:
+    """Return a path of an endpoint: its names in place of their values, without `*`."""
+    path = endpoint.template[:-1] if is_open(endpoint.template) else endpoint.template
+    return re.sub(r"\{(\w+)\}", r"\1", path)
+
+
+def sample_method(endpoint: EndpointConfig) -> str:
+    """Return the method by which an endpoint is tried: POST if it may be, GET for a whole service."""
+    if endpoint.takes_any_method:
+        return "GET"
+    return "POST" if "POST" in endpoint.listed_methods else endpoint.listed_methods[0]
 
 
 def sample_of_model(endpoint: EndpointConfig, dialects: Dialects) -> dict[str, Any]:
@@ -50,12 +61,6 @@ def sample_of_model(endpoint: EndpointConfig, dialects: Dialects) -> dict[str, A
 
 
 def sample_body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
-    """Return the smallest valid request: of the protocol that chooses the upstream, else of the upstream."""
-    if endpoint.models:
-        return sample_of_model(endpoint, dialects)
-    upstream = endpoint.upstreams[0]
-    return _MESSAGE if upstream.demo else _sample_request(upstream.speaks, dialects)
-
-
-def _sample_request(speaks: str, dialects: Dialects) -> Mapping[str, Any]:
-    return _MESSAGE if speaks == "auto" else dialects[speaks].sample_request
+    """Return the smallest valid request: of the client's protocol where it is read, else of the upstream."""
+    body = sample_of(sample_dialect(endpoint, endpoint.answers[0]), dialects).body
+    return {**body, "model": next(iter(endpoint.models))} if endpoint.models else body

@@ -202,6 +202,8 @@ class RequestGuard:
         )
         if endpoints:
             caller.check_access(endpoints)
+        if found is not None and found.route.keeps_key:
+            return scope, caller
         return {**scope, "headers": without_headers(scope["headers"], credential.headers)}, caller
 
     def _expected_protocol(self, scope: Scope, routes: Sequence[Route]) -> Dialect | None:

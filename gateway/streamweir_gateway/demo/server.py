@@ -17,6 +17,7 @@ from streamweir.metadata import unix_milliseconds
 from streamweir_gateway.demo.given_answer import answer_in
 from streamweir_gateway.demo.question import ask, cannot_ask, continue_with
 from streamweir_gateway.demo.scenario import Scenario, scenario_of
+from streamweir_gateway.demo_watchers import DemoWatchers
 from streamweir_gateway.fake.request import Request
 from streamweir_gateway.fake.script import Beat, failure, run_until_the_middle, the_rest
 from streamweir_gateway.fake.server import serve_steps
@@ -32,26 +33,34 @@ _REQUEST_ID: Final = "demo-request"
 
 
 @asynccontextmanager
-async def serve_demos(dialects: Iterable[Dialect], *, pace: float = 1.0) -> AsyncIterator[Mapping[str, str]]:
+async def serve_demos(
+    dialects: Iterable[Dialect], *, pace: float = 1.0, watchers: DemoWatchers | None = None
+) -> AsyncIterator[Mapping[str, str]]:
     """Run a demo backend for each of `dialects`; yield the base URLs by dialect.
 
     Args:
         dialects: dialects that have an encoder.
         pace: the factor of all pauses; 0 for none.
+        watchers: get the bytes that are sent, by request.
     """
+    watchers = DemoWatchers() if watchers is None else watchers
     async with AsyncExitStack() as stack:
-        yield {dialect.name: await stack.enter_async_context(_served(dialect, pace)) for dialect in dialects}
+        yield {
+            dialect.name: await stack.enter_async_context(_served(dialect, pace, watchers))
+            for dialect in dialects
+        }
 
 
 @asynccontextmanager
-async def _served(dialect: Dialect, pace: float) -> AsyncIterator[str]:
+async def _served(dialect: Dialect, pace: float, watchers: DemoWatchers) -> AsyncIterator[str]:
     encoder = _encoder_of(dialect)
     media_type = encoder.media_type or MEDIA_TYPES[encoder.framings[0]]
 
     def answer(request: Request) -> Steps:
         writer = _ScriptWriter(_encoder_of(dialect))
         yield Raw(_head(media_type))
-        yield from chunked(_body_for(request, dialect, writer, pace), has_last=True)
+        body = _body_for(request, dialect, writer, pace)
+        yield from chunked(_reported(body, request, watchers), has_last=True)
 
     async with serve_steps(answer) as backend:
         yield backend.url
@@ -106,6 +115,15 @@ def _body(scenario: Scenario, script: Iterator[Beat], writer: _ScriptWriter, pac
         case "stall":
             yield Pause(STALL)
             yield Break("cut")
+
+
+def _reported(steps: Steps, request: Request, watchers: DemoWatchers) -> Steps:
+    """Report what is sent to the watchers of the request."""
+    request_ids = request.values_of("x-request-id")
+    for step in steps:
+        if isinstance(step, Send) and request_ids:
+            watchers.report(request_ids[0], step.data)
+        yield step
 
 
 def _script(scenario: Scenario) -> Iterator[Beat]:
