@@ -91,6 +91,7 @@ clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/newest_types.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_pages.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_live.py)
+	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/lead_loops.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_chat_page.py)
 
 image: $(READY)  ## build the image of deploy/ and ask it for a stream (needs buildah, crun, mmdebstrap; a minute)

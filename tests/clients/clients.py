@@ -121,9 +121,13 @@ class Process:
 
     def read(self, url: str, headers: dict[str, str]) -> dict[str, Any]:
         """Let the client read the stream at `url`; return what it has made of it."""
+        return self.ask({"url": url, "headers": headers})
+
+    def ask(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Give the driver one line; return the line that it answers with."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"url": url, "headers": headers}).encode() + b"\n")
+        self._process.stdin.write(json.dumps(task).encode() + b"\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:

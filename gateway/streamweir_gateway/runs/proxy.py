@@ -211,4 +211,4 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except RequestError as error:
-        raise Refusal(error.code, str(error)) from None
+        raise Refusal(error.code, str(error), error=error.error) from None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from streamweir.jsontext import write_json
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import last_user_index, text_of_message
-from streamweir.requests.opaque_values import OpaqueValues
+from streamweir.requests.opaque_values import FIELD, OpaqueValues
 from streamweir_gateway.turns.argument_digest import argument_digest
 from streamweir_gateway.turns.stored_turn import StoredTurn, text_digests
 from streamweir_gateway.turns.turn_names import TurnOwner
@@ -107,9 +107,12 @@ def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
     return groups
 
 
-def are_within(values: Iterable[Any], message: bytes) -> bool:
-    """Return whether all texts in JSON values are texts of a message, which is JSON too."""
-    left = [*values]
+def are_within(values: Iterable[Mapping[str, Any]], message: bytes) -> bool:
+    """Return whether all texts in opaque values are texts of a message, which is JSON too.
+
+    The name of the field of a text does not count: clients send a text back in a field of their own choice.
+    """
+    left: list[Any] = [text for value in values for name, text in value.items() if name != FIELD]
     while left:
         value = left.pop()
         if isinstance(value, Mapping):

@@ -45,7 +45,7 @@ class MappedApp:
             mapped = await self._mapped(scope, receive)
         except RequestError as error:
             protocol = process_dialects().to_write(self._protocol)
-            refusal = Refusal(error.code, str(error))
+            refusal = Refusal(error.code, str(error), error=error.error)
             await send_refusal(send, refusal, request_id=self._collector.request_id, protocol=protocol)
             return
         if mapped is None:

@@ -9,9 +9,11 @@ from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.standard_events import read_standard
 from streamweir.codec.suspension import SUSPENSION
 from streamweir.events import Interaction, Opaque
+from streamweir.jsontext import write_json_text
 
 __all__ = [
     "Part",
+    "argument_text",
     "citations",
     "client_calls",
     "finish_reason",
@@ -131,6 +133,12 @@ def client_calls(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
     }
     calls = folded["message"]["tool_calls"]
     return [call for call in calls if call["tool_id"] in requested and call["status"] == "running"]
+
+
+def argument_text(call: Mapping[str, Any]) -> str:
+    """Return the arguments of a folded call as text: the upstream's own, if it is known."""
+    text = call.get("arguments_text")
+    return write_json_text(call["arguments"]) if text is None else str(text)
 
 
 def citations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:

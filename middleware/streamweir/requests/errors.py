@@ -6,7 +6,7 @@ Source: the request contract, section 3 (refused before any upstream is asked).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from streamweir.errors import StreamweirError
 
@@ -22,19 +22,29 @@ class RequestError(StreamweirError, ValueError):
         problem: the fault, in words that follow the field's name if there is one: `must be a text`.
         field: the faulty field, as `messages[2].role`.
         code: of the closed list: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`.
+        error: fields of the `error` object in the body of the client's protocol, for its official library.
 
     Attributes:
         status: the HTTP status of the code.
         code: as given.
         field: as given; None where it is the whole body.
+        error: as given.
     """
 
-    def __init__(self, problem: str, *, field: str | None = None, code: str = "BAD_REQUEST") -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        field: str | None = None,
+        code: str = "BAD_REQUEST",
+        error: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(f"{field} {problem}." if field else f"{problem[:1].upper()}{problem[1:]}.")
         self._problem = problem
         self.status = _STATUSES[code]
         self.code = code
         self.field = field
+        self.error = error
 
     def for_client(self, names: Mapping[str, str]) -> RequestError:
         """Return the same error with the field named as the client's protocol calls it.
@@ -44,4 +54,4 @@ class RequestError(StreamweirError, ValueError):
         """
         if self.field is None or self.field not in names:
             return self
-        return RequestError(self._problem, field=names[self.field], code=self.code)
+        return RequestError(self._problem, field=names[self.field], code=self.code, error=self.error)

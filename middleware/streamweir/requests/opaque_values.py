@@ -14,6 +14,7 @@ from streamweir.requests.content import parts_of
 
 __all__ = [
     "ALL_DIALECTS",
+    "FIELD",
     "OpaqueValues",
     "holds_seal",
     "native_text",
@@ -24,6 +25,9 @@ __all__ = [
 
 ALL_DIALECTS: Final = "*"
 """In the place of a dialect's name: the upstream takes the values of all dialects, by name."""
+
+FIELD: Final = "field"
+"""In an opaque value, the name of the field that had the text: a word of ours, not made by an upstream."""
 
 _SEALED: Final = "streamweir"
 _SEAL: Final = "seal"

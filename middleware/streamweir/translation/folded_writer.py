@@ -17,6 +17,7 @@ from streamweir.events import Content, Error, Event, SessionStart, Stamp, Thinki
 from streamweir.framing import MEDIA_TYPES, FramingChoice
 from streamweir.jsontext import write_json
 from streamweir.translation.answer_order import AnswerOrder
+from streamweir.translation.argument_texts import ArgumentTexts
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.fold import LIMIT, Fold, KeptJson, closes, plain
 from streamweir.translation.report import not_understood_error
@@ -51,6 +52,8 @@ class FoldedWriter:
         self._fold = Fold(request_id, limit=limit, keep=keep)
         is_ordered = self._has_own_answer or self._carries_opaque
         self._order = AnswerOrder(self._fold, limit=limit) if is_ordered else None
+        writes_texts = self._has_own_answer and encoder.streams_arguments
+        self._arguments = ArgumentTexts(limit) if writes_texts else None
         self._limit = limit
         self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
@@ -80,8 +83,8 @@ class FoldedWriter:
 
     @property
     def streams_arguments(self) -> bool:
-        """Calls are written whole."""
-        return False
+        """The answer shows the arguments of calls as texts, which the upstream's pieces are."""
+        return self._arguments is not None
 
     def take_names(self, names: ClientNames) -> None:
         """Take the names that the client used in its request. To be called before the first event."""
@@ -120,6 +123,8 @@ class FoldedWriter:
         if type(event) is SessionStart:
             self._encoder.upstream = event.upstream or ""
         self._fold.add(event)
+        if self._arguments is not None:
+            self._arguments.add(event)
         if self._order is not None:
             self._order.add(event)
             if self._writes_turn and 2 * self._fold.size > self._limit and not closes(event):
@@ -154,6 +159,8 @@ class FoldedWriter:
         if not self._has_own_answer:
             return self._with_turn(self._fold.result())
         folded: dict[str, Any] = plain(self._fold.result())
+        if self._arguments is not None:
+            folded["message"]["tool_calls"] = self._arguments.added_to(folded["message"]["tool_calls"])
         order = self._order and self._order.entries()
         return self._encoder.whole_answer({**folded, "order": order}, self._stamp) or folded
 

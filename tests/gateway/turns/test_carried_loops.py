@@ -95,3 +95,42 @@ async def test_client_of_the_dialect_carries_frames_written_anew(protocol: str, 
     await looped(client, model, dialect, verbatim="off")
     assert not model.refusals
     assert len(model.accepted) == len(STEPS)
+
+
+STRICT: Mapping[str, tuple[str, Callable[[], StrictModel]]] = {
+    "deepseek": ("openai-chat", StrictChat),
+    "openrouter": ("openai-chat", lambda: StrictChat("openrouter")),
+    "google": ("openai-chat", lambda: StrictChat("google")),
+}
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("name", STRICT)
+async def test_client_carries_the_arguments_of_calls_byte_for_byte(name: str, is_whole: bool) -> None:
+    dialect, make = STRICT[name]
+    model, client = make(), CLIENTS["openai-chat"]()
+    await looped(client, model, dialect, is_whole=is_whole)
+    assert not model.refusals
+    assert len(model.accepted) == len(STEPS)
+
+
+@pytest.mark.parametrize("thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}])
+async def test_thread_that_the_server_is_to_hold_is_refused_with_the_words_of_the_library(
+    thread: dict[str, str],
+) -> None:
+    model = StrictAnthropic()
+    async with upstream(model) as server:
+        endpoint = {
+            "upstream": server.url,
+            "speaks": "anthropic",
+            "answers": ["anthropic"],
+            "request": "mapped",
+        }
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running:
+            body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
+            sent = json.dumps({**body, "thread": thread}).encode()
+            answer = await ask(running, headers=[("Content-Type", "application/json")], body=sent)
+    assert answer.status == 400
+    details = answer.json["error"]["details"]
+    assert details == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    assert not model.accepted

@@ -14,6 +14,7 @@ from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_object, made_call
 from streamweir.requests.canonical import FILE_TYPES, Message, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_added_answers, read_parameters
+from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_items
 from streamweir.requests.media import file_part, media_type_of
@@ -39,6 +40,7 @@ _HEADERS: Final = {"anthropic-version": "2023-06-01"}
 
 
 def _read(fields: Fields) -> Request:
+    _check_thread(fields)
     messages = [message for item in fields.objects("messages") for message in _messages(item)]
     parameters = read_parameters(fields)
     if stop := fields.texts("stop_sequences"):
@@ -53,6 +55,21 @@ def _read(fields: Fields) -> Request:
         resume=read_added_answers(fields),
         stream=fields.boolean("stream"),
     )
+
+
+def _check_thread(fields: Fields) -> None:
+    """Refuse a request whose history the server is to hold: the messages before it would be lost.
+
+    The official libraries read `details`, and then send the whole conversation in each request. Source: the
+    error `thread_unsupported_request` of the Messages API (beta, 2026).
+
+    Raises:
+        RequestError: the body has a `thread`.
+    """
+    if fields.get("thread") is not None:
+        details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+        problem = "is not supported: send the whole conversation without it"
+        raise RequestError(problem, field="thread", error={"details": details})
 
 
 def _system(fields: Fields) -> list[Message]:

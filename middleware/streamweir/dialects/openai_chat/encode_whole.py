@@ -7,6 +7,7 @@ from typing import Any
 
 from streamweir.codec.families.openai_chunks import usage_of
 from streamweir.codec.whole_turn import (
+    argument_text,
     citations,
     client_calls,
     finish_reason,
@@ -17,7 +18,6 @@ from streamweir.codec.whole_turn import (
 from streamweir.dialects.openai_chat.encode_opaque import DETAILS, SealedDetails, extra_content_of
 from streamweir.dialects.openai_chat.encode_references import written_citation
 from streamweir.events import Stamp
-from streamweir.jsontext import write_json_text
 
 __all__ = ["completion"]
 
@@ -78,6 +78,6 @@ def _reasoning(folded: Mapping[str, Any], field: str, upstream: str) -> dict[str
 
 
 def _call(call: Mapping[str, Any], upstream: str) -> dict[str, Any]:
-    function = {"name": call["tool_name"], "arguments": write_json_text(call["arguments"])}
+    function = {"name": call["tool_name"], "arguments": argument_text(call)}
     extra = extra_content_of(call["opaque"], upstream) if call.get("opaque") else {}
     return {"id": call["tool_id"], "type": "function", "function": function, **extra}

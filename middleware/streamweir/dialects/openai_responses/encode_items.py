@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import text_of
 from streamweir.codec.opaque_values import seal_of
-from streamweir.codec.whole_turn import Part, citations, parts_of_turn
+from streamweir.codec.whole_turn import Part, argument_text, citations, parts_of_turn
 from streamweir.dialects.openai_responses.encode_approvals import approval_item, has_item
 from streamweir.dialects.openai_responses.shared_ids import ItemIds, made_id
 from streamweir.dialects.openai_responses.shared_words import NAME
@@ -187,7 +187,7 @@ def _item(part: Part, item_id: str, annotations: Sequence[Any]) -> dict[str, Any
         case "asked":
             return approval_item(part.call, part.server)
     call = part.call
-    return function_call(item_id, call["tool_id"], call["tool_name"], write_json_text(call["arguments"]))
+    return function_call(item_id, call["tool_id"], call["tool_name"], argument_text(call))
 
 
 _PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc", "asked": "mcpr"}
