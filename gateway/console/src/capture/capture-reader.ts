@@ -99,7 +99,8 @@ export async function readCaptures(
     return await readLines(reader, onProgress, signal);
   } catch (error) {
     if (error instanceof LineTooLong) throw new NotACapture(`${NO_CAPTURE} A line of it is endless.`);
-    if (isGzip && error instanceof TypeError) throw new NotACapture("The file is gzipped, and broken.");
+    const isOurs = error instanceof NotACapture || signal.aborted;
+    if (isGzip && !isOurs) throw new NotACapture("The file is gzipped, and broken.");
     throw error;
   } finally {
     await reader.cancel().catch(() => undefined);

@@ -23,9 +23,9 @@ export function shellQuoted(text: string): string {
 /**
  * Returns the command; undefined: the request, or its body, was not kept.
  *
- * A hidden credential becomes a variable of the shell: `$KEY`, or the header's name in capitals.
+ * `gateway`: its address; empty: the one that the request was sent to. A hidden credential becomes a variable of the shell: `$KEY`, or the header's name in capitals.
  */
-export function curlOf(request: Json | undefined, origin: string): string | undefined {
+export function curlOf(request: Json | undefined, gateway: string): string | undefined {
   const method = asText(request?.method);
   const target = asText(request?.target);
   if (request === undefined || method === undefined || target === undefined) return undefined;
@@ -34,7 +34,7 @@ export function curlOf(request: Json | undefined, origin: string): string | unde
   const parts = [
     "curl -N",
     method === "POST" ? "" : `-X ${shellQuoted(method)}`,
-    shellQuoted(`${host ? `http://${host}` : origin}${target}`),
+    shellQuoted(`${gateway || `http://${host ?? "127.0.0.1:8080"}`}${target}`),
   ];
   for (const [name, value] of headers) if (!OWN.has(name)) parts.push(`-H ${headerArgument(name, value)}`);
   const body = bodyArgument(request);

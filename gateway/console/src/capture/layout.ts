@@ -23,12 +23,12 @@ export function layOut(groups: readonly Group[]): Layout {
   const tops = new Float64Array(groups.length);
   const silences = new Float64Array(groups.length);
   const lastEvents = new Int32Array(groups.length);
-  const longest = Math.max(LEAST_SILENCE_MS, USUAL_GAPS * medianGap(groups));
+  const longest = Math.max(LEAST_SILENCE_MS, USUAL_GAPS * usualGap(groups));
   let height = 4;
   let lastEvent = -1;
   for (const [place, group] of groups.entries()) {
     const gap = place === 0 ? 0 : group.t - (groups[place - 1]?.t ?? 0);
-    if (gap > longest) {
+    if (gap > longest || (gap > LEAST_SILENCE_MS && group.marks.some(({ what }) => what === "silence"))) {
       silences[place] = gap;
       height += SILENCE_ROW;
     } else height += roomOf(gap);
@@ -45,12 +45,14 @@ function roomOf(ms: number): number {
   return ms <= 0 ? 0 : Math.min(10, Math.round(Math.log2(1 + ms / 25)));
 }
 
-function medianGap(groups: readonly Group[]): number {
-  const gaps: number[] = [];
-  for (let place = 1; place < groups.length; place++) gaps.push((groups[place]?.t ?? 0) - (groups[place - 1]?.t ?? 0));
+/** Returns a gap that a quarter of all gaps does not exceed: silences themselves must not make it longer. */
+function usualGap(groups: readonly Group[]): number {
+  const gaps = new Float64Array(Math.max(0, groups.length - 1));
+  for (let place = 1; place < groups.length; place++) {
+    gaps[place - 1] = (groups[place]?.t ?? 0) - (groups[place - 1]?.t ?? 0);
+  }
   if (gaps.length < 2) return 0;
-  const sorted = Float64Array.from(gaps).sort();
-  return sorted[sorted.length >> 1] ?? 0;
+  return gaps.sort()[gaps.length >> 2] ?? 0;
 }
 
 /** Returns the place of the last group that begins at or above a height; 0 if all begin below it. */

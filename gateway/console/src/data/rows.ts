@@ -94,6 +94,8 @@ export interface Endpoint {
 
 export interface Info {
   readonly version: string;
+  /** The gateway's own address: `http://127.0.0.1:8080`. */
+  readonly gateway: string;
   readonly api: number;
   /** Unix milliseconds. */
   readonly started: number;

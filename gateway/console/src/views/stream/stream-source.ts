@@ -6,7 +6,6 @@ import { api, explain } from "../../data/api.js";
 import { Changes } from "../../data/changes.js";
 import { feed, type LineReader } from "../../data/feed.js";
 import { type Attempt, isRunning, type Row, type StreamDetails } from "../../data/rows.js";
-import { rowOfCapture } from "./row-of-capture.js";
 
 /** The id in the address of a capture that was opened from a file. */
 export const FILE = "file";
@@ -21,7 +20,7 @@ export function leaveFile(file: File): void {
 /** Milliseconds between two drawings of a stream that grows. */
 const DRAW_MS = 100;
 /** The same while a file is read, of which each drawing is one of many items more. */
-const READING_DRAW_MS = 500;
+const READING_DRAW_MS = 1500;
 
 /**
  * | of | captures come from | `progress` |
@@ -31,6 +30,7 @@ const READING_DRAW_MS = 500;
  * | a file | the file, once | set while they are read |
  */
 export class StreamSource extends Changes {
+  /** Undefined for a capture from a file. */
   row: Row | undefined;
   attempts: readonly Attempt[] = [];
   captures: readonly Capture[] = [];
@@ -140,9 +140,9 @@ export class StreamSource extends Changes {
     this.fileName = name;
     this.progress = "Reading …";
     try {
-      const lines = await readCaptures(source, (found, characters) => this.#takeLines(found, name, characters), signal);
+      const lines = await readCaptures(source, (found, characters) => this.#takeLines(found, characters), signal);
       this.progress = "";
-      this.#takeLines(lines, name);
+      this.#takeLines(lines);
       this.notify();
     } catch (error) {
       if (signal.aborted) return;
@@ -151,11 +151,9 @@ export class StreamSource extends Changes {
     }
   }
 
-  #takeLines(found: CaptureLines, name: string, characters?: number): void {
+  #takeLines(found: CaptureLines, characters?: number): void {
     this.captures = found.captures;
     this.notes = found.notes;
-    const [first] = found.captures;
-    if (name && first) this.row = rowOfCapture(first);
     if (characters !== undefined) this.progress = `Reading … ${Math.round(characters / (1 << 20))} MiB`;
     this.touch();
   }

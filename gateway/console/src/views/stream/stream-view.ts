@@ -14,7 +14,7 @@ import { asText, type Item, type Lane } from "../../capture/shapes.js";
 import { api, explain } from "../../data/api.js";
 import { Watch } from "../../data/changes.js";
 import { feed } from "../../data/feed.js";
-import { isRunning } from "../../data/rows.js";
+import { isRunning, type Row } from "../../data/rows.js";
 import { copyText, saveFile } from "../../shell/clipboard.js";
 import { PageView } from "../../shell/page-view.js";
 import { visibleLine } from "../../text/visible.js";
@@ -22,6 +22,7 @@ import { reasonOf, toneOf } from "../live/columns.js";
 import { detailPanel } from "./detail-panel.js";
 import { fileField, takesFiles } from "./file-field.js";
 import { messagePanel } from "./message-panel.js";
+import { rowOfCapture } from "./row-of-capture.js";
 import { firstChoice, lastEventUpTo, stepFrom } from "./selection.js";
 import type { StreamLanes } from "./stream-lanes.js";
 import { StreamSource } from "./stream-source.js";
@@ -41,6 +42,8 @@ class StreamView extends PageView {
   #size = -1;
   #layout: Layout = layOut([]);
   #history: MessageHistory | undefined;
+  /** Of a capture from a file: the row that it tells of. */
+  #fileRow: Row | undefined;
   #chosen: Item | undefined;
   /** Whether the last item stays chosen while the stream grows: until the user chooses another one. */
   #follows = true;
@@ -90,6 +93,7 @@ class StreamView extends PageView {
     this.#capture = capture;
     this.#size = capture?.size ?? -1;
     this.#layout = layOut(capture?.groups.all ?? []);
+    this.#fileRow = capture && this.#source.fileName ? rowOfCapture(capture) : undefined;
     if (capture && (this.#follows || !this.#chosen)) this.#chosen = firstChoice(capture);
   }
 
@@ -120,7 +124,8 @@ class StreamView extends PageView {
   }
 
   #head(): TemplateResult {
-    const { row, fileName } = this.#source;
+    const { fileName } = this.#source;
+    const row = this.#row;
     const reason = row ? (reasonOf(row) ?? row.state) : "";
     return html`
       <div class="stream-head">
@@ -171,11 +176,16 @@ class StreamView extends PageView {
   }
 
   #summary(): TemplateResult | typeof nothing {
-    const { row, attempts } = this.#source;
+    const { attempts } = this.#source;
+    const row = this.#row;
     if (!row) return nothing;
     return html`<section class="panel stream-summary" aria-label="Summary" tabindex="0">
       <h2>Summary</h2>${summaryPanel(row, attempts, Date.now() + feed.clockOffset)}
     </section>`;
+  }
+
+  get #row(): Row | undefined {
+    return this.#source.fileName ? this.#fileRow : this.#source.row;
   }
 
   get #lanes(): StreamLanes | null {
@@ -184,7 +194,7 @@ class StreamView extends PageView {
 
   #chooseByHand(item: Item): void {
     this.#chosen = item;
-    const { row } = this.#source;
+    const row = this.#row;
     const isLast = item === this.#capture?.items[item.lane].at(-1);
     this.#follows = isLast && row !== undefined && isRunning(row);
     this.requestUpdate();
@@ -210,7 +220,7 @@ class StreamView extends PageView {
 
   get #curl(): string | undefined {
     const request = this.#capture?.requests.find(({ side }) => side === "client");
-    return curlOf(request, "http://127.0.0.1:8080");
+    return curlOf(request, this.#source.fileName ? "" : (feed.info?.gateway ?? ""));
   }
 
   async #copyCurl(): Promise<void> {
