@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from patterns import Expression, HostileText, builders_in, expressions_of, hostile_texts
-from streamweir.capture.masking import SecretMask
 from streamweir.codec.families.think_tags import TaggedText
 from streamweir_gateway.observability.secrets import Secrets
 
@@ -32,7 +31,6 @@ SECRETS = ["aaaaaaab", "ab-ab-ab", "a.b?c=d&e", "ab/ab/ab+"]
 
 
 BUILT: dict[str, Callable[[], Iterable[re.Pattern[Any] | None]]] = {
-    "streamweir.capture.masking": lambda: [SecretMask(SECRETS)._known],
     "streamweir.codec.families.think_tags": lambda: [TaggedText("think", "thinking", "t")._pattern],
     "streamweir_gateway.observability.secrets": lambda: [Secrets(["aaa", "a-a", "-a-"])._short],
 }

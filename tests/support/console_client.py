@@ -87,11 +87,15 @@ class Console:
                         return row
                 await asyncio.sleep(0.02)
 
-    async def capture(self, row_id: str) -> list[dict[str, Any]]:
-        """The lines of a capture file."""
+    async def file(self, row_id: str) -> bytes:
+        """A capture file."""
         answer = await self.request(f"{API}streams/{row_id}/capture")
         assert answer.status == 200, (answer.status, answer.body)
-        return [json.loads(line) for line in answer.body.splitlines()]
+        return answer.body
+
+    async def capture(self, row_id: str) -> list[dict[str, Any]]:
+        """The lines of a capture file."""
+        return [json.loads(line) for line in (await self.file(row_id)).splitlines()]
 
     async def call(self, target: str, message: str = "hi", **options: Any) -> Answer:
         """What a client of the gateway gets."""

@@ -186,7 +186,7 @@ class ConsoleApi:
         if part == "capture":
             await self._send_capture(row, payload, send)
             return
-        attempts = [] if payload is None else [self._shown_attempt(one) for one in payload.attempts]
+        attempts = [] if payload is None else [as_object(one) for one in payload.attempts]
         await _send_json(send, {**as_object(row), "attempts": attempts})
 
     def _row(self, row_id: str) -> Row:
@@ -194,13 +194,6 @@ class ConsoleApi:
         if row is None:
             raise Refusal("ENDPOINT_NOT_FOUND", "There is no such stream, or it is not kept any longer.")
         return row
-
-    def _shown_attempt(self, attempt: Any) -> dict[str, Any]:
-        found = as_object(attempt)
-        if found["url"] is not None:
-            masked, _ = self._book.mask.apply(found["url"].encode("utf-8", "replace").decode("latin-1"))
-            found["url"] = masked.encode("latin-1").decode("utf-8", "replace")
-        return found
 
     async def _send_capture(self, row: Row, payload: CapturePayload | None, send: Send) -> None:
         if payload is None:

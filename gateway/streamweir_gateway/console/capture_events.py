@@ -1,57 +1,189 @@
-"""The events of a stream that is translated again, until they are written as lines of its capture."""
+"""The lane of events of a capture: made again from the reads, or from the kinds that were noted.
+
+Source: the contract of capture files, sections 1 and 2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from streamweir.capture.playback import end_of_attempt
 from streamweir.errors import WARNINGS
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, wire_message
+from streamweir.http.headers import HeaderList
+from streamweir.translation.stage_watch import watch_stages
 from streamweir.translation.translator import Translator
+from streamweir_gateway.console.stream_log import Entry
+from streamweir_gateway.console.text_changes import change_of
 
-__all__ = ["EventList", "PendingEvent", "marks_of"]
+__all__ = ["EventLane", "NotedEvents", "Pending", "TranslatedEvents"]
 
+_MALFORMED: Final = "UPSTREAM_MALFORMED_EVENT"
 _LOSSES: Final = frozenset({"REQUEST_LOSSY", "LOSSY_CONVERSION", "REASONING_LOST"})
 
 
-class PendingEvent(NamedTuple):
-    """An event that is not written yet.
+class Pending(NamedTuple):
+    """An event that is not written yet, or a mark before it.
 
     Attributes:
-        event: as in the standard protocol.
+        sequence: of the event.
         t: milliseconds since the capture began.
+        event: as in the standard protocol; None for a mark.
+        mark: the fields of the mark; None for an event.
         read: the number of the read that it came from; None: it is of our own making.
     """
 
-    event: dict[str, Any]
+    sequence: int
     t: float
+    event: dict[str, Any] | None
+    mark: dict[str, Any] | None
     read: int | None
 
-    @property
-    def sequence(self) -> int:
-        """Its sequence number."""
-        return int(self.event["metadata"]["sequence"])
 
-
-class EventList:
-    """The sink of a translator that keeps the events until they are taken.
+class EventLane:
+    """The events of one attempt, in order, with the marks about them. This one has none.
 
     Attributes:
         status: of `session_end`; None before.
+        next: the sequence of the next event.
     """
 
     def __init__(self) -> None:
         self.status: str | None = None
-        self._events: list[dict[str, Any]] = []
+        self.next = 0
+        self._waiting: deque[Pending] = deque()
+
+    def note_headers(self, headers: HeaderList) -> None:
+        """Take the head of the upstream's response."""
+
+    def given(self, facts: Mapping[str, str]) -> None:
+        """Take the facts from the requests that the decoder needs."""
+
+    def read(self, data: bytes, number: int, t: float) -> None:
+        """Take a read."""
+
+    def note(self, entry: Entry, t: float) -> None:
+        """Take an entry about an event or a mark."""
+
+    def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
+        """Take the end of the attempt."""
+
+    def ended(self, reason: str, t: float) -> None:
+        """Take the end of the stream."""
+
+    def move_to(self, sequence: int) -> None:
+        """Let the next event have this sequence number: entries before it were left out."""
+        self.next = sequence
+
+    def take(self, below: int | None) -> Iterator[Pending]:
+        """Yield the events below a sequence number, each once; None: all."""
+        while self._waiting and (below is None or self._waiting[0].sequence < below):
+            yield self._waiting.popleft()
+
+    def _mark(self, t: float, read: int | None, **fields: Any) -> None:
+        self._waiting.append(Pending(self.next, t, None, fields, read))
+
+    def _mark_warning(self, code: str | None, t: float, read: int | None) -> None:
+        if code == _MALFORMED:
+            self._mark(t, read, what="malformed")
+        what = "warning"
+        if code in _LOSSES:
+            what = "lossy"
+        elif (row := WARNINGS.get(code or "")) is not None and row.reports_repair:
+            what = "repair"
+        self._mark(t, read, what=what, code=code, sequence=self.next)
+
+
+class TranslatedEvents(EventLane):
+    """Events that a translator makes of the reads: with the options of the stream they are the same.
+
+    Args:
+        translator: of the attempt.
+        attempt: its number.
+    """
+
+    def __init__(self, translator: Translator, attempt: int) -> None:
+        super().__init__()
+        self._translator = translator
+        self._attempt = attempt
+        self._has_committed = False
+        self._t = 0.0
+        self._first = 0
+        """The number of waiting events before those of the present read."""
+        self._read: int | None = None
+        translator.write_to(self)
+        watch_stages(
+            translator.stream.pipeline,
+            self._note_change,
+            lambda: self._mark(self._t, self._read, what="dropped"),
+        )
+
+    def note_headers(self, headers: HeaderList) -> None:
+        """Give the decoder the head of the response."""
+        self._translator.stream.reader.note_headers(headers)
+
+    def given(self, facts: Mapping[str, str]) -> None:
+        """Give the decoder the facts from the requests."""
+        self._translator.stream.reader.hand_over(facts)
+
+    def read(self, data: bytes, number: int, t: float) -> None:
+        """Translate a read."""
+        self._at(t, number, lambda: self._translator.feed(data))
+
+    def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
+        """End the translator as the attempt ended."""
+        self._at(t, None, lambda: end_of_attempt(self._translator, fields))
+
+    def ended(self, reason: str, t: float) -> None:
+        """End the translator, if it has not ended."""
+        if not self._translator.ended:
+            self._at(t, None, lambda: self._translator.cancel(reason))  # type: ignore[arg-type]
+
+    def move_to(self, sequence: int) -> None:
+        """Let the next event have this sequence number."""
+        super().move_to(sequence)
+        self._translator.stream.pipeline.position.written = sequence
+
+    def _at(self, t: float, read: int | None, call: Callable[[], object]) -> None:
+        reader = self._translator.stream.reader
+        malformed = reader.malformed
+        self._t, self._read, self._first = t, read, len(self._waiting)
+        call()
+        new = [*islice(self._waiting, self._first, None)]
+        if reader.malformed > malformed and not any(_is_malformed(one) for one in new):
+            self._first_mark(what="malformed", attempt=self._attempt)
+        if reader.first_output is not None and not self._has_committed:
+            self._has_committed = True
+            self._first_mark(what="commit", attempt=self._attempt)
+
+    def _first_mark(self, **fields: Any) -> None:
+        """Put a mark before the first event of the present read."""
+        known = [*self._waiting]
+        sequence = known[self._first].sequence if self._first < len(known) else self.next
+        self._waiting.insert(self._first, Pending(sequence, self._t, None, fields, self._read))
+
+    def _note_change(self, event: Event, replaced: Sequence[Event]) -> None:
+        if (change := change_of(event, replaced)) is not None:
+            self._mark(self._t, self._read, what=change)
+
+    # --- as a sink of the translator
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Keep an event."""
+        """Take an event of the translator."""
         if isinstance(event, SessionEnd):
             self.status = event.status
-        self._events.append(wire_message(event, stamp))
+        self.next = stamp.sequence
+        if event.type == "warning":
+            self._mark_warning(getattr(event, "message_code", None), self._t, self._read)
+        message = wire_message(event, stamp)
+        self._waiting.append(Pending(stamp.sequence, self._t, message, None, self._read))
+        self.next += 1
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Keep pieces of text, one by one."""
+        """Take pieces of text, one by one."""
         for place, text in enumerate(texts):
             self.write(
                 event.with_text(text), Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
@@ -64,22 +196,75 @@ class EventList:
         """Return nothing: there is no client."""
         return b""
 
-    def take(self) -> list[dict[str, Any]]:
-        """Return the events since the last call."""
-        events, self._events = self._events, []
-        return events
 
-    @staticmethod
-    def move_to(translator: Translator, sequence: int) -> None:
-        """Let the next event have this sequence number, as it had in the stream."""
-        translator.stream.pipeline.position.written = sequence
+def _is_malformed(pending: Pending) -> bool:
+    return pending.mark is not None and pending.mark["what"] == "malformed"
 
 
-def marks_of(pending: PendingEvent) -> Iterator[dict[str, Any]]:
-    """Yield the fields of the marks before an event."""
-    if pending.event["type"] != "warning":
-        return
-    code = pending.event["data"].get("message_code")
-    row = WARNINGS.get(code)
-    what = "lossy" if code in _LOSSES else "repair" if row is not None and row.reports_repair else "warning"
-    yield {"what": what, "code": code, "read": pending.read, "sequence": pending.sequence}
+class NotedEvents(EventLane):
+    """Events without content, whose kinds were noted: each is repeated for the further pieces of its text.
+
+    Args:
+        request_id: of the stream.
+        began: of the capture, in Unix milliseconds.
+    """
+
+    def __init__(self, request_id: str, began: float) -> None:
+        super().__init__()
+        self._request_id = request_id
+        self._began = began
+        self._kind: tuple[str, dict[str, Any] | None] | None = None
+        self._t = 0.0
+        self._number: int | None = None
+
+    def read(self, data: bytes, number: int, t: float) -> None:
+        """Take a read: the following events came from it."""
+        del data
+        self._t, self._number = t, number
+
+    def note(self, entry: Entry, t: float) -> None:
+        """Take the kind of an event, or a mark."""
+        if entry[0] == "mark":
+            fields = {name: value for name, value in entry[2].items() if name != "read"}
+            self._mark(t, entry[2]["read"], **fields)
+            return
+        _, _, _, sequence, kind, ids, code = entry
+        self._repeat_to(sequence)
+        self.next, self._kind = sequence, (kind, ids)
+        if kind == "warning":
+            self._mark_warning(code, t, self._number)
+        self._t = t
+        self._add_one()
+
+    def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
+        """Take the end of the attempt: later events are of our own making."""
+        del fields
+        self._t, self._number = t, None
+
+    def take(self, below: int | None) -> Iterator[Pending]:
+        """Yield the events below a sequence number."""
+        if below is not None:
+            self._repeat_to(below)
+        return super().take(below)
+
+    def move_to(self, sequence: int) -> None:
+        """Forget the kind of the present text: the next one may have been left out."""
+        super().move_to(sequence)
+        self._kind = None
+
+    def _repeat_to(self, sequence: int) -> None:
+        """Add the pieces of the present text up to a sequence number."""
+        while self._kind is not None and self.next < sequence:
+            self._add_one()
+
+    def _add_one(self) -> None:
+        assert self._kind is not None
+        kind, ids = self._kind
+        ours = {
+            "request_id": self._request_id,
+            "timestamp": round(self._began + self._t),
+            "sequence": self.next,
+        }
+        event = {"type": kind, "metadata": {**ours, **(ids or {})}}
+        self._waiting.append(Pending(self.next, self._t, event, None, self._number))
+        self.next += 1

@@ -1,6 +1,6 @@
 """The parts of one stream that a serving process hands to the console: facts, and entries of its log.
 
-The bytes are raw here: the console masks the secrets in them before anything is shown.
+The secrets in it are masked: nothing else leaves the process that served the stream.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class CapturePayload(msgspec.Struct, kw_only=True):
         began_at: `time.monotonic` of the same moment, in the process that serves the stream.
         entries: numbered; see `request_recorder.py`.
         count: the number of entries so far: where to go on.
-        left_out: by lane.
+        left_out: by kind of entry.
+        first_event: the sequence of the first event of the response; not 0 for one that goes on.
         is_over: the stream has ended, and its last entry is `end`.
     """
 
@@ -37,19 +38,34 @@ class CapturePayload(msgspec.Struct, kw_only=True):
     entries: list[NumberedEntry]
     count: int
     left_out: dict[str, LeftOut]
+    first_event: int = 0
     is_over: bool
 
 
 def payload_of(recorder: RequestRecorder, start: int = 0) -> CapturePayload:
-    """Return the facts of a stream, and its entries from number `start` on."""
+    """Return the facts of a stream, and its masked entries from number `start` on."""
     record, log = recorder.record, recorder.log
+    entries = [*log.entries(start)]
     return CapturePayload(
-        meta=recorder.meta(),
+        meta=_shown_meta(recorder),
         began=time.time() * 1000 - (time.monotonic() - record.began) * 1000,
         began_at=record.began,
-        attempts=recorder.attempts,
-        entries=[*log.entries(start)],
-        count=len(log),
+        attempts=[_shown_attempt(recorder, attempt) for attempt in recorder.attempts],
+        entries=entries,
+        count=entries[-1][0] + 1 if entries else start,
         left_out=log.left_out,
-        is_over=recorder.is_over,
+        first_event=recorder.first_event,
+        is_over=recorder.is_over and not recorder.mask.has_work,
     )
+
+
+def _shown_meta(recorder: RequestRecorder) -> dict[str, Any]:
+    meta = recorder.meta()
+    if (session_id := meta.get("session_id")) is not None:
+        meta["session_id"] = recorder.mask.shown(session_id)
+    return meta
+
+
+def _shown_attempt(recorder: RequestRecorder, attempt: AttemptRow) -> AttemptRow:
+    url = None if attempt.url is None else recorder.mask.shown(attempt.url)
+    return msgspec.structs.replace(attempt, url=url)

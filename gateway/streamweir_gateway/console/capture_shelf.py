@@ -32,17 +32,16 @@ class CaptureShelf:
         """Return the recorder of a row; None if it is not kept."""
         return self._kept.get(row_id)
 
-    def add(self, recorder: RequestRecorder) -> list[str]:
-        """Keep a recorder; return the rows whose recorders have given way, its own too if it is too large."""
+    def add(self, recorder: RequestRecorder) -> None:
+        """Keep a recorder. Its log grows no more; `shrink` is to be called."""
         self._kept[recorder.row_id] = recorder
         self.size += recorder.log.size
-        return self.shrink()
 
-    def shrink(self) -> list[str]:
-        """Drop the oldest recorders until the rest may be kept; return their rows."""
-        gone: list[str] = []
+    def shrink(self) -> list[RequestRecorder]:
+        """Drop the oldest recorders until the rest may be kept; return those that were dropped."""
+        gone: list[RequestRecorder] = []
         while self._kept and (self.size > self.max_bytes or len(self._kept) > self.max_streams):
-            row_id, recorder = self._kept.popitem(last=False)
+            _, recorder = self._kept.popitem(last=False)
             self.size -= recorder.log.size
-            gone.append(row_id)
+            gone.append(recorder)
         return gone

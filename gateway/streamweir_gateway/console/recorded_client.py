@@ -18,8 +18,8 @@ class Writes(Protocol):
         """Take the head."""
         ...
 
-    def written(self, data: bytes) -> None:
-        """Take a piece of the body that was sent."""
+    def writer(self) -> Callable[[bytes], None]:
+        """Return the function that takes each piece of the body that was sent."""
         ...
 
 
@@ -36,7 +36,7 @@ class RecordedClient(ClientPort):
     def __init__(self, client: ClientPort, writes: Writes) -> None:
         self._client = client
         self._writes = writes
-        self._written = writes.written
+        self._written = writes.writer()
 
     def send_start(self, status: int, headers: Headers) -> Awaitable[None]:
         """Send the status and the headers."""

@@ -1,19 +1,24 @@
 """Follows one request for the console: the facts of its row, and a log of its bytes.
 
-An entry of the log begins with its kind and its time (`time.monotonic`):
+An entry of the log begins with its kind and its time (`time.monotonic`). Those with * may hold secrets:
+they are lists, whose last element is the number of secrets that were masked in them (see `log_mask.py`).
 
-    kind       content
-    ────────   ──────────────────────────────────────────────────────────────────────────────────────────
-    request    fields of the line, body. Of the client, and of each request to an upstream
-    response   fields of the line, sequence of the next event or None
-    begin      fields of the attempt: what shapes its translation
-    given      facts from the requests that the decoder needs
-    read       bytes, attempt, sequence of the next event, number
-    write      bytes, number of the read before it or None, sequence of the next event, number
-    attempt    fields of the line
-    end        fields of the line
+    kind        content
+    ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
+    request*    fields of the line, body. Of the client, and of each request to an upstream
+    response*   fields of the line, sequence of the next event or None
+    begin       fields of the attempt: what shapes its translation
+    given*      facts from the requests that the decoder needs
+    read*       bytes, attempt, sequence of the next event, number
+    write*      bytes, number of the read before it or None, sequence of the next event, number
+    kind        0, sequence, type, ids, code of a warning. With `capture: metadata`, for each event that is no
+                further piece of a text
+    mark        fields of the line. With `capture: metadata`
+    attempt*    fields of the line
+    end         fields of the line
 
-With `capture: metadata` a number of bytes is in the place of each body.
+With `capture: metadata` a number of bytes is in the place of each body. With `content` events and marks are
+made from the reads when they are shown.
 """
 
 from __future__ import annotations
@@ -30,9 +35,11 @@ from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.event_kinds import EventKinds
+from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.recorded_client import RecordedClient
 from streamweir_gateway.console.row import AttemptRow
-from streamweir_gateway.console.stream_log import StreamLog
+from streamweir_gateway.console.stream_log import RAW, StreamLog
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
@@ -50,6 +57,7 @@ class RequestRecorder:
         row_id: of its row.
         record: of the request.
         scope: of the request.
+        mask: masks the secrets in the log.
         has_content: keep the bytes, and not their numbers alone.
         max_bytes: the most bytes to keep.
         config: the hash of the configuration in force.
@@ -58,11 +66,12 @@ class RequestRecorder:
         row_id: of its row.
         record: of the request.
         log: of its bytes.
+        mask: see above.
         attempts: one row for each attempt.
         stream: of the present attempt; None before the first.
         delivery: to the client; None before there is one.
         incoming: the client's request; None before it is known.
-        is_over: the stream has ended.
+        first_event: the sequence of the first event of the response; not 0 for one that goes on.
     """
 
     __slots__ = (
@@ -80,9 +89,10 @@ class RequestRecorder:
         "_writes",
         "attempts",
         "delivery",
+        "first_event",
         "incoming",
-        "is_over",
         "log",
+        "mask",
         "record",
         "row_id",
         "stream",
@@ -93,6 +103,7 @@ class RequestRecorder:
         row_id: str,
         record: RequestRecord,
         scope: Scope,
+        mask: LogMask,
         *,
         has_content: bool,
         max_bytes: int,
@@ -101,10 +112,12 @@ class RequestRecorder:
         self.row_id = row_id
         self.record = record
         self.log = StreamLog(max_bytes)
+        self.mask = mask
         self.attempts: list[AttemptRow] = []
         self.stream: StreamNormalizer | None = None
         self.delivery: DeliveryFacts | None = None
         self.incoming: Incoming | None = None
+        self.first_event = 0
         self._scope: Scope | None = scope
         self._began = record.began
         self._has_content = has_content
@@ -117,7 +130,11 @@ class RequestRecorder:
         self._writes = 0
         self._config = config
         self._session: str | None = None
-        self.is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the stream has ended."""
+        return self.mask.is_over
 
     # --- the request ----------------------------------------------------------------------------------------
 
@@ -167,6 +184,8 @@ class RequestRecorder:
             ],
         }
         self.log.add(("begin", now, fields), 0)
+        if not self._has_content:
+            EventKinds(self.log, lambda: self._reads - 1, attempt).follow(stream)
 
     def meta(self) -> dict[str, Any]:
         """Return the fields of the first line of the capture file, as far as they are known."""
@@ -213,7 +232,7 @@ class RequestRecorder:
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts that the decoder gets."""
         if facts:
-            self.log.add(("given", time.monotonic(), dict(facts)), 0)
+            self._add(["given", time.monotonic(), dict(facts), RAW], 0)
 
     def answered(self, response: UpstreamResponse) -> None:
         """Note the head of a response, and follow its body."""
@@ -226,7 +245,7 @@ class RequestRecorder:
             "status": response.status,
             "headers": _texts(response.headers),
         }
-        self.log.add(("response", time.monotonic(), fields, None), 0)
+        self._add(["response", time.monotonic(), fields, None, RAW], 0)
         response.on_read = self._reader(attempt)
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
@@ -239,25 +258,42 @@ class RequestRecorder:
             fields |= {"code": error.code, "failure": msgspec.to_builtins(error)}
         elif facts.stream.pipeline.ended:
             fields["reason"] = facts.stream.pipeline.reason
-        self.log.add(("attempt", time.monotonic(), fields), 0)
+        self._add(["attempt", time.monotonic(), fields, RAW], 0)
         self._response = None
 
     def _reader(self, attempt: AttemptRow) -> Callable[[bytes], None]:
         """Return the function that takes each read of the present response."""
-        add, position, number = self.log.add, self._position, attempt.attempt
-        has_content, monotonic = self._has_content, time.monotonic
+        add, position, number = self._adder(), self._position, attempt.attempt
+        monotonic = time.monotonic
 
         def read(data: bytes) -> None:
             if not data:
                 return
-            now = monotonic()
-            kept, size = (data, len(data)) if has_content else (len(data), 0)
-            add(("read", now, kept, number, position.written, self._reads), size)
+            add("read", monotonic(), data, number, position.written, self._reads)
             self._reads += 1
             if attempt.first_event_ms is None:
                 self._note_first(attempt)
 
         return read
+
+    def _adder(self) -> Callable[[str, float, bytes, int | None, int | None, int], None]:
+        """Return the function that adds a read or a write."""
+        log_add, mask_add = self.log.add, self.mask.add
+
+        def add_content(kind: str, t: float, data: bytes, *facts: int | None) -> None:
+            entry, size = [kind, t, data, *facts, RAW], len(data)
+            log_add(entry, size)
+            mask_add(entry, size)
+
+        def add_metadata(kind: str, t: float, data: bytes, *facts: int | None) -> None:
+            log_add((kind, t, len(data), *facts, 0), 0)
+
+        return add_content if self._has_content else add_metadata
+
+    def _add(self, entry: list[Any], size: int) -> None:
+        """Add an entry that may hold secrets."""
+        self.log.add(entry, size)
+        self.mask.add(entry, size)
 
     def _note_first(self, attempt: AttemptRow) -> None:
         """Note the time of the first event of an attempt, one read late."""
@@ -275,24 +311,19 @@ class RequestRecorder:
         """Note the head of the response to the client."""
         fields = {"side": "client", "status": status, "headers": _texts(headers)}
         written = None if self._position is None else self._position.written
-        self.log.add(("response", time.monotonic(), fields, written), 0)
+        self._add(["response", time.monotonic(), fields, written, RAW], 0)
 
-    def written(self, data: bytes) -> None:
-        """Note a piece of the body."""
-        position = self._position
-        kept, size = (data, len(data)) if self._has_content else (len(data), 0)
-        self.log.add(
-            (
-                "write",
-                time.monotonic(),
-                kept,
-                self._reads - 1 if self._reads else None,
-                None if position is None else position.written,
-                self._writes,
-            ),
-            size,
-        )
-        self._writes += 1
+    def writer(self) -> Callable[[bytes], None]:
+        """Return the function that notes a piece of the body."""
+        add, monotonic = self._adder(), time.monotonic
+
+        def written(data: bytes) -> None:
+            position = self._position
+            sequence = None if position is None else position.written
+            add("write", monotonic(), data, self._reads - 1 if self._reads else None, sequence, self._writes)
+            self._writes += 1
+
+        return written
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -300,8 +331,9 @@ class RequestRecorder:
         """Note the end of the stream, and let go of all that only a stream under way needs."""
         if self.attempts:
             self._note_first(self.attempts[-1])
-        self._session, self.is_over = self._session_id(), True
+        self._session = self._session_id()
         self.log.add(("end", time.monotonic(), dict(fields)), 0)
+        self.mask.is_over = True
         self.stream = self.delivery = self._response = self._position = self._scope = None
 
     def _since(self, now: float) -> float:
@@ -309,7 +341,7 @@ class RequestRecorder:
 
     def _add_with_body(self, kind: str, t: float, fields: dict[str, Any], body: bytes) -> None:
         is_kept = self._has_content and len(body) <= self._max_body
-        self.log.add((kind, t, fields, body if is_kept else len(body)), len(body) if is_kept else 0)
+        self._add([kind, t, fields, body if is_kept else len(body), RAW], len(body) if is_kept else 0)
 
 
 def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:

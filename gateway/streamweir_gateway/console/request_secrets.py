@@ -1,4 +1,4 @@
-"""The secrets of one request: the values of its credential headers, and the handles of its run.
+"""The secrets of one request: the values of credential headers and parameters, and the handles of its run.
 
 Source: the contract of capture files, section 3.
 """
@@ -9,9 +9,9 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator
 from typing import Final
+from urllib.parse import parse_qsl
 
-from streamweir.redaction.secret_names import is_secret_header
-from streamweir_gateway.console.stream_log import NumberedEntry
+from streamweir.redaction.secret_names import is_secret_header, is_secret_name
 
 __all__ = ["secrets_in"]
 
@@ -19,13 +19,17 @@ _OF_RUNS: Final = frozenset({"x-streamweir-run", "last-event-id"})
 _SHORTEST: Final = 6
 
 
-def secrets_in(entries: Iterable[NumberedEntry]) -> set[str]:
-    """Return the secrets in the heads of requests and responses."""
-    found: set[str] = set()
-    for _, entry in entries:
-        if entry[0] in ("request", "response"):
-            for name, value in entry[2]["headers"]:
-                found.update(_secrets_of(name, value))
+def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]:
+    """Return the secrets in the head of a request or a response.
+
+    Args:
+        headers: with names in small letters.
+        target: of a request, with its query.
+    """
+    found = {secret for name, value in headers for secret in _secrets_of(name, value)}
+    if "?" in target:
+        query = parse_qsl(target.partition("?")[2])
+        found.update(value for name, value in query if is_secret_name(name))
     return {secret for secret in found if len(secret) >= _SHORTEST}
 
 

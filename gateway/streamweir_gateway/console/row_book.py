@@ -1,4 +1,4 @@
-"""The rows of all serving processes, in the order in which their requests arrived.
+"""The rows of all serving processes.
 
 Each change of a row has a number of its own, `seq`, so that a viewer can ask for all that changed since.
 Source: the console contract, section 1 (API).
@@ -11,16 +11,12 @@ from collections.abc import Callable, Iterator
 from sys import intern
 from typing import Final
 
-from streamweir.capture.masking import SecretMask
 from streamweir_gateway.console.row import FINAL_STATES, Row
 
 __all__ = ["RowBook"]
 
 _SHARED: Final = ("endpoint", "upstream", "speaks", "answers", "framing", "key", "reason", "code")
 """Texts that many rows have in common: they are kept once."""
-
-_FOREIGN: Final = ("hint", "thread_id", "session_id")
-"""Texts that upstreams choose."""
 
 OnRow = Callable[[Row | None, Row], None]
 """Called with a row as it was, None for a new one, and as it is."""
@@ -31,18 +27,15 @@ class RowBook:
 
     Args:
         max_ended: the most ended rows.
-        mask: hides secrets in texts that upstreams choose.
 
     Attributes:
         max_ended: see above; it may change.
-        mask: see above; it may be replaced.
         seq: the number of the last change.
         on_row: called after each change.
     """
 
-    def __init__(self, max_ended: int, mask: SecretMask) -> None:
+    def __init__(self, max_ended: int) -> None:
         self.max_ended = max_ended
-        self.mask = mask
         self.seq = 0
         self.on_row: list[OnRow] = []
         self._rows: OrderedDict[str, Row] = OrderedDict()
@@ -53,8 +46,10 @@ class RowBook:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows, the newest first."""
-        return reversed(self._rows.values())
+        """Yield the rows, the newest first; those of several processes arrive in turns."""
+        rows = [*reversed(self._rows.values())]
+        rows.sort(key=lambda row: row.began, reverse=True)
+        return iter(rows)
 
     def get(self, row_id: str) -> Row | None:
         """Return a row; None if there is none of this id."""
@@ -65,7 +60,9 @@ class RowBook:
         before = self._rows.get(row.id)
         if before is not None and before.state in FINAL_STATES and row.state not in FINAL_STATES:
             return
-        self._tidy(row)
+        for name in _SHARED:
+            if (text := getattr(row, name)) is not None:
+                setattr(row, name, intern(text))
         self.seq += 1
         row.seq = self.seq
         self._rows[row.id] = row
@@ -114,14 +111,3 @@ class RowBook:
         row.seq = self.seq
         for on_row in self.on_row:
             on_row(row, row)
-
-    def _tidy(self, row: Row) -> None:
-        """Keep common texts once, and hide secrets in foreign ones."""
-        for name in _SHARED:
-            if (text := getattr(row, name)) is not None:
-                setattr(row, name, intern(text))
-        for name in _FOREIGN:
-            if (text := getattr(row, name)) is not None:
-                masked, count = self.mask.apply(text.encode("utf-8", "replace").decode("latin-1"))
-                if count:
-                    setattr(row, name, masked.encode("latin-1").decode("utf-8", "replace"))

@@ -21,8 +21,11 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
+from streamweir.capture.masking import SecretMask
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
+from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.masking_queue import MaskingQueue
 from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.row import Row, State
 from streamweir_gateway.observability.observer import shown_hint
@@ -66,7 +69,8 @@ class StreamRows:
         self.last_errors: dict[str, str] = {}
         self._worker = worker
         self._workers = workers
-        self._secrets = Secrets(secrets)
+        self._take_secrets(secrets)
+        self._masking = MaskingQueue()
         self._open: dict[int, RequestRecorder] = {}
         """By the identity of the record."""
         self._by_row: dict[str, RequestRecorder] = {}
@@ -81,12 +85,17 @@ class StreamRows:
         self._shelf = CaptureShelf(keep.total_bytes // workers, keep.streams)
         self._settings = settings
 
+    def _take_secrets(self, secrets: Iterable[str]) -> None:
+        texts = frozenset(secrets)
+        self._secrets, self._mask = Secrets(texts), SecretMask(texts)
+
     def configure(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         """Take over changed settings; streams under way keep theirs."""
-        self._settings, self._secrets = settings, Secrets(secrets)
+        self._settings = settings
+        self._take_secrets(secrets)
         self._shelf.max_bytes = settings.keep.total_bytes // self._workers
         self._shelf.max_streams = settings.keep.streams
-        self._gone += self._shelf.shrink()
+        self._give_way()
 
     # --- called by requests ---------------------------------------------------------------------------------
 
@@ -97,6 +106,7 @@ class StreamRows:
             self._new_id() if before is None else before.row_id,
             record,
             scope,
+            LogMask(self._mask, self._masking.add),
             has_content=settings.capture == "content",
             max_bytes=settings.keep.stream_bytes,
             config=self.config,
@@ -166,9 +176,17 @@ class StreamRows:
         recorder.end(_end_fields(record))
         self._by_row.pop(recorder.row_id, None)
         self._sent.pop(recorder.row_id, None)
-        self._gone += self._shelf.add(recorder)
+        self._masking.add(recorder.mask)
+        self._shelf.add(recorder)
+        self._give_way()
         self._changed.append(row)
         self.on_change()
+
+    def _give_way(self) -> None:
+        """Drop the captures for which there is no room."""
+        for recorder in self._shelf.shrink():
+            self._masking.discard(recorder.mask)
+            self._gone.append(recorder.row_id)
 
     def _row(self, recorder: RequestRecorder) -> Row:
         """Return the row of an open request as it is now."""
@@ -189,9 +207,13 @@ class StreamRows:
             if stream.reader.dialect is not None:
                 row.speaks = stream.reader.dialect.name
             if (session := pipeline.lifecycle.session) is not None:
-                row.session_id = session.session_id
-                row.thread_id = (session.meta or {}).get("thread_id")
+                row.session_id = self._shown(session.session_id)
+                row.thread_id = self._shown((session.meta or {}).get("thread_id"))
         return row
+
+    def _shown(self, text: str | None) -> str | None:
+        """Return a text that an upstream has chosen, without secrets."""
+        return None if text is None else self._mask.apply_to_text(text)
 
     def _refused(self, record: RequestRecord) -> Row:
         row = self._of_record(self._new_id(), record, "refused")
@@ -254,4 +276,5 @@ def _end_fields(record: RequestRecord) -> dict[str, Any]:
         "bytes_in": record.bytes_in,
         "bytes_out": record.bytes_out,
         "client": "gone" if has_left else "read",
+        "lost": record.lost,
     }

@@ -17,6 +17,7 @@ import msgspec
 
 from streamweir_gateway.console.capture_payload import payload_of
 from streamweir_gateway.console.link_messages import Answer, Ask, Hello, Rows, Watch, framed, read_message
+from streamweir_gateway.console.masking_queue import mask_now
 from streamweir_gateway.console.stream_rows import StreamRows
 
 __all__ = ["WorkerLink"]
@@ -25,7 +26,9 @@ logger = logging.getLogger("streamweir.server")
 
 RETRY_SECONDS: Final = 0.25
 """Seconds before the connection is made again."""
-FLUSH_SECONDS: Final = 0.03
+HELD_SECONDS: Final = 1.5
+"""Seconds for which the rest of a line is waited for, since a secret may go on in it."""
+FLUSH_SECONDS: Final = 0.12
 """Seconds for which changes are collected."""
 WATCH_SECONDS: Final = 0.2
 """Seconds between the changes of open rows that a watched process sends."""
@@ -54,6 +57,7 @@ class WorkerLink:
         self._upstreams = upstreams
         self._writer: asyncio.StreamWriter | None = None
         self._task: asyncio.Task[None] | None = None
+        self._answering: set[asyncio.Task[None]] = set()
         self._flush_timer: asyncio.TimerHandle | None = None
         self._watch_timer: asyncio.TimerHandle | None = None
 
@@ -88,14 +92,16 @@ class WorkerLink:
     async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             writer.write(framed(Hello(self._worker, os.getpid())))
-            writer.write(framed(Rows(self._rows.open_rows(), [])))
             self._send_rows(with_open=False)
+            writer.write(framed(Rows(self._rows.open_rows(), [])))
             while True:
                 match await read_message(reader, "console"):
                     case Watch(is_on=is_on):
                         self._stop_watching()
                         if is_on:
                             self._watch()
+                    case Ask(topic="capture") as ask:
+                        self._start_answer(ask)
                     case Ask() as ask:
                         self._answer(ask)
         finally:
@@ -136,9 +142,23 @@ class WorkerLink:
             self._send_rows(with_open=True)
         elif ask.topic == "upstreams":
             content = self._upstreams()
-        elif (recorder := self._rows.find(ask.row_id)) is not None:
+        self._send_answer(ask, content)
+
+    def _start_answer(self, ask: Ask) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer_with_capture(ask))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer_with_capture(self, ask: Ask) -> None:
+        """Answer with the log of a stream, once its secrets are masked."""
+        content = None
+        if (recorder := self._rows.find(ask.row_id)) is not None:
+            await mask_now(recorder.mask, HELD_SECONDS)
             content = payload_of(recorder, ask.start)
-        if self._writer is not None:
+        self._send_answer(ask, content)
+
+    def _send_answer(self, ask: Ask, content: Any) -> None:
+        if self._writer is not None and not self._writer.is_closing():
             self._writer.write(framed(Answer(ask.number, content)))
 
 

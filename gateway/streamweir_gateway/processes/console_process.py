@@ -17,7 +17,6 @@ import socket
 import time
 from typing import Final
 
-from streamweir.capture.masking import SecretMask
 from streamweir_gateway.config import Address, GatewayConfig
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.protocol import HttpProtocol
@@ -60,9 +59,8 @@ class _Console:
     def __init__(
         self, config: GatewayConfig, entrance: ConsoleEntrance, link_path: str, gateway: Address
     ) -> None:
-        self._token = entrance.token
         self.view = ConfigurationView(config, entrance.file)
-        self.book = RowBook(self.view.console.keep.streams, self._mask())
+        self.book = RowBook(self.view.console.keep.streams)
         self.plots = Plots(time.time())
         self.viewers = Viewers(self.book, self.plots)
         self.book.on_row = [
@@ -85,7 +83,6 @@ class _Console:
         """Show another configuration; `hosts`, `capture` and `keep` hold from now on."""
         self.view.take_over(config)
         console = self.view.console
-        self.book.mask = self._mask()
         self.book.max_ended = console.keep.streams
         self.book.shrink()
         self.guard.hosts = frozenset(host.lower() for host in console.hosts)
@@ -96,9 +93,6 @@ class _Console:
         """Note that a changed file was refused."""
         self.view.note_refused(refused.problems)
         self.viewers.note_info()
-
-    def _mask(self) -> SecretMask:
-        return SecretMask({*secrets_of(self.view.config), self._token})
 
 
 def run_console(commands: socket.socket, entrance: ConsoleEntrance, link_path: str, gateway: Address) -> None:

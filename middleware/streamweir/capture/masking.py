@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Final, NamedTuple
 
+from streamweir.capture.secret_signs import SIGNS_OF_CONTEXT, SecretSigns, Signs
 from streamweir.redaction.credential_rules import (
     CREDENTIALS_BY_CONTEXT,
     CREDENTIALS_BY_FORM,
     CREDENTIALS_OF_A_URL,
 )
-from streamweir.redaction.rule import REDACTED
+from streamweir.redaction.rule import REDACTED, Rule
 from streamweir.redaction.secret_names import is_secret_name
 
 __all__ = ["CutBodyMask", "MaskedRead", "SecretMask"]
@@ -26,15 +28,16 @@ SHORTEST: Final = 6
 
 _LONGEST_LINE: Final = 64 << 10
 """The most bytes that are held back because the network may have cut a secret."""
+_MOST_HELD: Final = 8 << 10
+"""Bytes of a longer line that stay held back, since a secret may begin in them."""
 
 _WHOLE_LINES: Final = ("credential header", "signed request", "masked secret")
 """Rules for log lines that are not used: they would mask the rest of a JSON text."""
 
-_RULES: Final = tuple(
-    found
-    for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT, *CREDENTIALS_BY_FORM)
-    if found.name not in _WHOLE_LINES
+_CONTEXT: Final = tuple(
+    found for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT) if found.name not in _WHOLE_LINES
 )
+_FORMS: Final = tuple(found for found in CREDENTIALS_BY_FORM if found.name not in _WHOLE_LINES)
 _NAMED: Final = re.compile(r'(\\{0,4}")([\w.$-]{1,64})\1[ ]?:[ ]?\1(?=[^"\\\s]{0,200}\d)([^"\\\s]{8,})')
 """A value under the name of a secret. `token` may hold a token of a model, so only key-like values count."""
 
@@ -61,35 +64,73 @@ class SecretMask:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._forms: set[str] = set()
-        self._known: re.Pattern[str] | None = None
+        self._known: tuple[str, ...] = ()
+        self._signs = SecretSigns(_FORMS)
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
         """Find these secrets too, from now on."""
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
-        if forms <= self._forms:
-            return
-        self._forms |= forms
-        ordered = sorted(self._forms, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, ordered)))
+        self._known = (*self._known, *sorted(forms.difference(self._known)))
+
+    def with_secrets(self, secrets: Iterable[str]) -> SecretMask:
+        """Return a mask that finds these secrets too."""
+        mask = copy(self)
+        mask.add(secrets)
+        return mask
 
     def apply(self, text: str) -> tuple[str, int]:
         """Return `text` (Latin-1) with its secrets masked, and their number."""
         spans = self.spans(text)
-        return _masked(text, spans), len(spans)
+        return (_masked(text, spans), len(spans)) if spans else (text, 0)
+
+    def apply_to_text(self, text: str) -> str:
+        """Return any text with its secrets masked."""
+        masked, count = self.apply(text.encode("utf-8", "replace").decode("latin-1"))
+        return masked.encode("latin-1").decode("utf-8", "replace") if count else text
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of the secrets in `text`, from left to right, without overlaps."""
-        found = [(match.start(), match.end()) for match in self._known.finditer(text)] if self._known else []
-        for rule in _RULES:
+        found = [span for secret in self._known if secret in text for span in _places(secret, text)]
+        signs = self._signs.of(text)
+        for rule in _rules_for(text, signs):
             found += [
                 span
                 for match in rule.pattern.finditer(text)
                 if (span := _hidden(match, rule.replacement)) is not None
             ]
-        found += [match.span(3) for match in _NAMED.finditer(text) if is_secret_name(match[2])]
-        return _joined(found)
+        if signs.name:
+            found += [match.span(3) for match in _NAMED.finditer(text) if is_secret_name(match[2])]
+        return _joined(found) if found else found
+
+    def begun_at_end(self, text: str) -> int:
+        """Return how many characters at the end of `text` may be the beginning of a known secret."""
+        return max((_overlap(text, secret) for secret in self._known), default=0)
+
+
+def _rules_for(text: str, signs: Signs) -> Iterator[Rule]:
+    """Yield the rules that may match in `text`."""
+    lower = text.lower()
+    for rule in _CONTEXT:
+        if any(sign in lower for sign in SIGNS_OF_CONTEXT[rule.name]):
+            yield rule
+    if signs.form:
+        yield from _FORMS
+
+
+def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
+    place = text.find(secret)
+    while place >= 0:
+        yield place, place + len(secret)
+        place = text.find(secret, place + len(secret))
+
+
+def _overlap(text: str, secret: str) -> int:
+    """Return how many of the last characters of `text` `secret` begins with; fewer than `SHORTEST` are 0."""
+    for length in range(min(len(secret) - 1, len(text)), SHORTEST - 1, -1):
+        if text.endswith(secret[:length]):
+            return length
+    return 0
 
 
 def _forms(secret: str) -> Iterable[str]:
@@ -123,11 +164,15 @@ class CutBodyMask:
 
     Args:
         mask: finds secrets.
+
+    Attributes:
+        mask: see above; it may be replaced.
     """
 
     def __init__(self, mask: SecretMask) -> None:
-        self._mask = mask
+        self.mask = mask
         self._held: list[bytes] = []
+        self._held_bytes = 0
         self._context = b""
         """The returned part of the line in which the held reads begin."""
         self._count = 0
@@ -135,31 +180,57 @@ class CutBodyMask:
     def feed(self, data: bytes) -> list[MaskedRead]:
         """Take a read; return the reads that can no longer change, in order."""
         self._held.append(data)
-        if data.endswith(b"\n") or sum(map(len, self._held)) > _LONGEST_LINE:
+        self._held_bytes += len(data)
+        if data.endswith(b"\n"):
             return self.finish()
-        with_ends = [index for index, read in enumerate(self._held) if b"\n" in read]
-        return self._release(with_ends[-1]) if with_ends else []
+        if b"\n" in data:
+            return self._release(len(self._held) - 1)
+        return self._release(self._count_beyond(_MOST_HELD)) if self._held_bytes > _LONGEST_LINE else []
 
     def finish(self) -> list[MaskedRead]:
-        """Return the reads that were held back."""
+        """Return the reads that were held back: the body ends here."""
         return self._release(len(self._held))
 
-    def _release(self, count: int) -> list[MaskedRead]:
+    def release(self) -> list[MaskedRead]:
+        """Return the reads that were held back, although the body may go on.
+
+        The beginning of a known secret at their end is masked too.
+        """
+        return self._release(len(self._held), goes_on=True)
+
+    def break_off(self) -> list[MaskedRead]:
+        """Return the reads that were held back: reads after them are left out."""
+        reads = self.release()
+        self._context = b""
+        return reads
+
+    def _count_beyond(self, most: int) -> int:
+        """Return how many of the oldest held reads leave at least `most` bytes held."""
+        left, count = self._held_bytes, 0
+        while left - len(self._held[count]) >= most:
+            left -= len(self._held[count])
+            count += 1
+        return count
+
+    def _release(self, count: int, *, goes_on: bool = False) -> list[MaskedRead]:
         """Return the first `count` held reads, masked with the following ones in view."""
         if not count:
             return []
         text = (self._context + b"".join(self._held)).decode("latin-1")
-        spans = self._mask.spans(text)
-        masked = _masked(text, spans).encode("latin-1")
+        spans = self.mask.spans(text)
+        if goes_on and (begun := self.mask.begun_at_end(text)):
+            spans = _joined([*spans, (len(text) - begun, len(text))])
+        masked = _masked(text, spans).encode("latin-1") if spans else None
         found: list[MaskedRead] = []
         position = len(self._context)
         for read in self._held[:count]:
             end = position + len(read)
             begun = sum(1 for start, _ in spans if position <= start < end)
-            found.append(MaskedRead(self._count, masked[position:end], begun))
+            found.append(MaskedRead(self._count, read if masked is None else masked[position:end], begun))
             self._count += 1
             position = end
         del self._held[:count]
+        self._held_bytes = len(text) - position
         self._context = text[text.rfind("\n", 0, position) + 1 : position].encode("latin-1")[-_LONGEST_LINE:]
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, get_args
 
 from streamweir.codec.short_names import with_short_names
@@ -25,7 +25,7 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
-from streamweir.translation.sink import EventSink, FrameSink, ListeningSink
+from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, raise_apart
 
 __all__ = ["Pipeline"]
 
@@ -62,6 +62,8 @@ class Pipeline:
         tools: the stage of tool calls, for queries only.
         questions: the stage that can hold questions back.
         last: the type of the last event that was pushed.
+        processes: of the stages, in the order of `_STAGES`.
+        on_end: called at the end with the items and the frames behind it, which are not read yet.
         closing_warnings: called at the end of the stream, for warnings that are only known then.
 
     Raises:
@@ -97,8 +99,9 @@ class Pipeline:
         session_id = session_id or request_id.replace("req_", "sess_", 1)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16, upstream)
         self.last: type[Event] | None = None
+        self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
         self.lifecycle, self.closing_warnings = self._lifecycle, self._lifecycle.closing_warnings
-        self._processes = (  # in the order of `_STAGES`
+        self.processes: tuple[Callable[[Event], Iterable[Event] | None], ...] = (
             sanitizer.process,
             self.tools.process,
             self._texts.process,
@@ -225,8 +228,8 @@ class Pipeline:
             return
         event: Event | None = None
         try:
-            for items, _ in read:
-                for item in items:
+            for items, _ in (frames := iter(read)):
+                for item in (pending := iter(items)):
                     if type(item) is TextRun:
                         event = item.event
                         if not self.push_more(event, item.texts):
@@ -238,6 +241,7 @@ class Pipeline:
                         event = item
                         self._push(with_short_names(event), 0)
                     if position.ended:
+                        self.on_end(pending, frames)
                         return
             if event is not None:
                 self.last = type(event)
@@ -296,7 +300,7 @@ class Pipeline:
             if isinstance(failure, LimitExceeded) and failure.taken and self._has_one_writer:
                 position.written = stamp.sequence + failure.taken
             if failure is not None:
-                _raise(failure)
+                raise_apart(failure)
             if raw is not None and self.frame_sinks:
                 for frame_sink in self.frame_sinks:
                     frame_sink.frame(raw, (TextRun(event, texts),))
@@ -347,7 +351,7 @@ class Pipeline:
         self._piece = None
         routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
         for index in routes_of[type(event)][position]:
-            events = self._processes[index](event)
+            events = self.processes[index](event)
             if events is not None:
                 for out in events:
                     self._push(out, index + 1)
@@ -385,7 +389,7 @@ class Pipeline:
         if type(event) is SessionEnd:
             self._finish()
         if failure is not None and not self._is_breaking_off:
-            _raise(failure)
+            raise_apart(failure)
 
     def _finish(self) -> None:
         for sink in self._sinks:
@@ -393,8 +397,3 @@ class Pipeline:
                 sink.finish()
             except Exception:
                 logger.exception("ending a stream failed", extra={"request_id": self.request_id})
-
-
-def _raise(failure: Exception) -> None:
-    """Raise `failure` from a frame of its own, so that its traceback makes no reference cycle."""
-    raise failure

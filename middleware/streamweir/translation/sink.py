@@ -10,7 +10,7 @@ from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame
 from streamweir.translation.items import StreamItem
 
-__all__ = ["EventSink", "EventTap", "FrameSink", "ListeningSink"]
+__all__ = ["EventSink", "EventTap", "FrameSink", "ListeningSink", "raise_apart"]
 
 
 class EventSink(Protocol):
@@ -138,3 +138,8 @@ class EventTap(ABC):
     def heartbeat(self) -> bytes:
         """Return no bytes: a tap has no client."""
         return b""
+
+
+def raise_apart(failure: Exception) -> None:
+    """Raise the failure of a sink from a frame of its own: its traceback makes no reference cycle."""
+    raise failure

@@ -6,7 +6,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir.capture import CutBodyMask, SecretMask
+from streamweir.capture import CutBodyMask, SecretMask, masking
+from streamweir.redaction.secret_names import is_secret_name
 
 KNOWN = "s3cret-of-ours-ü"
 FORMS = ("sk-abcdef1234567890", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "Bearer abc.def-123456")
@@ -49,6 +50,60 @@ def test_value_under_the_name_of_a_secret_is_masked_if_it_is_long() -> None:
         1,
     )
     assert mask.apply(r'"{\"password\":\"hunter2222\"}"')[0] == r'"{\"password\":\"**********\"}"'
+
+
+WORDS = (
+    *FORMS,
+    *("AKIAIOSFODNN7EXAMPLE", "AKIAABCDEFGHIJKL", "eyJhbGciOiJIUzI1NiJ9.e30.x", "xoxb-1234567890-abc"),
+    *(
+        "https://user:pw12345@host/x",
+        "app:pw@db:5432/app",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "hf_abcdefgh1jkl",
+    ),
+    *("sk-a", "pk_live_abc", "AIzaSyA1234567890abcdef", "v1.0-abcdef0123456789", "Basic dXNlcjpwdzEyMw=="),
+    *(
+        "12345",
+        "word",
+        "word-word",
+        ":17",
+        "password",
+        "token",
+        "the",
+        '"',
+        '":"',
+        '":',
+        " ",
+        "\n",
+        "{",
+        ",",
+        "\\",
+    ),
+)
+
+
+@given(words=st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map("".join), min_size=1, max_size=4))
+def test_signs_find_every_secret_that_the_rules_find(words: list[str]) -> None:
+    mask = SecretMask()
+    for text in [*words, *words]:  # with and without words that are known
+        slow = [
+            span
+            for rule in (*masking._CONTEXT, *masking._FORMS)
+            for match in rule.pattern.finditer(text)
+            if (span := masking._hidden(match, rule.replacement)) is not None
+        ]
+        named = [match.span(3) for match in masking._NAMED.finditer(text) if is_secret_name(match[2])]
+        assert mask.spans(text) == masking._joined([*slow, *named])
+
+
+def test_released_read_hides_the_beginning_of_a_known_secret() -> None:
+    mask = CutBodyMask(SecretMask([KNOWN]))
+    assert mask.feed(b"the key: s3cret-") == []
+    (first,) = mask.release()
+    assert first.data == b"the key: *******"
+    mask.feed("of-ours-ü and more".encode())
+    (rest,) = mask.finish()
+    assert rest.data == b"*" * 10 + b" and more"
 
 
 @given(text=st.text(alphabet='"\\{}:,nsk-_ab1 \n*=@/.', max_size=120))

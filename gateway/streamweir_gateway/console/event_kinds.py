@@ -1,0 +1,90 @@
+"""Notes the kinds of the events of a stream, without their content: for `capture: metadata`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from streamweir.events import Content, Event, Stamp, Thinking, Warning
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.sink import ListeningSink
+from streamweir.translation.stage_watch import watch_stages
+from streamweir_gateway.console.stream_log import StreamLog
+from streamweir_gateway.console.text_changes import change_of
+
+__all__ = ["EventKinds"]
+
+_IDS: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "upstream_time")
+"""The metadata that a line without content has, beside those of every event."""
+_LONGEST_ID: Final = 128
+
+
+class EventKinds(ListeningSink):
+    """A sink that writes an entry into the log for each event which is no further piece of a text.
+
+    Args:
+        log: of the stream.
+        read: returns the number of the present read.
+        attempt: the number of the attempt.
+    """
+
+    def __init__(self, log: StreamLog, read: Callable[[], int], attempt: int) -> None:
+        self._log = log
+        self._read = read
+        self._attempt = attempt
+        self._text: Content | Thinking | None = None
+        """The common event of the present text run; None behind any other event."""
+        self._stream: StreamNormalizer | None = None
+        """The stream until its first output is noted."""
+
+    def follow(self, stream: StreamNormalizer) -> None:
+        """Take the events of a stream from the first one on."""
+        self._stream = stream
+        stream.pipeline.add_sink(self)
+        watch_stages(stream.pipeline, self._note_change, self._note_dropped)
+
+    def write(self, event: Event, stamp: Stamp) -> None:
+        """Note an event."""
+        self._text = None
+        self._note(event, stamp.sequence)
+
+    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Note the first piece of a text."""
+        del texts
+        if event is not self._text:
+            self._text = event
+            self._note(event, stamp.sequence)
+
+    def finish(self) -> None:
+        """Let go of the stream."""
+        self._text = self._stream = None
+
+    def heartbeat(self) -> bytes:
+        """Return no bytes: there is no client."""
+        return b""
+
+    def _note(self, event: Event, sequence: int) -> None:
+        if self._stream is not None and self._stream.reader.first_output is not None:
+            self._stream = None
+            self._mark(what="commit", attempt=self._attempt)
+        code = event.message_code if isinstance(event, Warning) else None
+        ids = None if not event.meta else _ids_of(event.meta)
+        self._log.add(("kind", time.monotonic(), 0, sequence, event.type, ids, code), 0)
+
+    def _note_change(self, event: Event, replaced: Sequence[Event]) -> None:
+        if (change := change_of(event, replaced)) is not None:
+            self._mark(what=change)
+
+    def _note_dropped(self) -> None:
+        self._mark(what="dropped")
+
+    def _mark(self, **fields: Any) -> None:
+        read = self._read()
+        self._log.add(("mark", time.monotonic(), {**fields, "read": read if read >= 0 else None}), 0)
+
+
+def _ids_of(meta: Any) -> dict[str, Any] | None:
+    """Return the ids of an event; None if it has none. Longer ones are no ids."""
+    found = {name: meta[name] for name in _IDS if name in meta}
+    return {name: value for name, value in found.items() if len(str(value)) <= _LONGEST_ID} or None

@@ -1,0 +1,154 @@
+"""Masks the secrets in the log of one stream, entry by entry, before anything of it is shown or kept.
+
+    state    entered by                                       left by
+    ──────   ──────────────────────────────────────────────   ──────────────────────────────────────────────
+    raw      `add`                                            `work`
+    held     `work`, for a read or a write whose last line    the rest of the line, `release`, `finish`
+             is not complete: a secret may go on in the
+             next one
+    masked   the end of the line; for other entries `work`    —
+
+Source: the contract of capture files, section 3.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
+from streamweir.capture.writing import recorded_headers
+from streamweir.redaction import hide_credentials
+from streamweir_gateway.console.request_secrets import secrets_in
+from streamweir_gateway.console.stream_log import GONE
+
+__all__ = ["LogMask"]
+
+NOTICE_BYTES: Final = 64 << 10
+"""So many raw bytes of a stream under way are masked before its end."""
+
+_LANES: Final = frozenset({"read", "write"})
+_ADDRESSES: Final = ("url", "target")
+
+
+class LogMask:
+    """The entries of one stream that are not masked yet.
+
+    Args:
+        mask: finds the secrets of the configuration.
+        on_full: called when there is much to be masked.
+
+    Attributes:
+        is_over: no further entry comes.
+    """
+
+    __slots__ = ("_held", "_lanes", "_mask", "_on_full", "_raw", "_raw_bytes", "is_over")
+
+    def __init__(self, mask: SecretMask, on_full: Callable[[LogMask], None]) -> None:
+        self.is_over = False
+        self._mask = mask
+        self._on_full = on_full
+        self._raw: deque[list[Any]] = deque()
+        self._raw_bytes = 0
+        self._lanes: dict[str, CutBodyMask] = {}
+        self._held: dict[str, deque[list[Any]]] = {}
+
+    def add(self, entry: list[Any], size: int) -> None:
+        """Take an entry that may hold secrets.
+
+        Args:
+            entry: its last element is set once it is masked.
+            size: its bytes.
+        """
+        self._raw.append(entry)
+        self._raw_bytes += size
+        if self._raw_bytes > NOTICE_BYTES:
+            self._raw_bytes = 0
+            self._on_full(self)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `work` would do something."""
+        return bool(self._raw) or (self.is_over and any(self._held.values()))
+
+    @property
+    def held_since(self) -> float | None:
+        """The time of the oldest entry that is held back; None if none is."""
+        return min((held[0][1] for held in self._held.values() if held), default=None)
+
+    def work(self, most: int) -> None:
+        """Mask the oldest entries, of about `most` bytes."""
+        done = 0
+        while self._raw and done < most:
+            entry = self._raw.popleft()
+            if entry[0] not in _LANES:
+                self._take_head(entry)
+                done += 1024
+                continue
+            done += len(entry[2])
+            if entry[-1] == GONE:
+                self._take_gap(entry[0])
+            else:
+                self._take_piece(entry)
+        if self.is_over and not self._raw:
+            self._finish()
+
+    def release(self) -> None:
+        """Mask the entries that are held back, although their lines may go on."""
+        for kind, lane in self._lanes.items():
+            self._set(kind, lane.release())
+
+    def shown(self, text: str) -> str:
+        """Return a text, such as a URL, without secrets."""
+        return hide_credentials(self._mask.apply_to_text(text))
+
+    def _take_piece(self, entry: list[Any]) -> None:
+        kind = entry[0]
+        lane = self._lanes.get(kind)
+        if lane is None:
+            lane, self._held[kind] = CutBodyMask(self._mask), deque()
+            self._lanes[kind] = lane
+        self._held[kind].append(entry)
+        self._set(kind, lane.feed(entry[2]))
+
+    def _take_gap(self, kind: str) -> None:
+        if kind in self._lanes:
+            self._set(kind, self._lanes[kind].break_off())
+
+    def _take_head(self, entry: list[Any]) -> None:
+        """Mask an entry of another kind: fields, and the body of a request."""
+        fields, count = entry[2], 0
+        if "headers" in fields:
+            self._learn(secrets_in(fields["headers"], fields.get("target", "")))
+            fields = {**fields, "headers": recorded_headers(fields["headers"], self._mask)}
+        if entry[0] == "request" and isinstance(entry[3], bytes):
+            masked, count = self._mask.apply(entry[3].decode("latin-1"))
+            entry[3] = masked.encode("latin-1")
+        entry[2] = {name: self._value(name, value) for name, value in fields.items()}
+        entry[-1] = count
+
+    def _learn(self, secrets: set[str]) -> None:
+        """Mask these secrets from here on."""
+        if secrets:
+            self._mask = self._mask.with_secrets(secrets)
+            for lane in self._lanes.values():
+                lane.mask = self._mask
+
+    def _value(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            masked = self._mask.apply_to_text(value)
+            return hide_credentials(masked) if name in _ADDRESSES else masked
+        if isinstance(value, Mapping):
+            return {key: self._value(key, item) for key, item in value.items()}
+        return value
+
+    def _finish(self) -> None:
+        for kind, lane in self._lanes.items():
+            self._set(kind, lane.finish())
+
+    def _set(self, kind: str, masked: list[MaskedRead]) -> None:
+        held = self._held[kind]
+        for read in masked:
+            entry = held.popleft()
+            entry[2], entry[-1] = read.data, read.redacted

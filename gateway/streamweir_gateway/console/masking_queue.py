@@ -1,0 +1,71 @@
+"""Masks the logs of streams bit by bit, beside everything else that the process does.
+
+A slice takes a few milliseconds, and the pause after it is long in comparison: so masking never takes more
+than a small part of the processor, however many streams there are. Logs that wait longer for it are masked
+when they are asked for, or give way to newer ones unmasked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from streamweir_gateway.console.log_mask import LogMask
+
+__all__ = ["MaskingQueue", "mask_now"]
+
+_SLICE_SECONDS: Final = 0.002
+_PAUSES: Final = 24
+"""The pause is so many times as long as the slice before it: 4% of a processor."""
+_SHORTEST_PAUSE: Final = 0.05
+_AT_ONCE: Final = 8 << 10
+"""Bytes that are masked without a look at the clock."""
+
+
+class MaskingQueue:
+    """The logs that wait to be masked, the oldest first."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[LogMask, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, mask: LogMask) -> None:
+        """Let a log be masked soon; to be called in the event loop."""
+        self._waiting[mask] = None
+        if self._timer is None:
+            self._wait(_SHORTEST_PAUSE)
+
+    def discard(self, mask: LogMask) -> None:
+        """Mask a log no longer: it is not kept."""
+        self._waiting.pop(mask, None)
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._work)
+
+    def _work(self) -> None:
+        began = now = time.perf_counter()
+        while self._waiting and now - began < _SLICE_SECONDS:
+            mask = next(iter(self._waiting))
+            mask.work(_AT_ONCE)
+            if not mask.has_work:
+                del self._waiting[mask]
+            now = time.perf_counter()
+        self._timer = None
+        if self._waiting:
+            self._wait(max(_SHORTEST_PAUSE, (now - began) * _PAUSES))
+
+
+async def mask_now(mask: LogMask, held_seconds: float) -> None:
+    """Mask a log as far as possible, in turns with everything else.
+
+    Args:
+        mask: of the log.
+        held_seconds: a line that is not complete is waited for so long.
+    """
+    while mask.has_work:
+        mask.work(_AT_ONCE)
+        await asyncio.sleep(0)
+    since = mask.held_since
+    if since is not None and time.monotonic() - since > held_seconds:
+        mask.release()

@@ -1,0 +1,57 @@
+"""Finds out whether a stage withheld a text of an event from the client, or left out a repeated one.
+
+Source: the contract of capture files, section 2 (`redacted`, `repeated`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from streamweir.events import Content, Event, Thinking
+
+__all__ = ["change_of"]
+
+_MOST_TEXTS: Final = 10_000
+"""The most texts of one event that are compared."""
+
+
+def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "repeated"] | None:
+    """Return the kind of change between an event and the events that a stage put in its place.
+
+    Args:
+        event: as it was read.
+        replaced: the events in its place; empty if it was left out.
+    """
+    if isinstance(event, Content | Thinking):
+        return "repeated" if _is_repeated(event, replaced) else None
+    if not replaced:
+        return None
+    left = {*_texts_of(replaced)}
+    return None if all(text in left for text in _texts_of([event])) else "redacted"
+
+
+def _is_repeated(event: Content | Thinking, replaced: Sequence[Event]) -> bool:
+    """Return whether a text is left out, or replaces the text before it."""
+    texts = [one for one in replaced if type(one) is type(event)]
+    was_piece = isinstance(event, Content) and event.op != "replace"
+    if was_piece and any(isinstance(one, Content) and one.op == "replace" for one in texts):
+        return True
+    return "".join(one.content for one in texts if isinstance(one, Content | Thinking)) != event.content
+
+
+def _texts_of(events: Sequence[Event]) -> Iterator[str]:
+    """Yield the texts of more than one letter in events, keys aside."""
+    waiting: list[Any] = [msgspec.structs.asdict(event) for event in events]
+    count = 0
+    while waiting and count < _MOST_TEXTS:
+        value = waiting.pop()
+        count += 1
+        if isinstance(value, str) and len(value) > 1:
+            yield value
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value

@@ -1,0 +1,109 @@
+"""Finds out quickly that a text holds no credential, since nearly every text holds none.
+
+A rule for credentials takes some 30 ns for each byte, and there are many. A text is therefore cut into words
+first: most words of a stream have been seen before, and need no rule. The answer may be True for a text
+without a credential, never False for one with a credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from streamweir.redaction.rule import Rule
+from streamweir.redaction.secret_names import is_secret_name
+
+__all__ = ["SIGNS_OF_CONTEXT", "SecretSigns", "Signs"]
+
+_BLANK: Final = bytes(32 if chr(code) in " \t\r\n\v\f\"'<>(){}[],;" else code for code in range(256))
+"""Replaces the characters that are part of no credential that is recognised by its form alone."""
+_LETTERS_THAT_COUNT: Final = (b"A", b"eyJ")
+"""A credential of letters alone begins so."""
+_SHORTEST: Final = 9
+"""A credential of letters and digits alone has so many characters."""
+_AROUND_NUMBERS: Final = b":.,-"
+_MOST_WORDS: Final = 20_000
+"""The most words that are remembered; then all are forgotten."""
+_PARTS_OF_NAMES: Final = tuple(
+    part.encode()
+    for part in (
+        *("pass", "pwd", "secret", "token", "cred", "cookie", "auth", "conn", "key", "kennwort", "senha"),
+        *("contrase", "jwt", "otp", "psk", "sid", "sess", "cfid", "cftoken", "wordpress_logged", "remember"),
+        *("sig", "sas", "dsn", "pw", "bearer", "hmac", "webhook", "assertion", "session"),
+    )
+)
+"""Every name of a secret has one of them."""
+
+SIGNS_OF_CONTEXT: Final = {
+    "credentials of a url": ("://",),
+    "private key": ("begin ", "putty", "age-secret"),
+    "webhook": ("://",),
+    "credentials of a host": ("@",),
+    "bearer token": ("bearer",),
+    "basic credentials": ("asic ",),
+}
+"""By the name of a rule, texts in small letters, one of which every match holds in any case."""
+
+
+class Signs(NamedTuple):
+    """The signs in one text.
+
+    Attributes:
+        form: a word may be a credential.
+        name: a key may be the name of a secret.
+    """
+
+    form: bool
+    name: bool
+
+
+class SecretSigns:
+    """Remembers words that are no credentials.
+
+    Args:
+        rules: recognise credentials by their form alone, within a word.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = [one.pattern for one in rules]
+        self._harmless: set[bytes] = set()
+        """Words that are neither credentials nor names of secrets."""
+        self._names: set[bytes] = set()
+        """Words that are names of secrets, and no credentials."""
+
+    def of(self, text: str) -> Signs:
+        """Return the signs in a text (Latin-1)."""
+        words = {*text.encode("latin-1", "replace").translate(_BLANK).split()}
+        unknown = words - self._harmless - self._names
+        if unknown and not self._learn(unknown):
+            return Signs(form=True, name=True)
+        return Signs(form=False, name=any(_is_key(name, text) for name in words & self._names))
+
+    def _learn(self, words: set[bytes]) -> bool:
+        """Remember words without credentials; return False, and remember none, if one may be a credential."""
+        doubtful = b"\n".join(word for word in words if _is_doubtful(word)).decode("latin-1")
+        if any(pattern.search(doubtful) for pattern in self._rules):
+            return False
+        if len(self._harmless) + len(self._names) > _MOST_WORDS:
+            self._harmless.clear()
+            self._names.clear()
+        joined = b"\n".join(words).lower()
+        names = set()
+        if any(part in joined for part in _PARTS_OF_NAMES):
+            names = {word for word in words if is_secret_name(word.rstrip(b"\\:").decode("latin-1"))}
+        self._names |= names
+        self._harmless |= words - names
+        return True
+
+
+def _is_doubtful(word: bytes) -> bool:
+    """Return whether a rule has to look at a word: it is neither a number nor a plain word."""
+    if word.isalnum() and (len(word) < _SHORTEST or word.isalpha()):
+        return len(word) >= _SHORTEST and word.startswith(_LETTERS_THAT_COUNT)
+    return not word.strip(_AROUND_NUMBERS).isdigit()
+
+
+def _is_key(name: bytes, text: str) -> bool:
+    """Return whether a name is in a place where keys of JSON objects are, also within a JSON text."""
+    word = name.decode("latin-1")
+    return f'{word}":' in text or f'{word}" :' in text
