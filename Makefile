@@ -9,10 +9,14 @@ READY := .venv/.ready
 CHROMIUM ?= chromium
 DRIVER := .cache/browser
 CLIENT := clients/typescript
+CONSOLE := gateway/console
+PAGE := gateway/streamweir_gateway/console/static/index.html
+PAGE_SOURCES := $(shell find $(CONSOLE) -name node_modules -prune -o -path $(CONSOLE)/test -prune -o -type f -print)
 HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2> /dev/null
+HAS_VITE_NODE := command -v npm > /dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-typescript fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs format clean
+.PHONY: help setup run console test test-typescript test-console fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,16 +37,34 @@ $(READY): $(SERVES)
 	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[gateway]' --group dev >&2
 	@touch $@
 
-run: $(SERVES)  ## serve config.yaml; LISTEN=HOST:PORT listens elsewhere
-	@$(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
+run: $(SERVES)  ## serve config.yaml with its console; LISTEN=HOST:PORT listens elsewhere, CONSOLE_LISTEN=HOST:PORT the console
+	@if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory $(PAGE) > /dev/null || echo 'The page of the console is not built; its API works' >&2; fi
+	@$(if $(LISTEN),CONSOLE_LISTEN=$(or $(CONSOLE_LISTEN),127.0.0.1:0)) exec $(BIN)/streamweir serve config.yaml $(if $(LISTEN),--listen $(LISTEN))
+
+console: $(CONSOLE)/node_modules/.ready  ## build the page of the console (Node 20.19 or newer)
+	@cd $(CONSOLE) && npm run --silent build -- --logLevel warn
+
+$(PAGE): $(CONSOLE)/node_modules/.ready $(PAGE_SOURCES)
+	@echo "Building the page of the console: some seconds" >&2
+	@cd $(CONSOLE) && timeout 120 npm run --silent build -- --logLevel warn >&2
+
+$(CONSOLE)/node_modules/.ready: $(CONSOLE)/package.json $(CONSOLE)/package-lock.json
+	@echo "Setting up $(CONSOLE)/node_modules, once: some seconds" >&2
+	@cd $(CONSOLE) && timeout 120 npm ci --silent --ignore-scripts --no-audit --no-fund --fetch-retries=1 >&2
+	@touch $@
 
 test: $(READY)  ## run the tests, the TypeScript client's too where Node 20 is; ARGS="-k retries" hands pytest more options
 	@$(TESTS) $(ARGS)
 	@$(if $(ARGS),true,if $(HAS_NODE); then $(MAKE) -s --no-print-directory test-typescript; \
 	else echo 'The tests of clients/typescript are left out: they need Node 20 or newer, and npm'; fi)
+	@$(if $(ARGS),true,if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory test-console; \
+	else echo 'The tests of gateway/console are left out: they need Node 20.19 or newer, and npm'; fi)
 
 test-typescript: $(READY) $(CLIENT)/node_modules/.ready  ## run the TypeScript client's tests alone (Node 20; a browser where Chromium is)
 	@cd $(CLIENT) && npm run --silent lint && npm run --silent check:types && npm test --silent
+
+test-console: $(CONSOLE)/node_modules/.ready console  ## lint, types, unit tests and build of the console's page (Node 20.19)
+	@cd $(CONSOLE) && npm run --silent lint && npm test --silent
 
 $(CLIENT)/node_modules/.ready: $(CLIENT)/package.json $(CLIENT)/package-lock.json
 	@echo "Setting up $(CLIENT)/node_modules, once: a minute" >&2
@@ -94,7 +116,7 @@ clients: $(READY)  ## let official clients read every recorded stream; ARGS="ai-
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/lead_loops.py)
 	@$(if $(ARGS),true,PYTHONPATH=tests/support $(BIN)/python tests/clients/read_chat_page.py)
 
-image: $(READY)  ## build the image of deploy/ and ask it for a stream (needs buildah, crun, mmdebstrap; a minute)
+image: $(READY) console  ## build the image of deploy/ and ask it for a stream (needs buildah, crun, mmdebstrap; a minute)
 	@timeout 900 $(BIN)/python -m pytest -q -m image tests/deploy $(ARGS)
 
 $(DRIVER)/.ready: tests/browser/package.json tests/browser/package-lock.json
@@ -122,4 +144,4 @@ format: $(READY)  ## format the code, fix what lint can fix
 	@$(BIN)/ruff check --quiet --fix .
 
 clean:  ## remove .venv and caches
-	@rm -rf $(CLIENT)/node_modules $(CLIENT)/dist .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf $(CLIENT)/node_modules $(CLIENT)/dist $(CONSOLE)/node_modules $(dir $(PAGE)) .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

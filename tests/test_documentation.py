@@ -69,7 +69,7 @@ def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, "CONSOLE_LISTEN": "127.0.0.1:0"},
         start_new_session=True,
     )
     try:
@@ -113,6 +113,7 @@ def test_package_of_the_readme_installs() -> None:
     assert done.returncode == 0, done.stderr
 
 
+CONSOLE = re.compile(r"console: (http://127\.0\.0\.1:\d+)/#token=(\S+)\n")
 CHAT_ENDS = ('"finish_reason":"stop"', '"type":"response.completed"', '"type":"message_stop"')
 
 
@@ -136,6 +137,9 @@ def test_make_run_serves_the_answer_of_the_readme() -> None:
             assert done.returncode == 0, (line, done.stderr)
             ends = CHAT_ENDS if "/v1/" in line else ('"type":"session_end","data":{"status":"completed"',)
             assert any(end in done.stdout for end in ends), (line, done.stdout)
+        (url, token) = next(filter(None, map(CONSOLE.fullmatch, process.stdout))).groups()
+        done = run(f"curl -sS --fail --max-time 30 -H 'Authorization: Bearer {token}' {url}/api/v1/info")
+        assert json.loads(done.stdout)["capture"] == "content"
 
 
 def test_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:

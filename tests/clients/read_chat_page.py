@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -45,7 +46,11 @@ async def run_programs() -> int:
     """Run all programs; return how many do not show the answer."""
     arguments = ("serve", str(ROOT / "config.yaml"), "--listen", "127.0.0.1:0")
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *COMMAND,
+        *arguments,
+        env={**os.environ, "CONSOLE_LISTEN": "127.0.0.1:0"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
     with tempfile.TemporaryDirectory() as folder:
         running = Running(process, Path(folder))

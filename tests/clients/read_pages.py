@@ -6,6 +6,7 @@ A page stands between marks in the README of its protocol's dialect: it is run a
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -69,7 +70,11 @@ async def run_pages() -> int:
     """Run all pages; return the exit code."""
     arguments = ("serve", str(ROOT / "config.yaml"), "--listen", "127.0.0.1:0")
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *COMMAND,
+        *arguments,
+        env={**os.environ, "CONSOLE_LISTEN": "127.0.0.1:0"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
     with tempfile.TemporaryDirectory() as folder:
         running = Running(process, Path(folder))

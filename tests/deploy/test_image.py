@@ -120,6 +120,12 @@ def test_image_holds_neither_sources_nor_a_compiler(container: str) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_image_carries_the_page_of_the_console(container: str) -> None:
+    code = "from streamweir_gateway.console.page import STATIC; print((STATIC / 'index.html').read_text())"
+    assert "<script" in inside(container, "/opt/streamweir/bin/python", "-c", code)
+
+
+@pytest.mark.timeout(900)
 def test_image_serves_a_stream_on_a_tree_that_it_cannot_write(container: str) -> None:
     port = free_port()
     mount = f"{ROOT}/deploy/config.yaml:/etc/streamweir/config.yaml:ro"
