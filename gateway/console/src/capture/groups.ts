@@ -15,6 +15,9 @@ export interface Group {
   readonly marks: Mark[];
 }
 
+/** What belongs to no read and comes so soon after each other is one group: the events of an end, its marks, its write. */
+const SAME_MS = 5;
+
 /** Puts items into groups in the order of the lines. */
 export class Groups {
   readonly all: Group[] = [];
@@ -42,10 +45,10 @@ export class Groups {
     return this.#of.read[item.readIndex] ?? this.#of.event[firstEvent] ?? this.#atTime(item.t);
   }
 
-  /** The last group, if it belongs to no read and is of this very time; else a new one. */
+  /** The last group, if it belongs to no read and is of this time; else a new one. */
   #atTime(t: number): Group {
     const last = this.all.at(-1);
-    return last && !last.isOfRead && t - last.t < 1 ? last : this.#begin(t, false);
+    return last && !last.isOfRead && t - last.t < SAME_MS ? last : this.#begin(t, false);
   }
 
   #begin(t: number, isOfRead: boolean): Group {
