@@ -81,8 +81,14 @@ class ConversationTap(SettlingTap):
         if isinstance(event, Interaction) and self._answers:
             self._take_interaction(event)
 
+    @property
+    def is_shared(self) -> bool:
+        """Other replicas know the conversation too, once it is stored."""
+        return self._conversations.sync is not None
+
     async def settle(self) -> None:
         """Return once the conversation and its questions are known to other replicas."""
+        self.is_due = False
         if self._conversations.sync is not None:
             await self._conversations.sync.settle()
 
@@ -120,6 +126,7 @@ class ConversationTap(SettlingTap):
             self._conversations.questions.forget(place, given)
         elif event.resume is not None and (place.thread or (self._asking.secret and waits_for_client(event))):
             self._conversations.questions.add(place, given, self._question(event))
+            self.is_due = self.is_shared
 
     def _question(self, event: Interaction) -> OpenQuestion:
         return OpenQuestion(

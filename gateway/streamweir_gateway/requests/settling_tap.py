@@ -10,8 +10,14 @@ __all__ = ["SettlingTap"]
 
 
 class SettlingTap(EventTap, ListeningSink):
-    """Follows the answer to an attempt, and stores something of it."""
+    """Follows the answer to an attempt, and stores something of it.
+
+    Attributes:
+        is_due: a client could go on by what it gets next, which is not stored yet. `settle` clears it.
+    """
+
+    is_due: bool = False
 
     @abstractmethod
     async def settle(self) -> None:
-        """Store the rest. The client gets the end of the stream after this returns. Never raises."""
+        """Store all that is known. The client gets the end of the stream after this returns. Never raises."""

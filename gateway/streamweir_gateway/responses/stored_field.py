@@ -11,7 +11,7 @@ from streamweir.jsontext import parse_json, write_json
 __all__ = ["not_stored"]
 
 _OBJECT: Final = re.compile(rb"^(?:data: ?)?(\{.*\})\r?$", re.MULTILINE)
-_STORED: Final = b'"store":true'
+_STORED: Final = re.compile(rb'"store" ?: ?true')
 
 
 def not_stored(data: bytes) -> bytes:
@@ -21,7 +21,7 @@ def not_stored(data: bytes) -> bytes:
         data: whole frames, or the whole body.
     """
     for match in reversed([*_OBJECT.finditer(data)]):
-        if _STORED not in match[1]:
+        if not _STORED.search(match[1]):
             continue
         if (changed := _changed(match[1])) is not None:
             return data[: match.start(1)] + changed + data[match.end(1) :]

@@ -14,6 +14,7 @@ from streamweir.errors import ErrorInfo, error_info
 from streamweir.http.refusals import Refusal
 from streamweir.options.durations import parse_duration
 from streamweir.options.run_defaults import CONTINUE_FOR
+from streamweir.runs.event_log import EventLog
 from streamweir.runs.resumable_run import ResumableRun, StopReason, UnreadLimits
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import Source
@@ -23,6 +24,7 @@ from streamweir.translation.sink import EventSink
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.responses.stored_field import not_stored
 from streamweir_gateway.runs.attempt import Attempt
 from streamweir_gateway.runs.attempt_outcome import NO_OUTCOME
 from streamweir_gateway.runs.client_gone import ClientGone
@@ -159,8 +161,12 @@ class UpstreamRun(ResumableRun):
     async def _keep_response(self, attempt: Attempt) -> None:
         """Store the response, if it is to be kept, before the end of the run is."""
         keeper, echo = self._prepared.keeper, self._prepared.incoming.names.echo
-        if keeper is not None and not await keep_response(keeper, attempt) and echo is not None:
+        if keeper is None or await keep_response(keeper, attempt):
+            return
+        if echo is not None:
             echo["store"] = False  # the encoders of this process write it at the end
+        if isinstance(attempt.sink, EventLog):
+            attempt.sink.change_copied(not_stored)
 
     # The source of the run
 

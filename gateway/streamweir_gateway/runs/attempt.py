@@ -108,9 +108,8 @@ class Attempt:
         context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
-        self._reading = StreamReading(
-            self.stream, context, offer, ends_at_once=destination.messages is not None
-        )
+        is_socket = destination.messages is not None
+        self._reading = StreamReading(self.stream, context, offer, ends_at_once=is_socket)
         self._requests: AttemptRequests | None = AttemptRequests(destination, request, offer, context)
         self._offer = offer
         self._context = context
@@ -253,6 +252,7 @@ class Attempt:
             if not self._is_committed:
                 self._note_progress()
             if position.ended:
+                await self._reading.read_mark(response)
                 self._end_complete(response)
                 return
             await self._deliver()

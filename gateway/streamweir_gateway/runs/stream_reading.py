@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from contextlib import suppress
+from typing import Final
 
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.parts import WHOLE_BYTES, ReadParts
@@ -11,9 +14,14 @@ from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.settling_tap import SettlingTap
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.turn_recording import open_recorder
+from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["StreamReading"]
+
+_MARK_SECONDS: Final = 0.05
+_LONGEST_MARK: Final = 64
+_MARK: Final = re.compile(rb"\s*data: ?\[DONE\]\s*")
 
 
 class StreamReading:
@@ -34,7 +42,10 @@ class StreamReading:
     __slots__ = (
         "_audience",
         "_clock",
+        "_conversation",
         "_ends_at_once",
+        "_holds_end",
+        "_may_store",
         "_parts",
         "_position",
         "_record",
@@ -61,9 +72,13 @@ class StreamReading:
         self._record = context.record
         self._supervisor = context.supervisor
         self._clock = context.supervisor.clock
-        self._ends_at_once = ends_at_once or bool(offer.taps)
+        self._holds_end = bool(offer.taps)
+        self._ends_at_once = ends_at_once or self._holds_end
         self._recorder = open_recorder(offer, stream)
         self._settling = [tap for tap in (offer.tap, *offer.taps) if isinstance(tap, SettlingTap)]
+        self._conversation = offer.tap if offer.tap is not None and offer.tap.is_shared else None
+        """Shares the conversation with other replicas; None without these, and once its end is stored."""
+        self._may_store = self._recorder is not None or self._conversation is not None
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
         self._rest_is_over = False
@@ -112,10 +127,34 @@ class StreamReading:
         if is_chosen and self._position.written != written:
             self._record.note_read(time.monotonic())
 
+    async def read_mark(self, response: UpstreamResponse) -> None:
+        """Copy `[DONE]` behind an end that is held back until it is stored.
+
+        The client gets the end after this: a body that goes on in silence is waited for a moment only.
+        """
+        if (
+            not self._holds_end
+            or self.is_clean
+            or response.is_over
+            or not self._stream.pipeline.copies_frames
+        ):
+            return
+        held = b""
+        with suppress(TimeoutError, UpstreamFailure):
+            async with asyncio.timeout(_MARK_SECONDS):
+                while len(held) <= _LONGEST_MARK and (data := await response.read()):
+                    held += data
+        if _MARK.fullmatch(held):
+            self._stream.copy_mark(held)
+
     async def store_turn(self) -> None:
-        """Store the turn, if the bytes that are sent next let the client go on."""
+        """Store the turn and the conversation, if the bytes that are sent next let the client go on."""
         if self._recorder is not None and self._recorder.is_due:
             await self._recorder.store()
+        if self._conversation is not None and self._has_due_conversation:
+            await self._conversation.settle()
+            if self._stream.is_behind_end:
+                self._conversation = None
 
     async def settle_turn(self) -> None:
         """Store the rest of a turn that ended well, before the last bytes are sent; forget a failed one.
@@ -140,8 +179,20 @@ class StreamReading:
 
     @property
     def _has_unsent(self) -> bool:
-        """Bytes wait to be sent: for the client to take earlier ones, or for the turn to be stored."""
-        return self._audience.has_unsent or (self._recorder is not None and self._recorder.is_due)
+        """Bytes wait to be sent: for the client to take earlier ones, or for something to be stored."""
+        return self._audience.has_unsent or self._must_store
+
+    @property
+    def _must_store(self) -> bool:
+        if self._recorder is not None and self._recorder.is_due:
+            return True
+        return self._conversation is not None and self._has_due_conversation
+
+    @property
+    def _has_due_conversation(self) -> bool:
+        """The bytes that are sent next hold a question, or the end of a stream whose frames are copied."""
+        is_due = self._conversation is not None and self._conversation.is_due
+        return is_due or self._stream.is_behind_end
 
     def _feed(self, parts: ReadParts) -> bool:
         """Translate as much as one turn of the loop allows; return False if some of the read is left."""
@@ -165,6 +216,6 @@ class StreamReading:
         self._clock.last_read = now
         if position.written != written:
             self._record.note_read(now)
-        if position.ended or (self._recorder is not None and self._recorder.is_due):
+        if position.ended or (self._may_store and self._must_store):
             return False
         return self._audience.send_at_once(now) and self._parts is None

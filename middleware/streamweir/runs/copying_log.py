@@ -46,6 +46,8 @@ class CopyingLog(EventLog, FrameSink):
         self._frame_ends: list[int] = []
         """For each frame of the next batch the position behind its last event."""
         self._is_gap = False
+        self._change: Callable[[bytes], bytes] | None = None
+        """Changes the frames of the next batch. Set by `change_copied`, cleared by `take`."""
 
     @property
     def copies(self) -> bool:
@@ -55,6 +57,8 @@ class CopyingLog(EventLog, FrameSink):
     def take(self) -> Batch | None:
         """Return the events and the frames since the last call; None if there are none."""
         copied, batch = self._copier.take(), super().take()
+        if self._change is not None:
+            copied, self._change = self._change(copied), None
         if not self.copies:
             self._frame_ends.clear()
             return batch
@@ -94,6 +98,10 @@ class CopyingLog(EventLog, FrameSink):
         """See `EventSink`."""
         super().write_run(event, texts, stamp)
         self._copier.write_run(event, texts, stamp)
+
+    def change_copied(self, change: Callable[[bytes], bytes]) -> None:
+        """Change the copied frames of the next batch: it gets all bytes since the last one."""
+        self._change = change
 
     def finish(self) -> None:
         """See `EventSink`."""

@@ -105,6 +105,9 @@ class EventLog:
         self._stored += self._writer.run(event, texts, stamp.timestamp)
         self._items.append((stamp, TextRun(event, texts)))
 
+    def change_copied(self, change: Callable[[bytes], bytes]) -> None:
+        """Change the copied frames of the next batch; a log without copied frames stays as it is."""
+
     def finish(self) -> None:
         """See `EventSink`."""
 

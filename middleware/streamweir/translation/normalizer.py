@@ -187,6 +187,18 @@ class StreamNormalizer:
         """
         self._take(self.reader.close(), failure)
 
+    @property
+    def is_behind_end(self) -> bool:
+        """The frame of the end is written, and its event is held back."""
+        return bool(self._held_end)
+
+    def copy_mark(self, data: bytes) -> None:
+        """Copy the mark behind the end (`[DONE]`), which has been read after the stream has ended."""
+        frame = Frame(_DONE, raw=data)
+        for sink in self.pipeline.frame_sinks:
+            sink.begin_frame(frame, (), ())
+            sink.frame(data, ())
+
     def push_held_end(self) -> bool:
         """Push the held end, if the stream is behind its end; return whether it was."""
         held, self._held_end = self._held_end, ()

@@ -5,13 +5,15 @@ import json
 import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from asking_server import User, coze_replicas, post
+from loopback import client, gateway, settled
 from redis_servers import RedisServer, redis_binaries, redis_server
+from scripted_upstream import SSE, Call, chunk, upstream
 from streamweir.runs import MemoryStore, RedisStore
 from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversations import Conversations, ConversationsOfWorker
@@ -181,3 +183,76 @@ async def test_names_in_the_store_hold_no_byte_of_a_client(server: RedisServer) 
         f"streamweir:value:{{{value_name('conversation', '/chat', 'web', 'thread of a client')}}}"
     ]
     await store.aclose()
+
+
+ENDS: Mapping[str, tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]] = {
+    "ag-ui": (
+        [
+            {"type": "RUN_STARTED", "threadId": "server-1", "runId": "r"},
+            {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
+            {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "Hello."},
+            {"type": "TEXT_MESSAGE_END", "messageId": "m"},
+        ],
+        {"type": "RUN_FINISHED", "threadId": "server-1", "runId": "r"},
+        {
+            "threadId": "t",
+            "runId": "r",
+            "messages": [{"id": "1", "role": "user", "content": "hi"}],
+            "state": {},
+            "tools": [],
+            "context": [],
+            "forwardedProps": {},
+        },
+    ),
+    "standard": (
+        [
+            {
+                "type": "session_start",
+                "data": {"session_id": "s", "request_id": "r", "protocol": "1.1"},
+                "metadata": {"request_id": "r", "timestamp": 1, "sequence": 0, "thread_id": "server-1"},
+            },
+            {
+                "type": "content",
+                "data": {"content": "Hello."},
+                "metadata": {"request_id": "r", "timestamp": 1, "sequence": 1},
+            },
+        ],
+        {
+            "type": "session_end",
+            "data": {"status": "completed", "reason": "done"},
+            "metadata": {"request_id": "r", "timestamp": 1, "sequence": 2},
+        },
+        {"message": "hi", "thread_id": "t"},
+    ),
+}
+
+
+@pytest.mark.parametrize("protocol", ENDS)
+async def test_copied_end_leaves_when_the_conversation_is_stored(protocol: str) -> None:
+    begin, end, body = ENDS[protocol]
+    with redis_server(redis_binaries()[0]) as own:
+
+        async def script(call: Call) -> None:
+            os.kill(own.process.pid, signal.SIGSTOP)
+            frames = [f"data: {json.dumps(frame)}\n\n".encode() for frame in (*begin, end)]
+            await call.send(SSE, *map(chunk, frames))
+            await call.closed.wait()
+
+        async with upstream(script) as server:
+            endpoint = {
+                "upstream": server.url,
+                "speaks": protocol,
+                "answers": [protocol],
+                "request": "mapped",
+            }
+            config = settled(endpoints={"/chat": endpoint}, store={"url": own.url, "timeout": "5s"})
+            async with gateway(config) as running, client(running) as connected:
+                headers = [("Content-Type", "application/json"), ("Accept", "text/event-stream")]
+                connected.send(headers=headers, body=json.dumps(body).encode())
+                try:
+                    with pytest.raises(TimeoutError):
+                        async with asyncio.timeout(0.5):
+                            await connected.until(str(end["type"]).encode())
+                finally:
+                    os.kill(own.process.pid, signal.SIGCONT)
+                await connected.until(str(end["type"]).encode())

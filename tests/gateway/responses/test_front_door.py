@@ -203,7 +203,12 @@ async def test_paths_that_are_not_built_are_404() -> None:
 
 
 class Held:
-    """An upstream of the Responses API that ends its response when it is let, and its body later."""
+    """An upstream of the Responses API that ends its response when it is let, and its body later.
+
+    Args:
+        mark: bytes behind the end, in a read of their own.
+        store: the `store` of its response object; None: it has none.
+    """
 
     RESPONSE: ClassVar[dict[str, Any]] = {
         "id": "resp_own",
@@ -212,19 +217,24 @@ class Held:
         "output": [],
     }
 
-    def __init__(self) -> None:
+    def __init__(self, *, mark: bytes = b"", store: bool | None = None) -> None:
         self.may_complete = asyncio.Event()
         self.may_end = asyncio.Event()
+        self.mark = mark
+        self.stored = {} if store is None else {"store": store}
 
     async def __call__(self, call: Call) -> None:
         text = {"type": "output_text", "text": "Hello", "annotations": []}
         message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [text]}
-        whole = {**self.RESPONSE, "status": "completed", "output": [message]}
+        whole = {**self.RESPONSE, "status": "completed", "output": [message], **self.stored}
         await call.send(SSE, _frame("response.created", response=self.RESPONSE))
         await call.send(_frame("response.output_text.delta", item_id="msg_1", delta="Hello"))
         await self.may_complete.wait()
         await call.send(_frame("response.completed", response=whole))
         await self.may_end.wait()
+        if self.mark:
+            await asyncio.sleep(0.01)  # another read
+            await call.send(chunk(self.mark))
         await call.send(b"0\r\n\r\n")
 
 
@@ -274,3 +284,39 @@ async def test_copied_response_ends_once_it_is_stored() -> None:
             held.may_end.set()
     assert json.loads(server.calls[0].body)["store"] is False
     assert (kept.status, kept.json) == (200, connected.answer.events[-1]["response"])
+
+
+@pytest.mark.parametrize("resume", ["off", "on"])
+async def test_mark_in_a_later_read_than_the_end_is_copied(resume: str) -> None:
+    held = Held(mark=b"data: [DONE]\n\n")
+    held.may_complete.set()
+    held.may_end.set()
+    options: dict[str, Any] = {"request": {"mapped": {"store": False}}, "resume": resume}
+    async with (
+        front(held, speaks="openai-responses", **options) as (running, _),
+        client(running) as connected,
+    ):
+        ask_for_stream(connected)
+        got = await connected.whole()
+    assert got.body.endswith(b"data: [DONE]\n\n")
+    assert got.body.count(b"[DONE]") == 1
+
+
+@pytest.mark.parametrize("resume", ["off", "on"])
+async def test_copied_response_that_is_not_kept_has_store_false(resume: str) -> None:
+    held = Held(store=True)
+    held.may_complete.set()
+    held.may_end.set()
+    options: dict[str, Any] = {
+        "request": {"mapped": {"store": False}},
+        "resume": resume,
+        "turns": {"max_bytes": "1B"},
+    }
+    async with (
+        front(held, speaks="openai-responses", **options) as (running, _),
+        client(running) as connected,
+    ):
+        ask_for_stream(connected)
+        response = (await connected.whole()).events[-1]["response"]
+        assert (await about(running, "GET", response["id"])).status == 404
+    assert response["store"] is False
