@@ -8,6 +8,7 @@ Events are read-only. Request id, sequence and timestamp exist on the wire only 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
 
 import msgspec
@@ -333,6 +334,9 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 }
 """The keys of `data` on the wire, per class: its fields without hints and metadata."""
 
+_VALUES: Final = {cls: attrgetter(*names, names[0]) for cls, names in WIRE_FIELDS.items()}
+"""By class, a function that returns the values of `WIRE_FIELDS` and one more, so that they are a tuple."""
+
 _TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
 
 
@@ -376,12 +380,8 @@ def wire_data(event: Event) -> dict[str, Any]:
         return _content_data(event)
     cls = type(event)
     nullable = cls.nullable
-    data = {}
-    for name in WIRE_FIELDS[cls]:
-        value = getattr(event, name)
-        if value is not None or name in nullable:
-            data[name] = value
-    return data
+    found = zip(WIRE_FIELDS[cls], _VALUES[cls](event), strict=False)
+    return {name: value for name, value in found if value is not None or name in nullable}
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:

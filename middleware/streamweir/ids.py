@@ -112,7 +112,8 @@ class RecentIds(Generic[V]):
             return
         if known is _NONE:
             self._known = OrderedDict()
-        self.discard(name)
+        if name in known:
+            self.discard(name)
         self._known[name] = value
         self._left -= _size_of(name, value)
         while self._left < 0 and len(self._known) > 1:

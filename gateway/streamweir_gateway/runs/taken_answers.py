@@ -11,7 +11,7 @@ from typing import Final
 from streamweir.errors import StreamweirError
 from streamweir.events import Error, Event, SessionEnd
 from streamweir.framing import MEDIA_TYPES
-from streamweir.stages.lifecycle import is_answer
+from streamweir.stages.answers import is_answer
 from streamweir.translation.items import events_of
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader

@@ -230,7 +230,11 @@ _LONGEST_KEY: Final = 24
 
 def has_failure_sign(fields: Mapping[str, Any]) -> bool:
     """Does a field of an object, not of an inner one, say that something failed?"""
-    return any(_is_sign(key, field_name(key), item) for key, item in islice(fields.items(), _MOST_FIELDS))
+    for key, item in islice(fields.items(), _MOST_FIELDS):
+        can_be = type(key) is not str or len(key) > _LONGEST_KEY or _can_be_own_sign(key)
+        if can_be and _is_sign(key, field_name(key), item):
+            return True
+    return False
 
 
 def reports_failure(value: Any) -> bool:
@@ -260,14 +264,11 @@ def _flat_object_reports(value: dict[str, Any]) -> bool | None:
             return None
         if type(item) is str and len(item) >= SHORTEST_TRACE and is_stack_trace(item):
             return True
-        if _can_be_own_sign(key) and _is_own_sign_of_plain_object(key, item):
-            return True
+        if _can_be_own_sign(key):
+            is_word = type(item) is str and len(item) <= _LONGEST_STATE
+            if _is_own_word(key, item) if is_word else _is_own_sign(key, field_name(key), item):
+                return True
     return False
-
-
-def _is_own_sign_of_plain_object(key: str, value: Any) -> bool:
-    is_word = type(value) is str and len(value) <= _LONGEST_STATE
-    return _is_own_word(key, value) if is_word else _is_own_sign(key, field_name(key), value)
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,7 @@ from streamweir.events import Event
 from streamweir.ids import MAX_ID_CHARACTERS, short_id
 from streamweir.json_size import JsonSizes
 
-__all__ = ["GROWTH", "FrameGrowth", "bounded_events", "uncounted_events"]
+__all__ = ["GROWTH", "FrameGrowth", "bounded_events", "largest_frame_of", "uncounted_events"]
 
 GROWTH: Final = 4
 """The events of one frame are at most so many times as large as one event may be (`limits.event_bytes`)."""
@@ -38,6 +38,13 @@ def uncounted_events(frame_bytes: int, most: int) -> int:
     if most < _SMALL:
         return 0
     return min(most // (_COPIES * frame_bytes + _REMEMBERED), MAX_EVENTS_OF_A_FRAME)
+
+
+def largest_frame_of(events: int, most: int) -> int:
+    """Return the bytes of the largest frame for which `uncounted_events` is at least `events`, or -1."""
+    if most < _SMALL or events > MAX_EVENTS_OF_A_FRAME:
+        return -1
+    return (most // events - _REMEMBERED) // _COPIES
 
 
 class FrameGrowth:

@@ -55,6 +55,8 @@ _KEPT: Final = 2
 _LONGEST_COMPARED: Final = 4 << 10
 """Bytes of the longest message that is kept for comparison: its events take many times its bytes."""
 
+_TEXTS: Final = frozenset({Content, Thinking})
+
 _NO_FRAME: Final = Frame(b"")
 
 _text: Final = msgspec.json.Decoder(str).decode
@@ -258,7 +260,7 @@ class MessageTemplates:
         """`frame` was decoded: to `event`, or to none or several (None)."""
         if self._fields is None:
             return
-        piece, last = _piece_of(event), self._piece
+        piece, last = (_piece_of(event) if type(event) in _TEXTS else None), self._piece
         if piece is None:
             self.current = None
             self._row = 0
@@ -292,6 +294,8 @@ class MessageTemplates:
 
 def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
     """Return the template of the usual message of the dialect, if `frame` is one."""
+    if piece.meta is not None:
+        return None
     for template in fields.known:
         if template.matches(piece, frame):
             return template

@@ -52,7 +52,7 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: as it was decoded.
         short: returns the digest of a text that is too long.
     """
-    if type(event) is Content and event.channel is None and event.meta is None:  # nearly all
+    if not _may_have_long_names(event):  # nearly all
         return event
     changed: dict[str, Any] = {}
     for name in _NAMES.get(type(event), ()):
@@ -72,6 +72,32 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
     return msgspec.structs.replace(event, **changed) if changed else event
 
 
+def _may_have_long_names(event: Event) -> bool:
+    """Return False if no id, name or channel of `event` is too long."""
+    kind, meta = type(event), event.meta
+    if meta is not None:
+        for item in meta.values():
+            if type(item) is str and len(item) > MAX_ID_CHARACTERS:
+                return True
+    if kind is Content:
+        channel = cast("Content", event).channel
+        return channel is not None and len(channel) > MAX_ID_CHARACTERS
+    for name in _NAMES.get(kind, ()):
+        value = getattr(event, name)
+        if value is not None and len(value) > MAX_ID_CHARACTERS:
+            return True
+    if kind is Data:
+        data = cast("Data", event)
+        return data.data_type == "custom" and len(_name_of(data.data)) > MAX_ID_CHARACTERS
+    return kind is Interaction
+
+
+def _name_of(data: Any) -> str:
+    """Return the name of an unknown event; empty if it has none."""
+    name = data.get("name") if isinstance(data, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def _short_meta(meta: Meta, short: Callable[[str], str]) -> Meta:
     fields = {name: short(value) if isinstance(value, str) else value for name, value in meta.items()}
     return cast("Meta", fields)
@@ -79,10 +105,8 @@ def _short_meta(meta: Meta, short: Callable[[str], str]) -> Meta:
 
 def _short_custom(data: Any, short: Callable[[str], str]) -> dict[str, Any] | None:
     """The data of an unknown event whose name is too long; None for any other."""
-    name = data.get("name") if isinstance(data, dict) else None
-    if isinstance(name, str) and len(name) > MAX_ID_CHARACTERS:
-        return {**data, "name": short(name)}
-    return None
+    name = _name_of(data)
+    return {**data, "name": short(name)} if len(name) > MAX_ID_CHARACTERS else None
 
 
 def _with_short_ids(value: Any, short: Callable[[str], str], key: str = "") -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
@@ -36,6 +37,7 @@ from streamweir.events import (
 )
 from streamweir.ids import RecentIds
 from streamweir.own_warnings import own_warning
+from streamweir.stages.answers import is_answer, is_blank
 from streamweir.stages.endings import (
     CODES_BY_REASON,
     error_event,
@@ -48,7 +50,7 @@ from streamweir.stages.endings import (
 )
 from streamweir.stages.position import StreamPosition
 
-__all__ = ["Lifecycle", "is_answer"]
+__all__ = ["Lifecycle"]
 
 MAX_WARNINGS: Final = 100
 """The most warnings from outside that are sent in one stream; the number of others is sent at the end."""
@@ -62,15 +64,10 @@ _FINISH_WARNINGS: Final = {
 }
 _FINISH_CODES: Final = frozenset(_FINISH_WARNINGS.values())
 
-_ANSWERS: Final = frozenset(
-    {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Reference}
-)
-"""The events that count as content, with any fields."""
+_PARTS: Final = frozenset({Thinking, Data, Reference, ToolCallDelta, ToolCallProgress})
+"""The events of which the stage notes only whether they are a part of an answer."""
 
 UNKNOWN_FINISH: Final = "The answer ended for a reason that is not known."
-
-_MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
-"""The kinds of data that are no answer by themselves."""
 
 
 class Lifecycle:
@@ -116,6 +113,21 @@ class Lifecycle:
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
     summary: Mapping[str, Any] = MappingProxyType({})
+    started = False
+    ended = False
+    has_answer = False
+    pauses = False
+    warnings = 0
+    session: SessionStart | None = None
+    error: ErrorInfo | None = None
+    reason: Reason | None = None
+    on_silence: Callable[[], Warning | None] | None = None
+    _warnings = 0
+    _tool_calls = 0
+    _has_text = False
+    _failure: Error | None = None
+    _end: SessionEnd | None = None
+    """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
 
     def __init__(
         self,
@@ -131,24 +143,13 @@ class Lifecycle:
         self._session_id = session_id
         self._position = position
         self.waiting: list[Warning] = list(warnings)
-        self._warnings = 0
-        self.warnings = 0
-        self.session: SessionStart | None = None
-        self._tool_calls = 0
-        self._has_text = False
-        self._reported: set[str] = set()
         self._room = room
-        self._failure: Error | None = None
-        self._end: SessionEnd | None = None
-        """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
-        self.started = False
-        self.ended = False
-        self.has_answer = False
-        self.pauses = False
-        self.error: ErrorInfo | None = None
-        self.on_silence: Callable[[], Warning | None] | None = None
-        self.reason: Reason | None = None
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
+
+    @cached_property
+    def _reported(self) -> set[str]:
+        """The warnings about the end that the upstream itself has sent."""
+        return set()
 
     @cached_property
     def _asked(self) -> RecentIds[None]:
@@ -181,7 +182,7 @@ class Lifecycle:
         if self._warnings <= MAX_WARNINGS:
             self.waiting.append(warning)
 
-    def take_waiting(self) -> list[Warning]:
+    def take_waiting(self) -> Sequence[Warning]:
         """Return the warnings that wait for the next event, which are sent without it."""
         return self._waiting_warnings()
 
@@ -198,31 +199,34 @@ class Lifecycle:
             return self._end_behind_error(event, self._end)
         kind = type(event)
         if self.started and not self.waiting and kind not in _TURNING_POINTS:
-            if not (self._has_text and kind is Content) or self.pauses:  # more text says nothing new
+            is_more = self._has_text if kind is Content else self.has_answer and kind in _PARTS
+            if not is_more or self.pauses:  # more of the answer says nothing new
                 self._note(event)
             return None
         return self._turn(event)
 
-    def _turn(self, event: Event) -> Iterator[Event]:
-        if not self.started:
-            yield from self._start(event)
+    def _turn(self, event: Event) -> Iterable[Event]:
+        before = () if self.started else self._start(event)
         match event:
             case SessionStart():
-                pass
+                return before
             case SessionEnd() | Error(terminal=True):
-                failure, end = self._ending(event)
-                yield from self._last_warnings()
-                if failure is not None:
-                    self.error = info_of_error(failure, end.reason)
-                    yield failure
-                    if failure.precedes_end:
-                        self._end = end
-                        return
-                yield self._session_end(end)
-            case _:
-                yield from self._waiting_warnings()
-                self._note(event)
-                yield event
+                return chain(before, self._turn_to_end(event))
+        if self.waiting:
+            before = (*before, *self._waiting_warnings())
+        self._note(event)
+        return (*before, event)
+
+    def _turn_to_end(self, event: SessionEnd | Error) -> Iterator[Event]:
+        failure, end = self._ending(event)
+        yield from self._last_warnings()
+        if failure is not None:
+            self.error = info_of_error(failure, end.reason)
+            yield failure
+            if failure.precedes_end:
+                self._end = end
+                return
+        yield self._session_end(end)
 
     def _end_behind_error(self, event: Event, end: SessionEnd) -> Iterable[Event]:
         """Return the end only: of the events behind a terminal error it alone counts."""
@@ -247,7 +251,7 @@ class Lifecycle:
             return
         match event:
             case Content():
-                self._has_text = self._has_text or not _is_blank(event.content)
+                self._has_text = self._has_text or not is_blank(event.content)
             case ToolCallStart():
                 self._tool_calls += 1
             case ToolCallEnd():
@@ -277,10 +281,10 @@ class Lifecycle:
         self._asked.discard(interaction_id)
         self._asked_of_person.discard(interaction_id)
 
-    def _start(self, event: Event) -> list[Event]:
+    def _start(self, event: Event) -> Sequence[Event]:
         self.started = True
         given = event.session_id if isinstance(event, SessionStart) else None
-        meta = opening_meta(event)
+        meta = opening_meta(event) if event.meta else None
         start = SessionStart(
             session_id=given or (meta or {}).get("session_id") or self._session_id,
             request_id=self._request_id,
@@ -288,15 +292,17 @@ class Lifecycle:
             meta=meta,
         )
         self.session = start
-        return [start, *self._waiting_warnings()]
+        return (start, *self._waiting_warnings()) if self.waiting else (start,)
 
-    def _waiting_warnings(self) -> list[Warning]:
+    def _waiting_warnings(self) -> Sequence[Warning]:
+        if not self.waiting:
+            return ()
         waiting, self.waiting = self.waiting, []
         for warning in waiting:
             self._note(warning)
         return waiting
 
-    def _last_warnings(self) -> list[Warning]:
+    def _last_warnings(self) -> Sequence[Warning]:
         left_out = self._warnings - MAX_WARNINGS
         if left_out > 0:
             self.waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
@@ -366,22 +372,6 @@ class Lifecycle:
             "events": self._position.written + 1,
         }
         return SessionEnd(status=event.status, reason=self.reason, summary=summary, meta=meta)
-
-
-def is_answer(event: Event) -> bool:
-    """Return whether an event is an answer, or a part of one (the standard protocol, section 3 rule 8)."""
-    if type(event) in _ANSWERS:
-        return True
-    match event:
-        case Content() | Thinking():
-            return not _is_blank(event.content)
-        case Data():
-            return event.data_type not in _MUTE_DATA or bool(event.is_answer)
-    return False
-
-
-def _is_blank(text: str) -> bool:
-    return not text or text.isspace()
 
 
 def _finish_of(event: SessionEnd) -> str:

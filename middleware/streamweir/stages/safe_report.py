@@ -133,7 +133,7 @@ class CancelledReport:
         return value
 
     def _key(self, key: str) -> str:
-        return WITHHELD if is_exception_text(key) and not _PLAIN_KEY.fullmatch(key) else key
+        return key if _PLAIN_KEY.fullmatch(key) or not is_exception_text(key) else WITHHELD
 
     def _field(self, key: str, value: Any, is_error: bool) -> Any:
         if not isinstance(value, str):

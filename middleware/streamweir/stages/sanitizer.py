@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -36,6 +36,7 @@ from streamweir.stages.safe_report import WITHHELD, CancelledReport, SafeReport
 __all__ = ["ErrorSanitizer", "is_failed_report"]
 
 _STOPPED: Final = frozenset({"stopped", "cancelled", "canceled", "aborted", "interrupted"})
+_OF_RUN: Final = frozenset({SessionStart, SessionEnd})
 _WORD: Final = re.compile(r"\w")
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -43,6 +44,9 @@ _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MOST_FIELDS: Final = 4096
 """The most fields beside one event that are looked at one by one; more of them count as one report."""
 
+
+_ENVELOPE: Final = frozenset({"name", "value"})
+"""The keys of the standard protocol around the content of an unknown event."""
 
 _LONGEST_NAME: Final = 6
 """Characters of a key that is no message of an exception."""
@@ -69,8 +73,8 @@ class ErrorSanitizer:
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""
         if type(event) not in self.handles:
-            if isinstance(event, SessionStart | SessionEnd):
-                safe = self._safe_of_run(event)
+            if type(event) in _OF_RUN:
+                safe = self._safe_of_run(cast("SessionStart | SessionEnd", event))
                 return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         match event:
@@ -84,7 +88,7 @@ class ErrorSanitizer:
                 return (self._failed_step(event),)
             case Data(data_type="custom", data=data) if is_failed_report(data):
                 return (self._failed_report(event),)
-        return self._safe_beside(event)
+        return self._safe_beside(event) if event.meta else None
 
     def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:
         """Make a start or an end safe: they may say how the run failed and be no error."""
@@ -320,13 +324,22 @@ def _is_failed_step(step: Status) -> bool:
     )
 
 
+def _names_failure(name: str) -> bool:
+    """Is it the name of the report of a failure?"""
+    return is_failing_name(name) or is_stack_trace(name)
+
+
+_CACHED: Final = 64
+_reports_by_name: Final = lru_cache(maxsize=256)(_names_failure)
+"""Answers `_names_failure` for a name of at most `_CACHED` characters: a stream has few of them."""
+
+
 def is_failed_report(data: Any) -> bool:
     """Is this unknown event the report of a failure?"""
-    name = data.get("name") if isinstance(data, dict) else None
-    is_failing = isinstance(name, str) and (is_failing_name(name) or is_stack_trace(name))
-    return is_failing or reports_failure(_content_of(data))
-
-
-def _content_of(data: Any) -> Any:
-    """Return the content of an unknown event, without the envelope of the standard protocol."""
-    return data["value"] if isinstance(data, dict) and data.keys() == {"name", "value"} else data
+    if not isinstance(data, dict):
+        return reports_failure(data)
+    name = data.get("name")
+    if isinstance(name, str) and (_reports_by_name(name) if len(name) <= _CACHED else _names_failure(name)):
+        return True
+    is_enveloped = len(data) == len(_ENVELOPE) and data.keys() == _ENVELOPE
+    return reports_failure(data["value"] if is_enveloped else data)

@@ -81,6 +81,11 @@ class TextDeduplication:
     )
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
+    _tools = 0
+    _current: _Message | None = None
+    _forgotten = 0
+    _highest_number = 1
+
     def __init__(
         self, full_text: FullText = "dedupe", room: int = EVENT_BYTES, sanitizer: ErrorSanitizer | None = None
     ) -> None:
@@ -90,10 +95,6 @@ class TextDeduplication:
         self._left = room // 2
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._last_in: dict[str | None, _Key] = {}
-        self._tools = 0
-        self._current: _Message | None = None
-        self._forgotten = 0
-        self._highest_number = 1
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return the new part of `event`, None if all of it is new; before the end, complete all messages."""

@@ -31,12 +31,10 @@ from streamweir.jsontext import json_digest
 from streamweir.options.limits import EVENT_BYTES
 from streamweir.own_warnings import own_warning
 from streamweir.stages.announced_call import AnnouncedCall
+from streamweir.stages.open_calls import MAX_OPEN, OpenCall, OpenCalls
 from streamweir.stages.position import StreamPosition
 
 __all__ = ["UNNAMED", "Tools"]
-
-MAX_OPEN: Final = 1000
-"""The most calls that may be open at once: each takes two kilobytes, and half as much to end it."""
 
 _CALL: Final = 2048
 """Bytes that an open call takes beside its ids: the tables in which it is looked up."""
@@ -46,74 +44,6 @@ _COMPARED: Final = 16
 
 UNNAMED: Final = "unknown"
 """The name of a tool whose call has none."""
-
-
-class _Call(msgspec.Struct, frozen=True):
-    """One open call: its name, and as much of its arguments as distinguishes it from another call."""
-
-    upstream_id: str
-    tool_id: str
-    """The id that clients get."""
-    name: str
-    arguments: bytes
-    meta: Meta | None
-    row: int
-    """Calls that were opened with nothing but calls between them are in one row."""
-    room: int
-    """About how many bytes it takes."""
-    began: int | None = None
-    """When it began by the upstream's own time, in Unix milliseconds; None if the upstream gave none."""
-
-
-_Calls = dict[str, _Call]
-"""Calls by the id that clients know, in the order of their start."""
-
-
-class _OpenCalls:
-    """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither."""
-
-    def __init__(self, room: int) -> None:
-        self.all: _Calls = {}
-        self._left = room
-        self._by_key: dict[tuple[str | None, str | None], _Calls] = {}
-        self._rows: dict[tuple[int, str], _Calls] = {}
-
-    def add(self, call: _Call) -> None:
-        """Remember `call`.
-
-        Raises:
-            LimitExceeded: more calls are open at a time than can be kept.
-        """
-        self._left -= call.room
-        if self._left < 0 or len(self.all) >= MAX_OPEN:
-            raise LimitExceeded("more tool calls are open than allowed")
-        for calls in (self.all, *(self._by_key.setdefault(key, {}) for key in self._keys(call))):
-            calls[call.tool_id] = call
-        self._rows.setdefault((call.row, call.name), {})[call.tool_id] = call
-
-    def remove(self, call: _Call) -> None:
-        self._left += call.room
-        del self.all[call.tool_id]
-        for key in self._keys(call):
-            _remove(self._by_key, key, call.tool_id)
-        _remove(self._rows, (call.row, call.name), call.tool_id)
-
-    def of(self, upstream_id: str | None, name: str | None) -> _Calls:
-        """Return the open calls of this id and name; `None` matches any."""
-        key = (upstream_id, name)
-        return self.all if key == (None, None) else self._by_key.get(key, {})
-
-    def first_beside(self, call: _Call) -> _Call:
-        """The first open call of the name and the row of `call`, which may be that itself."""
-        return next(iter(self._rows[call.row, call.name].values()))
-
-    def clear(self) -> None:
-        for call in [*self.all.values()]:
-            self.remove(call)
-
-    @staticmethod
-    def _keys(call: _Call) -> tuple[tuple[str | None, str | None], ...]:
-        return (call.upstream_id, call.name), (call.upstream_id, None), (None, call.name)
 
 
 class Tools:
@@ -136,6 +66,16 @@ class Tools:
     )
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
+    repairs = 0
+    started = 0
+    left_open = False
+    _has_begun = False
+    """An event of a call has come. Before the first one nothing is kept, and nothing has to be closed."""
+    _row = 0
+    _follows_at = -1
+    _made_up = 0
+    _asked = 0
+
     def __init__(
         self,
         stream_arguments: bool = False,
@@ -146,17 +86,18 @@ class Tools:
         self._request_id = request_id
         self._stream_arguments = stream_arguments
         self._position = position or StreamPosition(0, 0)
-        self._row = 0
-        self._follows_at = -1
-        self._open = _OpenCalls(room)
-        self._id_room = room // 4
-        self._announced: dict[str, AnnouncedCall] = {}
-        self._announced_room = self._argument_room = room // 4
-        self._made_up = 0
-        self._asked = 0
-        self.repairs = 0
-        self.started = 0
-        self.left_open = False
+        self._open_room = room
+        self._id_room = self._announced_room = self._argument_room = room // 4
+
+    @cached_property
+    def _open(self) -> OpenCalls:
+        """The calls without an end; made when the first call comes, as all that only calls need."""
+        return OpenCalls(self._open_room)
+
+    @cached_property
+    def _announced(self) -> dict[str, AnnouncedCall]:
+        """The calls whose arguments come in pieces, and that have no start yet."""
+        return {}
 
     @cached_property
     def _ended(self) -> RecentIds[None]:
@@ -171,7 +112,7 @@ class Tools:
     @property
     def has_open(self) -> bool:
         """Whether a call has no end yet."""
-        return bool(self._open.all)
+        return self._has_begun and bool(self._open.all)
 
     def has_started(self, tool_id: str) -> bool:
         """A call with this id has begun, and is over or not."""
@@ -187,6 +128,8 @@ class Tools:
         Raises:
             LimitExceeded: more calls are open at a time than can be kept.
         """
+        if not self._has_begun and isinstance(event, SessionEnd | Error):
+            return None
         match event:
             case ToolCallStart():
                 return self._in_row(self._start(event))
@@ -213,6 +156,7 @@ class Tools:
 
     def _in_row(self, events: Iterator[Event]) -> Iterator[Event]:
         """Pass on the events of a call; note whether anything else has come since the last of them."""
+        self._has_begun = True
         if self._position.written != self._follows_at:
             self._row += 1
         yield from events
@@ -222,8 +166,9 @@ class Tools:
         given = event.tool_id
         known = self._open.of(given, event.tool_name) if given else {}
         arguments = _digest(event.arguments)
-        if any(call.arguments == arguments for call in islice(reversed(known.values()), _COMPARED)):
-            return
+        for call in islice(reversed(known.values()), _COMPARED) if known else ():
+            if call.arguments == arguments:
+                return
         announced = self._take_announced(given)
         tool_id = announced.start.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
@@ -292,7 +237,7 @@ class Tools:
         self._asked += 1
         return msgspec.structs.replace(event, interaction_id=f"ask_{self._asked}")
 
-    def _find(self, upstream_id: str, name: str | None) -> _Call | None:
+    def _find(self, upstream_id: str, name: str | None) -> OpenCall | None:
         """The open call that is meant.
 
         With an id: the first of that id and name, else of that id, else one that was given no id.
@@ -306,14 +251,14 @@ class Tools:
             return next(iter(calls.values()))
         return None if upstream_id in self._ended else self._last_or_first_beside("", name)
 
-    def _last_or_first_beside(self, upstream_id: str | None, name: str | None) -> _Call | None:
+    def _last_or_first_beside(self, upstream_id: str | None, name: str | None) -> OpenCall | None:
         last = next(reversed(self._open.of(upstream_id, name).values()), None)
         if last is None:
             return None
         first = self._open.first_beside(last)
         return first if upstream_id in (None, first.upstream_id) else last
 
-    def _make_up(self, upstream_id: str, name: str | None) -> Generator[Event, None, _Call]:
+    def _make_up(self, upstream_id: str, name: str | None) -> Generator[Event, None, OpenCall]:
         self.repairs += 1
         announced = self._take_announced(upstream_id)
         start = (
@@ -338,17 +283,17 @@ class Tools:
         self._used.add(candidate, None)
         return candidate
 
-    def _remember(self, upstream_id: str, start: ToolCallStart, arguments: bytes) -> _Call:
+    def _remember(self, upstream_id: str, start: ToolCallStart, arguments: bytes) -> OpenCall:
         meta = failure_meta(start.meta)
         ids = (value for value in meta.values() if isinstance(value, str)) if meta else ()
         room = _CALL + room_for(upstream_id, start.tool_id, start.tool_name, *ids)
         began = start.meta.get("upstream_time") if start.meta else None
-        call = _Call(upstream_id, start.tool_id, start.tool_name, arguments, meta, self._row, room, began)
+        call = OpenCall(upstream_id, start.tool_id, start.tool_name, arguments, meta, self._row, room, began)
         self._open.add(call)
         self.started += 1
         return call
 
-    def _forget(self, call: _Call) -> None:
+    def _forget(self, call: OpenCall) -> None:
         self._open.remove(call)
         if call.upstream_id and not self._open.of(call.upstream_id, None):
             self._ended.add(call.upstream_id, None)
@@ -383,14 +328,6 @@ def _with_duration(end: ToolCallEnd, began: int) -> ToolCallEnd:
     if meta is None or ended is None or ended < began:
         return end
     return msgspec.structs.replace(end, meta={**meta, "duration_ms": ended - began})
-
-
-def _remove(tables: dict[Any, _Calls], key: Any, tool_id: str) -> None:
-    """Take the call out of one of `tables`, which goes if it was the last."""
-    calls = tables[key]
-    del calls[tool_id]
-    if not calls:
-        del tables[key]
 
 
 def _digest(arguments: Mapping[str, Any]) -> bytes:

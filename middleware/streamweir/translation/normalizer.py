@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from streamweir.codec.message_template import Piece
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, Reason
 from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
@@ -124,16 +125,16 @@ class StreamNormalizer:
         body = self._body
         around = body.around
         texts = None if around is None or len(data) > self._event_limit else around.texts_in(data)
-        if not texts or around is None or not self.pipeline.push_more(around.template.event, texts, data):
+        if texts and around is not None:
+            run: tuple[Piece, list[str], bytes] | None = (around.template.event, texts, data)
+        else:
             run = None if body.next_around is None else body.read_texts(data)
-            if run is None:
-                self._take(self.reader.feed(data))
-            elif not self.pipeline.push_more(*run):
-                self._take([body.as_read(*run)])
-            elif self._collector is not None:
-                self._collector.take_texts(run[0], run[1])
+        if run is None:
+            self._take(self.reader.feed(data))
+        elif not self.pipeline.push_more(*run):
+            self._take((body.as_read(*run),))
         elif self._collector is not None:
-            self._collector.take_texts(around.template.event, texts)
+            self._collector.take_texts(run[0], run[1])
         if is_too_large:
             self.push_held_end()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
@@ -262,7 +263,9 @@ class StreamNormalizer:
     def _take_frame(self, items: Sequence[StreamItem], frame: Frame) -> None:
         """Push the items of a frame whose bytes are kept; hold its end back if the frame is copied."""
         pipeline, first = self.pipeline, items[0] if items else None
-        if type(first) is TextRun and pipeline.push_more(first.event, first.texts, frame.raw):
+        if type(first) is TextRun and not self._held_end:
+            if not pipeline.push_more(first.event, first.texts, frame.raw):
+                pipeline.take_frame(items, frame)
             return
         if self._held_end:
             self._take_behind_end(frame)

@@ -35,6 +35,7 @@ _STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplicat
 _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
+_FULL_TEXTS: Final = frozenset(get_args(FullText))
 
 
 class Pipeline:
@@ -70,6 +71,13 @@ class Pipeline:
         ConfigurationError: `full_text` is unknown.
     """
 
+    last: type[Event] | None = None
+    _is_breaking_off = False
+    """The stream ends because of a fault: failures of sinks are ignored."""
+    _named_piece: Any = None
+    _piece: Content | Thinking | None = None
+    """The common event of the current text run; None behind any other event."""
+
     def __init__(  # noqa: PLR0913, PLR0917 (what there is to settle of a stream)
         self,
         sinks: Sequence[EventSink],
@@ -83,7 +91,7 @@ class Pipeline:
         room: int = EVENT_BYTES,
         upstream: str = "",
     ) -> None:
-        if full_text not in get_args(FullText):
+        if full_text not in _FULL_TEXTS:
             raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self.request_id = request_id
         self.clock = clock or unix_milliseconds
@@ -98,20 +106,12 @@ class Pipeline:
         self.questions = HeldQuestions()
         session_id = session_id or request_id.replace("req_", "sess_", 1)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16, upstream)
-        self.last: type[Event] | None = None
         self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
         self.lifecycle, self.closing_warnings = self._lifecycle, self._lifecycle.closing_warnings
-        self.processes: tuple[Callable[[Event], Iterable[Event] | None], ...] = (
-            sanitizer.process,
-            self.tools.process,
-            self._texts.process,
-            self.questions.process,
-            self._lifecycle.process,
-        )
-        self._is_breaking_off = False  # the stream ends because of a fault: failures of sinks are ignored
-        self._named_piece: Any = None
-        self._piece: Content | Thinking | None = None
-        """The common event of the current text run; None behind any other event."""
+        stages = (sanitizer, self.tools, self._texts, self.questions, self._lifecycle)  # as `_STAGES`
+        self.processes: Sequence[Callable[[Event], Iterable[Event] | None]] = [
+            stage.process for stage in stages
+        ]
 
     @property
     def started(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import Final, Literal, Self
 
 import msgspec
@@ -43,7 +44,7 @@ from streamweir.translation.report import not_understood_error, unsupported_warn
 __all__ = ["StreamWriter"]
 
 
-_PREPARED: Final = frozenset({SessionStart, SessionEnd, Error})
+_PREPARED: Final[frozenset[type[Event]]] = frozenset({SessionStart, SessionEnd, Error})
 
 _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes or text: [Frame('...')]"
 
@@ -85,6 +86,14 @@ class StreamWriter:
     """Adds an id to each SSE event that has none; None: only those of the encoder are written."""
     run: str | None = None
     """The handle that the ids of events begin with; None: ids are sequence numbers."""
+    added = 0
+    is_failure = False
+    _not_understood: Warning | None = None
+    _has_reported = False
+    _piece: Content | Thinking | None = None
+    _alike = 0
+    _template: FrameTemplate | None = None
+    """The frame template of texts like `_piece`; None behind any other event."""
 
     def __init__(
         self,
@@ -97,8 +106,6 @@ class StreamWriter:
         self.media_type = encoder.media_type or MEDIA_TYPES[framing]
         self.headers = encoder.response_headers
         self.unsupported = encoder.lost
-        self.added = 0
-        self.is_failure = False
         self._may_fail_whole = encoder.reports_by_status
         """Nothing has been written that a failure would have to follow."""
         self._dialect = dialect
@@ -106,17 +113,8 @@ class StreamWriter:
         self._source = source
         self._texts = None if encoder.can_replace else AppendOnlyText(encoder.lost)
         self._carries_opaque = encoder.carries_opaque
-        texts: set[type[Event]] = set() if self._texts is None else {Content}
-        warnings: set[type[Event]] = set() if encoder.warns else {Warning}
-        opaque = frozenset() if self._carries_opaque else OPAQUE_EVENTS
-        self._prepares = _PREPARED | texts | warnings | opaque
-        self._not_understood: Warning | None = None
+        self._prepares = _prepared_kinds(self._texts is not None, encoder.warns, self._carries_opaque)
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
-        self._has_reported = False
-        self._piece: Content | Thinking | None = None
-        self._alike = 0
-        self._template: FrameTemplate | None = None
-        """The frame template of texts like `_piece`; None behind any other event."""
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
         self._out: list[bytes] = []
@@ -333,6 +331,15 @@ class StreamWriter:
                 if len(frames) == 1 and (len(texts) > SAMPLE_SIZE or self._alike > SAMPLE_SIZE):
                     self._template = FrameTemplate.of(frames[0], text, _later(numbers, place))
         return out
+
+
+@cache
+def _prepared_kinds(is_append_only: bool, warns: bool, carries_opaque: bool) -> frozenset[type[Event]]:
+    """Return the kinds of events that are adapted to a client before they are encoded."""
+    texts: set[type[Event]] = {Content} if is_append_only else set()
+    warnings: set[type[Event]] = set() if warns else {Warning}
+    opaque: frozenset[type[Event]] = frozenset() if carries_opaque else OPAQUE_EVENTS
+    return _PREPARED | texts | warnings | opaque
 
 
 def _later(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:

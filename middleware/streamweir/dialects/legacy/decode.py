@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from streamweir.codec.base import Decoder, Options
+from streamweir.codec.base import NO_OPTIONS, Decoder, Options
 from streamweir.codec.coerce import custom, is_custom, text_of
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
@@ -81,7 +81,7 @@ class LegacyDecoder(Decoder):
         if frame.data.strip() == b"[DONE]":
             self.complete = self._began
             return ()
-        message = _message_of(frame)
+        message = frame.json() if frame.event is None and frame.data else _message_of(frame)
         if not isinstance(message, dict):
             return () if message is None else (custom("message", message),)
         word = message.get("type")
@@ -90,7 +90,10 @@ class LegacyDecoder(Decoder):
         kind = _ALIASES.get(word, "")
         if kind == "ping":
             return ()
-        event = _event_of(message, kind)
+        if "data" in message or "metadata" in message:
+            event = _event_of(message, kind)
+        else:
+            event = READERS.get(kind, read_other)(message, message)
         if not self._began:
             self._is_named = frame.event is not None and frame.event in _ALIASES
             self._is_nested = isinstance(message.get("data"), dict) and kind != "dataframe_data"
@@ -101,7 +104,9 @@ class LegacyDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """Where the messages of the stream have their type and their fields."""
+        """Where the messages of the stream have their type and their fields; nothing for the usual place."""
+        if not (self._is_named or self._is_nested):
+            return NO_OPTIONS
         return {"named": self._is_named, "nested": self._is_nested}
 
     def close(self) -> Iterable[Event]:
@@ -110,12 +115,10 @@ class LegacyDecoder(Decoder):
 
 
 def _event_of(message: Mapping[str, Any], kind: str) -> Event:
-    fields: Mapping[str, Any] = message
-    if "data" in message or "metadata" in message:
-        if is_standard(message):
-            return read_standard(message)
-        fields = fields_of(message)
-    return READERS.get(kind, read_other)(message, fields)
+    """Return the event of a message that has fields within `data` or `metadata`."""
+    if is_standard(message):
+        return read_standard(message)
+    return READERS.get(kind, read_other)(message, fields_of(message))
 
 
 def _message_of(frame: Frame) -> Any:

@@ -67,6 +67,7 @@ _OF_GOOD_RESULTS: Final = _OF_RESULTS - {"code"}
 _RESULT_PLACES: Final = (*TOOL_RESULT, "data")
 _RETRY: Final = ("recoverable", "retryable", "retry")
 _WARNING_TEXT: Final = ("message", *TEXT)
+_TEXT_PLACES: Final = (*TEXT, "data")
 _TEXTLESS: Final = (*BOOKKEEPING, *TEXT)
 _FAILED: Final = frozenset({"failed", "failure", "error", "timeout", "cancelled", "canceled"})
 _ENDS: Final = {
@@ -150,7 +151,7 @@ def _ids(fields: Message) -> Meta | None:
 def _text_meta(fields: Message, text: Any) -> Meta | None:
     if fields.keys() <= _PLAIN_TEXT:
         return None
-    return _meta(fields, same_as(text, fields, (*TEXT, "data")))
+    return _meta(fields, same_as(text, fields, _TEXT_PLACES))
 
 
 def _token(message: Message, fields: Message) -> Event:

@@ -44,11 +44,9 @@ class StandardEncoder(Encoder):
         """Clients of 1.0 have no opaque values."""
         return super().carries_opaque and not (self.options and self.option("version") == "1.0")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._is_first_version: bool | None = None
-        self._timestamp = -1
-        self._metadata = b""
+    _is_first_version = False
+    _timestamp = -1
+    _metadata = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the one frame that is `event`.
@@ -56,14 +54,7 @@ class StandardEncoder(Encoder):
         Fields that are the same in all events of one read are encoded once.
         """
         if stamp.timestamp != self._timestamp:
-            self._timestamp = stamp.timestamp
-            request_id = write_json(stamp.request_id)
-            self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
-                request_id,
-                stamp.timestamp,
-            )
-        if self._is_first_version is None:
-            self._is_first_version = bool(self.options) and self.option("version") == "1.0"
+            self._begin_read(stamp)
         if self._is_first_version:
             event = in_first_version(event)
         sequence = str(stamp.sequence)
@@ -75,6 +66,15 @@ class StandardEncoder(Encoder):
             b"," + write_json(wire_metadata(event))[1:] + b"}" if event.meta else b"}}",
         )
         return (Frame(b"".join(message), None, sequence),)
+
+    def _begin_read(self, stamp: Stamp) -> None:
+        """Encode the fields that are the same in all events of one read."""
+        self._timestamp = stamp.timestamp
+        self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
+            write_json(stamp.request_id),
+            stamp.timestamp,
+        )
+        self._is_first_version = bool(self.options) and self.option("version") == "1.0"
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp

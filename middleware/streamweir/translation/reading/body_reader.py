@@ -105,7 +105,7 @@ class BodyReader:
         if self._unread:
             data, self._unread = self._unread + data, b""
         if is_short or decoder is None or decoder.judges_texts or len(data) > self._limit:
-            return self._parsed(data, learns=self._frames.templates.current is not None)
+            return self._parsed(data)
         return self._read_blocks(data)
 
     def _read_blocks(self, data: bytes) -> Iterator[FrameItems]:
@@ -135,7 +135,7 @@ class BodyReader:
             else:
                 stop = data.find(around.end, begin) + len(around.end)
                 stop = stop if stop >= len(around.end) else size
-            yield from self._parsed(data[begin:stop], learns=True)
+            yield from self._parsed(data[begin:stop])
             begin = stop
         if parser.is_at_boundary:
             self.next_around = self._around_of(templates.current)
@@ -145,7 +145,7 @@ class BodyReader:
         """Yield the frames that the end of the body completes. Raises: see `read`."""
         unread, self._unread = self._unread, b""
         if unread:
-            yield from self._parsed(unread, learns=False)
+            yield from self._parsed(unread)
         for frame in self.parser.finish():
             yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
 
@@ -162,19 +162,17 @@ class BodyReader:
             return False
         return data.startswith(around.before) or around.before.startswith(data)
 
-    def _parsed(self, data: bytes, *, learns: bool) -> Iterator[FrameItems]:
+    def _parsed(self, data: bytes) -> Iterator[FrameItems]:
         """Read `data` frame by frame. Consecutive texts of the current template become one run.
 
-        Args:
-            data: the bytes for the parser.
-            learns: learn the surroundings of a text from `data`, if it is the block of one.
+        If `data` is the block of one text, the surroundings of the text are learned from it.
         """
         frames, parser = self._frames, self.parser
         begun = template = frames.templates.current
         decoder = frames.decoder
         assert decoder is not None
         accepts_text = decoder.accepts_text if decoder.judges_texts else None
-        learns = learns and accepts_text is None and parser.is_at_boundary
+        learns = accepts_text is None and parser.is_at_boundary
         texts: list[str] = []
         raws: list[bytes] = []
         frame = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from streamweir.codec.head_messages import head_message
 from streamweir.codec.message_kinds import message_kind
@@ -28,13 +28,15 @@ class DecodeStats:
         kinds: the first kinds of unknown messages, each once.
     """
 
-    __slots__ = ("has_any", "kinds", "messages", "unknown")
+    __slots__ = ("_types", "has_any", "kinds", "messages", "unknown")
 
     def __init__(self) -> None:
         self.has_any = False
         self.messages = 0
         self.unknown = 0
         self.kinds: list[str] = []
+        self._types: tuple[str, ...] = ()
+        """The values of `type` in the messages whose kinds have been named."""
 
     def note(self, events: Sequence[Event], frame: Frame, is_complete: bool) -> None:
         """Count a message.
@@ -55,10 +57,16 @@ class DecodeStats:
             self.has_any = not (is_end and all(map(_is_about_the_run, known)))
 
     def _name(self, frame: Frame) -> None:
+        value = frame.json() if frame.is_json else None
+        word: Any = value.get("type") if type(value) is dict else None
+        if word is not None and word in self._types:  # a message is named by its type first of all
+            return
         message = head_message(frame)
         kind = None if message is None else message_kind(message)
         if kind is not None and kind not in self.kinds:
             self.kinds.append(kind)
+            if kind == f"type={word}":
+                self._types = (*self._types, word)
 
 
 def _is_about_the_run(event: Event) -> bool:

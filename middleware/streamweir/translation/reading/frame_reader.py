@@ -13,7 +13,7 @@ from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
-from streamweir.codec.frame_growth import GROWTH, FrameGrowth, uncounted_events
+from streamweir.codec.frame_growth import GROWTH, FrameGrowth, largest_frame_of, uncounted_events
 from streamweir.codec.message_template import MessageTemplates
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
@@ -40,6 +40,9 @@ EMPTY_BYTES: Final = 1024
 
 MIN_EMPTY: Final = 1 << 20
 """The least bytes that may be counted so, even if `stream_bytes` is smaller."""
+
+_FEW: Final = 4
+"""So many events of a small frame are taken without being counted."""
 
 _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
 """The events that may hold an upstream's text about a failure."""
@@ -73,36 +76,40 @@ class FrameReader:
         stats: counts messages that the decoder knew.
     """
 
+    decoder: Decoder | None = None
+    started = False
+    takes_marked = False
+    errors_for_users = False
     first_output: FirstOutput | None = None
+    _is_ours = True
+    _dialect: Dialect | None = None
+    _provenance: Provenance | None = None
+    _has_reported_text = False
+    _error_only: ErrorOnlyBody | None = None
+    """The first frame, held back: it reports a failure, is of no known kind, and may be the only one."""
     _held = b""
     """The bytes of the frames behind `_error_only` that have no events."""
 
     def __init__(self, limits: Limits, raw: bool) -> None:
-        self.decoder: Decoder | None = None
         self.templates: MessageTemplates
         self._decode: Callable[[Frame], Iterable[Event]]
-        self._is_ours = True
-        self.started = False
-        self.takes_marked = False
-        self.errors_for_users = False
         self.unreadable = Unreadable(limits.malformed_events)
         self.stats = DecodeStats()
         self._room = limits.event_bytes
         self._most = GROWTH * limits.event_bytes
+        self._most_of_few = -1
+        """The most bytes of a frame of which a few events need not be counted; set with the dialect."""
         self._empty_left = max(MIN_EMPTY, limits.stream_bytes)
         """So many bytes may still be counted for frames without an event, or with one that no rule reads."""
         self._raw = raw
-        self._dialect: Dialect | None = None
-        self._provenance: Provenance | None = None
-        self._has_reported_text = False
-        self._error_only: ErrorOnlyBody | None = None
-        """The first frame, held back: it reports a failure, is of no known kind, and may be the only one."""
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
         """Set the dialect and its decoder."""
         self._dialect = dialect
         self.decoder = decoder
         self._is_ours = dialect.is_ours
+        if dialect.is_ours:
+            self._most_of_few = largest_frame_of(_FEW, self._most)
         self._decode = decoder.decode if dialect.is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
         self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
@@ -142,12 +149,12 @@ class FrameReader:
         frame.is_unreadable = not is_whole
         if is_whole and events:
             self.stats.messages += 1
-            if type(events[0]) is Data or not self.stats.has_any:
+            if not self.stats.has_any or (type(events[0]) is Data and events[0].unknown):
                 self._note_stats(events, frame)
         if not events or (type(events[0]) is Data and events[0].unknown):
             self.count_empty(EMPTY_BYTES)
         only = events[0] if len(events) == 1 else None
-        is_plain = self.started and not self._raw and (type(only) is Content or not self._regards_events)
+        is_plain = self.started and not self._raw and (type(only) is Content or not self.errors_for_users)
         read: list[FrameItems] = []
         if events and not self.started:
             self.started = True
@@ -216,9 +223,13 @@ class FrameReader:
     def _decode_into(self, events: list[Event], frame: Frame) -> bool:
         """Append the events of a frame; return False if it could not be read to its end."""
         growth: FrameGrowth | None = None
-        few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
         try:
             decoded = self._decode(frame)
+            is_small = self.started and len(frame.data) <= self._most_of_few
+            if is_small and type(decoded) is tuple and len(decoded) <= _FEW:
+                events += decoded
+                return True
+            few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
             for event in decoded if self.started else self._first(frame, decoded):
                 if len(events) >= few:
                     growth = growth or self._growth_of(events)
@@ -242,11 +253,6 @@ class FrameReader:
     def _note_stats(self, events: Sequence[Event], frame: Frame) -> None:
         assert self.decoder is not None
         self.stats.note(events, frame, self.decoder.complete)
-
-    @property
-    def _regards_events(self) -> bool:
-        """Events other than texts have to be attributed: texts of failures are written for users."""
-        return self.errors_for_users
 
     def _attributed(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
         """Return the events of a frame with the warnings about them."""

@@ -30,10 +30,11 @@ class Unreadable:
         half_a_frame: the data of a frame that the body ended within; None if it did not.
     """
 
+    malformed = 0
+    faults = 0
+    half_a_frame: bytes | None = None
+
     def __init__(self, most: int) -> None:
-        self.malformed = 0
-        self.faults = 0
-        self.half_a_frame: bytes | None = None
         self._most = most
 
     def note(self, frame: Frame) -> Iterator[Event]:
@@ -59,5 +60,7 @@ class Unreadable:
 
     def closing_warnings(self) -> Sequence[Warning]:
         """Return the warnings that are sent at the end of the stream."""
+        if not self.malformed:
+            return ()
         warning = more_malformed_warning(self.malformed)
         return () if warning is None else (warning,)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
@@ -75,6 +74,42 @@ class VerbatimWriter(StreamWriter, FrameSink):
         takes_document: the body is one JSON document, which is copied for a client of any framing.
     """
 
+    has_copied = False
+    is_json = False
+    takes_document = False
+    _copied_frames = 0
+    _copies: bool | None = None
+    """None while the framing of the upstream is unknown."""
+    _has_copied_data = False
+    """A frame with data has been copied, so the stream has begun: no `session_start` is written."""
+    _origin: _Origin = "gateway"
+    _announced: Sequence[Warning] = ()
+    _frame: Frame | None = None
+    """The frame whose events are being written."""
+    _safe: bytes | None = None
+    """The bytes of that frame that may be sent; None once they have been written."""
+    _is_replaced = False
+    """The events of the current frame are written in its place."""
+    _owes_error = False
+    """Set with `_is_replaced` if a terminal error follows in the closing; cleared when it is written."""
+    _shown: Content | Thinking | None = None
+    _has_own_end = False
+    _behind_error: int | None = None
+    """The number of unsent pieces up to the error of the gateway; None before it is written."""
+    _mark = b""
+    """The byte order mark of the upstream; empty once something has been written."""
+    _missing_end = b""
+    """The line end that the last copied frame does not have."""
+    _style = LineStyle(b"\n", b": ")
+    _last_copied = b""
+    """The last copied bytes, shortened; empty once the encoder has looked at them."""
+    _is_fresh = True
+    """The encoder has been given no event yet."""
+    _gap = b""
+    """The comments and blank lines since the last frame."""
+    _sign_of_life = b""
+    """The last frame without events, if the dialect has no heartbeat of its own."""
+
     def __init__(
         self,
         dialect: Dialect,
@@ -87,42 +122,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
     ) -> None:
         super().__init__(dialect, encoder, framing, source=source)
         self.follows = follows
-        self.has_copied = self.is_json = self.takes_document = False
-        self._copied_frames = 0
         self._reader = source
         self._requested = requested
-        self._copies: bool | None = None
-        """None while the framing of the upstream is unknown."""
-        self._has_copied_data = False
-        """A frame with data has been copied, so the stream has begun: no `session_start` is written."""
-        self._origin: _Origin = "gateway"
-        self._announced: Sequence[Warning] = ()
-        self._frame: Frame | None = None
-        """The frame whose events are being written."""
-        self._safe: bytes | None = None
-        """The bytes of that frame that may be sent; None once they have been written."""
         self._sanitizer = FrameSanitizer()
-        self._is_replaced = False
-        """The events of the current frame are written in its place."""
-        self._owes_error = False
-        """Set with `_is_replaced` if a terminal error follows in the closing; cleared when it is written."""
-        self._shown: Content | Thinking | None = None
-        self._has_own_end = False
-        self._behind_error: int | None = None
-        """The number of unsent pieces up to the error of the gateway; None before it is written."""
-        self._mark = b""
-        """The byte order mark of the upstream; empty once something has been written."""
-        self._missing_end = b""
-        """The line end that the last copied frame does not have."""
-        self._style = LineStyle(b"\n", b": ")
-        self._last_copied = b""
-        """The last copied bytes, shortened; empty once the encoder has looked at them."""
-        self._is_fresh = True
-        """The encoder has been given no event yet."""
-        self._gap = b""
-        """The comments and blank lines since the last frame."""
-        self._sign_of_life = b""
-        """The last frame without events, if the dialect has no heartbeat of its own."""
 
     @property
     def may_copy(self) -> bool:
@@ -163,7 +165,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self.framing = framing
             self.media_type = self._encoder.media_type or MEDIA_TYPES[framing]
             self._set_framing(framing)
-        self.unsupported = Counter()
+        self.unsupported = Counter.__new__(Counter)  # its `__init__` takes longer than all the rest
         return True
 
     # Frames
@@ -349,9 +351,11 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._shown = None
         if self._is_fresh:
             self._take_form()
-        with suppress(Exception):
+        try:
             for _ in self._encoder.encode(event, stamp):
                 pass
+        except Exception:  # its frame is sent all the same
+            self._shown = None
 
     def _continue_numbers(self) -> None:
         copied, self._last_copied = self._last_copied, b""

@@ -1,0 +1,45 @@
+"""Which events are an answer, or a part of one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamweir.events import (
+    Content,
+    Data,
+    Event,
+    Interaction,
+    Reference,
+    Thinking,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallProgress,
+    ToolCallStart,
+)
+
+__all__ = ["is_answer", "is_blank"]
+
+_ANSWERS: Final = frozenset(
+    {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Reference}
+)
+"""The events that count as content, with any fields."""
+
+_MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
+"""The kinds of data that are no answer by themselves."""
+
+
+def is_answer(event: Event) -> bool:
+    """Return whether an event is an answer, or a part of one (the standard protocol, section 3 rule 8)."""
+    if type(event) in _ANSWERS:
+        return True
+    match event:
+        case Content() | Thinking():
+            return not is_blank(event.content)
+        case Data():
+            return event.data_type not in _MUTE_DATA or bool(event.is_answer)
+    return False
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has no visible character."""
+    return not text or text.isspace()

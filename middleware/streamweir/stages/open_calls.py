@@ -1,0 +1,97 @@
+"""The tool calls of a stream that have no end yet.
+
+Source: the standard protocol 1.1, section 3 rules 4 and 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.errors import LimitExceeded
+from streamweir.events import Meta
+
+__all__ = ["MAX_OPEN", "OpenCall", "OpenCalls"]
+
+MAX_OPEN: Final = 1000
+"""The most calls that may be open at once: each takes two kilobytes, and half as much to end it."""
+
+
+class OpenCall(msgspec.Struct, frozen=True):
+    """One open call: its name, and as much of its arguments as distinguishes it from another call."""
+
+    upstream_id: str
+    tool_id: str
+    """The id that clients get."""
+    name: str
+    arguments: bytes
+    meta: Meta | None
+    row: int
+    """Calls that were opened with nothing but calls between them are in one row."""
+    room: int
+    """About how many bytes it takes."""
+    began: int | None = None
+    """When it began by the upstream's own time, in Unix milliseconds; None if the upstream gave none."""
+
+
+Calls = dict[str, OpenCall]
+"""Calls by the id that clients know, in the order of their start."""
+
+
+class OpenCalls:
+    """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither."""
+
+    def __init__(self, room: int) -> None:
+        self.all: Calls = {}
+        self._left = room
+        self._by_key: dict[tuple[str | None, str | None], Calls] = {}
+        self._rows: dict[tuple[int, str], Calls] = {}
+
+    def add(self, call: OpenCall) -> None:
+        """Remember `call`.
+
+        Raises:
+            LimitExceeded: more calls are open at a time than can be kept.
+        """
+        self._left -= call.room
+        if self._left < 0 or len(self.all) >= MAX_OPEN:
+            raise LimitExceeded("more tool calls are open than allowed")
+        self.all[call.tool_id] = call
+        for key in self._keys(call):
+            self._by_key.setdefault(key, {})[call.tool_id] = call
+        self._rows.setdefault((call.row, call.name), {})[call.tool_id] = call
+
+    def remove(self, call: OpenCall) -> None:
+        """Forget `call`, which has been added."""
+        self._left += call.room
+        del self.all[call.tool_id]
+        for key in self._keys(call):
+            _remove(self._by_key, key, call.tool_id)
+        _remove(self._rows, (call.row, call.name), call.tool_id)
+
+    def of(self, upstream_id: str | None, name: str | None) -> Calls:
+        """Return the open calls of this id and name; `None` matches any."""
+        key = (upstream_id, name)
+        return self.all if key == (None, None) else self._by_key.get(key, {})
+
+    def first_beside(self, call: OpenCall) -> OpenCall:
+        """The first open call of the name and the row of `call`, which may be that itself."""
+        return next(iter(self._rows[call.row, call.name].values()))
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        for call in [*self.all.values()]:
+            self.remove(call)
+
+    @staticmethod
+    def _keys(call: OpenCall) -> tuple[tuple[str | None, str | None], ...]:
+        return (call.upstream_id, call.name), (call.upstream_id, None), (None, call.name)
+
+
+def _remove(tables: dict[Any, Calls], key: Any, tool_id: str) -> None:
+    """Take the call out of one of `tables`, which goes if it was the last."""
+    calls = tables[key]
+    del calls[tool_id]
+    if not calls:
+        del tables[key]
