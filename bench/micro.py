@@ -1,11 +1,12 @@
 """Microseconds of CPU of the library alone: whole streams, what surrounds them, and each layer of them.
 
-    python bench/micro.py [--write]
+    python bench/micro.py [--write] [--rows "a status"]
     python bench/micro.py --against ../before [--passes 60] [--rows "legacy ->"]
 
 Every figure is the median of several passes, the passes of all rows interleaved: the machine may be doing
-something else. `--write` puts the tables into docs/performance.md. `--against` measures another checkout
-beside this one, row after row in turn, and prints the ratio of each.
+something else. The last table has the ratios that have to be kept (`musts.py`). `--write` puts all tables
+into docs/performance.md. `--against` measures another checkout beside this one, row after row in turn, and
+prints the ratio of each.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+import event_rows
 import mapped
 from against import compared
+from musts import verdicts
 from report import markdown_table, write_into
 
 from streamweir import Translator
@@ -177,6 +180,26 @@ def home_made() -> dict[str, Step]:
     return dict(mapped.steps(EVENTS, PER_READ))
 
 
+def other_events() -> dict[str, Step]:
+    """Legacy streams of events that are no plain text."""
+    return event_rows.other_events(EVENTS, PER_READ)
+
+
+def all_texts() -> dict[str, Step]:
+    """Texts of every dialect, as its servers write them."""
+    return event_rows.all_texts(EVENTS, PER_READ)
+
+
+def cumulative() -> dict[str, Step]:
+    """RAGFlow's answers of twice as many pieces as other streams have."""
+    return event_rows.cumulative(2 * EVENTS)
+
+
+def large_lines() -> dict[str, Step]:
+    """NDJSON of 8 MiB, in one line and in many."""
+    return event_rows.large_lines()
+
+
 def layers() -> dict[str, Step]:
     """Each layer of legacy -> standard, and the decoder and encoder of every dialect."""
     pieces = reads(written("legacy"))
@@ -263,23 +286,37 @@ def table(head: str, figures: dict[str, float], base: str | None = None, unit: s
 
 TABLES: Final[dict[str, Callable[[], dict[str, Step]]]] = {
     f"{PER_READ} events a read": streams,
+    f"texts as servers write them, {PER_READ} a read": all_texts,
     "legacy, copied": copied,
     "one event a read": single_reads,
+    "other events": other_events,
+    "RAGFlow, one event a read": cumulative,
+    "NDJSON of 8 MiB": large_lines,
     f"answers of {SHORT} texts": short_streams,
     "a dialect from YAML": home_made,
     "layer": layers,
 }
 
 
-def report() -> str:
-    """Measure this checkout; return the tables."""
-    usual = "legacy -> standard"
-    parts = []
+UNITS: Final = {short_streams: "stream", cumulative: "2 events", large_lines: "16.8 kB"}
+"""The unit of the figures of a table, if that is no event: a step is divided by `EVENTS`."""
+
+BASES: Final = ("legacy -> standard", "text after text, one a read", "legacy")
+"""The rows of which the others of a table are multiples."""
+
+
+def report(rows: str = "") -> str:
+    """Measure this checkout, only rows with `rows` in their name; return the tables."""
+    parts, all_figures = [], []
     for head, steps in TABLES.items():
-        unit = "stream" if steps is short_streams else "event"
-        figures = measured(steps())
-        parts.append(table(head, figures, usual if usual in figures else None, unit=unit))
-    return "\n\n".join(parts)
+        chosen = {name: step for name, step in steps().items() if rows in name}
+        if not chosen:
+            continue
+        figures = measured(chosen)
+        all_figures.append(figures)
+        base = next((name for name in BASES if name in figures), None)
+        parts.append(table(head, figures, base, unit=UNITS.get(steps, "event")))
+    return "\n\n".join([*parts, verdicts(all_figures)])
 
 
 def main() -> None:
@@ -288,13 +325,13 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     parser.add_argument("--against", type=Path, help="another checkout, to be measured beside this one")
     parser.add_argument("--passes", type=int, default=40, help="with --against: how often each row runs")
-    parser.add_argument("--rows", default="", help="with --against: only rows with this in their name")
+    parser.add_argument("--rows", default="", help="only rows with this in their name")
     options: Any = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if options.against:
         print(compared(options.against, passes=options.passes, rows=options.rows))
         return
-    text = report()
+    text = report(options.rows)
     print(f"{text}\n")
     if options.write:
         write_into(PAGE, "micro", f"{text}\n")

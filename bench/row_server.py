@@ -16,7 +16,10 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-GROUPS: Final = ("streams", "single_reads", "short_streams", "home_made", "layers")
+GROUPS: Final = (
+    *("streams", "all_texts", "copied", "single_reads", "other_events", "cumulative", "large_lines"),
+    *("short_streams", "home_made", "layers"),
+)
 """The functions of `micro.py` that return rows."""
 
 
