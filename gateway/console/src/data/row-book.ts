@@ -3,6 +3,11 @@
 import { Changes } from "./changes.js";
 import { isRunning, type Row } from "./rows.js";
 
+/** Rows of one moment are in the order of their ids, which grow. */
+function newestFirst(a: Row, b: Row): number {
+  return b.began - a.began || b.id.length - a.id.length || (b.id > a.id ? 1 : -1);
+}
+
 /** Holds the rows. Listeners are told at most once per turn of `schedule`. */
 export class RowBook extends Changes {
   readonly #rows = new Map<string, Row>();
@@ -25,7 +30,7 @@ export class RowBook extends Changes {
 
   /** The rows, the newest first. The list is not changed later; a change makes another one. */
   get rows(): readonly Row[] {
-    this.#sorted ??= [...this.#rows.values()].sort((a, b) => b.began - a.began || b.seq - a.seq);
+    this.#sorted ??= [...this.#rows.values()].sort(newestFirst);
     return this.#sorted;
   }
 

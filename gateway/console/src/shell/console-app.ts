@@ -89,6 +89,10 @@ class ConsoleApp extends PageElement {
       this.#element.params = router.route?.params ?? {};
     }
     this.requestUpdate();
+    await this.updateComplete;
+    // What was focused is gone with the view before: keys and readers go on in the new one.
+    if (document.activeElement === document.body)
+      this.querySelector<HTMLElement>("#main")?.focus({ preventScroll: true });
   }
 
   #showKeys(): void {

@@ -1,6 +1,6 @@
 // Numbers for people.
 
-const NOTHING = "–";
+const NOTHING = "-";
 
 /** Returns a duration: `810 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`. */
 export function duration(ms: number | null | undefined): string {

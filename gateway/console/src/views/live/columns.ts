@@ -14,7 +14,7 @@ export interface Column {
   text(row: Row, now: number): string;
 }
 
-const NOTHING = "–";
+const NOTHING = "-";
 
 function plain(field: "request_id" | "endpoint" | "upstream" | "speaks" | "answers" | "state", title: string): Column {
   return { field, title, text: (row) => visibleLine(row[field] ?? NOTHING) };

@@ -55,7 +55,7 @@ const TILES: readonly Tile[] = [
 ];
 
 function percentile(name: string, value: number | null): string {
-  return value === null ? "–" : `${name} ${duration(value)}`;
+  return value === null ? "-" : `${name} ${duration(value)}`;
 }
 
 class PlotStrip extends PageElement {

@@ -58,6 +58,8 @@ class StreamTable extends PageElement {
     const box = this.#box;
     box.scrollTop = this.#top;
     this.#measure();
+    const focused = document.activeElement;
+    if (memory.selected && (focused === document.body || focused?.id === "main")) box.focus({ preventScroll: true });
   }
 
   /** Keeps the row at the upper edge where it is when others come before it. */

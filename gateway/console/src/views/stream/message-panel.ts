@@ -6,7 +6,7 @@ import { count } from "../../text/format.js";
 import { visibleLine, visibleText } from "../../text/visible.js";
 
 /** Of what is longer, the end is shown: it is what the selection has changed. */
-const MOST_CHARACTERS = 20_000;
+const MOST_CHARACTERS = 60_000;
 const MOST_PARTS = 200;
 
 /** Returns the content of the region. */

@@ -62,6 +62,8 @@ class StreamView extends PageView {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    // It was taken out of the document while the page asked for a token.
+    if (this.hasUpdated) this.#open();
     this.#endDrops = takesFiles(() => this.#open());
     this.#ticking = setInterval(() => {
       if (this.#source.row && isRunning(this.#source.row) && !this.#source.fileName) this.requestUpdate();
@@ -100,6 +102,7 @@ class StreamView extends PageView {
   protected override updated(): void {
     if (this.#chosen && this.#follows) this.#lanes?.reveal(this.#chosen);
     if (this.#chosen === this.#shown) return;
+    if (this.#shown === undefined && this.#chosen) this.#takeFocus(this.#chosen);
     this.#shown = this.#chosen;
     // The end of the message is what the choice has changed.
     const message = this.querySelector(".stream-message");
@@ -190,6 +193,13 @@ class StreamView extends PageView {
 
   get #lanes(): StreamLanes | null {
     return this.querySelector("stream-lanes");
+  }
+
+  /** Lets keys move in a lane at once, unless the user is somewhere else already. */
+  #takeFocus(item: Item): void {
+    const focused = document.activeElement;
+    if (focused === document.body || focused?.id === "main")
+      void this.#lanes?.updateComplete.then(() => this.#lanes?.focusLane(item.lane));
   }
 
   #chooseByHand(item: Item): void {

@@ -9,7 +9,7 @@ import { ageOf } from "../live/columns.js";
 type Fact = readonly [field: string, title: string, value: (row: Row, now: number) => string];
 
 function text(field: keyof Row, title: string): Fact {
-  return [field, title, (row) => visibleLine(String(row[field] ?? "–"))];
+  return [field, title, (row) => visibleLine(String(row[field] ?? "-"))];
 }
 
 function number(field: keyof Row, title: string, format: (value: number | null) => string): Fact {
@@ -39,7 +39,7 @@ const FACTS: readonly Fact[] = [
   text("answers", "Answers"),
   text("framing", "Framing"),
   text("key", "Key"),
-  ["began", "Began", (row) => (row.began ? timeOfDay(row.began) : "–")],
+  ["began", "Began", (row) => (row.began ? timeOfDay(row.began) : "-")],
   text("worker", "Worker"),
   text("capture", "Capture"),
   text("shadow", "Shadow"),
@@ -75,7 +75,7 @@ function attemptsTable(attempts: readonly Attempt[]): TemplateResult {
           ${attempts.map(
             (one) => html`<tr>
               <td>${one.attempt}</td><td title=${visibleLine(one.url ?? "")}>${visibleLine(one.upstream)}</td>
-              <td>${visibleLine(one.ended ?? "running")}</td><td>${visibleLine(one.code ?? "–")}</td><td>${one.status ?? "–"}</td>
+              <td>${visibleLine(one.ended ?? "running")}</td><td>${visibleLine(one.code ?? "-")}</td><td>${one.status ?? "-"}</td>
               <td>${duration(one.began_ms)}</td><td>${duration(one.first_event_ms)}</td>
             </tr>`,
           )}
