@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig, is_open
-from streamweir_gateway.sample_requests import sample_dialect, sample_of
+from streamweir_gateway.sample_requests import sample_for
 
 __all__ = ["WITHOUT_BODY", "curl_line", "sample_body", "sample_method", "sample_of_model", "sample_path"]
 
@@ -62,5 +62,4 @@ def sample_of_model(endpoint: EndpointConfig, dialects: Dialects) -> dict[str, A
 
 def sample_body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
     """Return the smallest valid request: of the client's protocol where it is read, else of the upstream."""
-    body = sample_of(sample_dialect(endpoint, endpoint.answers[0]), dialects).body
-    return {**body, "model": next(iter(endpoint.models))} if endpoint.models else body
+    return sample_for(endpoint, endpoint.answers[0], dialects).body

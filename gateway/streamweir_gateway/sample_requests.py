@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from streamweir.codec.dialects import Dialects
 from streamweir_gateway.config import EndpointConfig
 
-__all__ = ["JUST_A_MESSAGE", "Sample", "sample_dialect", "sample_of"]
+__all__ = ["JUST_A_MESSAGE", "Sample", "sample_dialect", "sample_for", "sample_of"]
 
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -54,6 +54,14 @@ def sample_of(name: str, dialects: Dialects) -> Sample:
     """Return the smallest request of a dialect, or of `JUST_A_MESSAGE`."""
     body = _MESSAGE if name == JUST_A_MESSAGE else dialects[name].sample_request
     return Sample(body, next(_places(body), ()))
+
+
+def sample_for(endpoint: EndpointConfig, protocol: str, dialects: Dialects) -> Sample:
+    """Return the smallest request that an endpoint takes from clients of `protocol`."""
+    sample = sample_of(sample_dialect(endpoint, protocol), dialects)
+    if not endpoint.models:
+        return sample
+    return sample._replace(body={**sample.body, "model": next(iter(endpoint.models))})
 
 
 def _places(value: Any) -> Iterator[Place]:

@@ -198,7 +198,7 @@ async def test_keys_lead_through_the_page(browser_of_console: ConsoleBrowser, tm
         page = await browser_of_console.open(address(console))
         await page.wait("() => document.querySelectorAll('[data-id]').length === 3")
         await page.press("?")
-        await page.appears("dialog", "Keys")
+        await page.appears("dialog", "Shortcuts")
         await page.press("Escape")
         await page.wait("() => !document.querySelector('dialog[open]')")
         await page.press("/")

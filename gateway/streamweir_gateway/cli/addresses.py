@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 from streamweir_gateway.cli.command import UsageError
+from streamweir_gateway.config import Address
 
 __all__ = ["address_text", "base_url", "loopback_address"]
 
@@ -17,9 +18,7 @@ def address_text(address: tuple[str, int]) -> str:
 
 def base_url(address: tuple[str, int]) -> str:
     """Return the URL at which a client on this machine reaches a server that listens at `address`."""
-    host, port = address
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://{address_text((reachable, port))}"
+    return Address(*address).url
 
 
 def loopback_address(option: str, text: str) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from streamweir_gateway.config import ConfigErrors, ConsoleConfig, EndpointConfi
 from streamweir_gateway.config.effective import EffectiveValue, effective_values
 from streamweir_gateway.config.fingerprint import fingerprint
 from streamweir_gateway.config.home_made import files_of
-from streamweir_gateway.sample_call import sample_body
+from streamweir_gateway.sample_requests import sample_for
 
 __all__ = ["ConfigurationView"]
 
@@ -29,13 +29,15 @@ class ConfigurationView:
     Args:
         config: in force.
         file: that it was read from; None: it was made in another way.
+        address: the URL of the gateway.
 
     Attributes:
         config: in force.
     """
 
-    def __init__(self, config: GatewayConfig, file: Path | None) -> None:
+    def __init__(self, config: GatewayConfig, file: Path | None, address: str) -> None:
         self.config = config
+        self._address = address
         self._file = file
         self._started = round(time.time() * 1000)
         self._loaded = self._started
@@ -63,6 +65,7 @@ class ConfigurationView:
         console, config = self.console, self.config
         return {
             "version": streamweir.__version__,
+            "gateway": self._address,
             "api": 1,
             "started": self._started,
             "workers": config.server.workers,
@@ -105,11 +108,13 @@ class ConfigurationView:
             "demo": any(upstream.demo is not None for upstream in endpoint.upstreams),
             "needs_key": bool(self.config.auth is not None and self.config.auth.keys)
             and not endpoint.needs_no_key,
-            "sample": None if endpoint.takes_any_method else self._sample(endpoint),
+            "samples": {} if endpoint.takes_any_method else self._samples(endpoint),
         }
 
-    def _sample(self, endpoint: EndpointConfig) -> Mapping[str, Any]:
-        return dict(sample_body(endpoint, self.config.known_dialects))
+    def _samples(self, endpoint: EndpointConfig) -> dict[str, Any]:
+        """Return the smallest request by the protocol of the client, with the place of the message in it."""
+        known = self.config.known_dialects
+        return {protocol: sample_for(endpoint, protocol, known)._asdict() for protocol in endpoint.answers}
 
     def _read_values(self) -> list[dict[str, Any]]:
         if self._file is None:

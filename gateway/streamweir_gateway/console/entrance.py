@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from streamweir_gateway.config import ConsoleConfig
+from streamweir_gateway.config import Address, ConsoleConfig
 
 __all__ = ["ConsoleEntrance", "open_entrance"]
 
@@ -31,9 +31,7 @@ class ConsoleEntrance(NamedTuple):
     @property
     def url(self) -> str:
         """The address of the page, with the token in its fragment, which browsers send nowhere."""
-        host, port = self.listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{port}/#token={self.token}"
+        return f"{Address(*self.listener.getsockname()[:2]).url}/#token={self.token}"
 
 
 def open_entrance(console: ConsoleConfig, listener: socket.socket, file: Path | None) -> ConsoleEntrance:

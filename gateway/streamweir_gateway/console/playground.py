@@ -17,7 +17,7 @@ from starlette.types import Receive, Send
 from streamweir.codec.dialects import Dialects
 from streamweir.http.refusals import Refusal
 from streamweir.request_id import new_request_id
-from streamweir_gateway.config import OPEN_END, REST, EndpointConfig, is_open
+from streamweir_gateway.config import OPEN_END, REST, Address, EndpointConfig, is_open
 from streamweir_gateway.console.answer_events import AnswerEvents, AnswerReader
 from streamweir_gateway.console.viewer_presence import run_until_left
 from streamweir_gateway.upstream.client import UpstreamClient
@@ -25,7 +25,7 @@ from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["PlaygroundRequest", "play", "reachable"]
+__all__ = ["PlaygroundRequest", "play"]
 
 CONNECT_SECONDS: Final = 5.0
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
@@ -70,15 +70,10 @@ class PlaygroundRequest(msgspec.Struct, kw_only=True):
     key: str | None = None
 
 
-def reachable(host: str) -> str:
-    """Return the host at which this machine reaches a gateway that listens on `host`."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-
-
 async def play(
     asked: PlaygroundRequest,
     endpoints: Iterable[EndpointConfig],
-    gateway: tuple[str, int],
+    gateway: Address,
     receive: Receive,
     send: Send,
     *,
@@ -90,7 +85,7 @@ async def play(
     Args:
         asked: the request.
         endpoints: those that may be called.
-        gateway: host and port of the gateway.
+        gateway: the address of the gateway.
         receive: reports that the viewer has left.
         send: takes the answer.
         events: take those of an answer that is expected.
@@ -142,16 +137,19 @@ class BrokenAnswer(Exception):
     """The gateway's answer broke off; the server closes the connection within the body."""
 
 
-def _request(asked: PlaygroundRequest, endpoint: EndpointConfig, gateway: tuple[str, int]) -> UpstreamRequest:
+def _request(asked: PlaygroundRequest, endpoint: EndpointConfig, gateway: Address) -> UpstreamRequest:
     methods = endpoint.listed_methods
     method = "POST" if "POST" in methods else methods[0]
     headers, body = _headers(asked), b""
     if method not in _WITHOUT_BODY and asked.body is not msgspec.UNSET:
         body = asked.body.encode() if isinstance(asked.body, str) else msgspec.json.encode(asked.body)
         headers.setdefault("Content-Type", "application/json")
-    host, port = gateway
     return UpstreamRequest(
-        method, Origin("http", reachable(host), port), _target(asked, endpoint), [*headers.items()], body
+        method,
+        Origin("http", gateway.reachable_host, gateway.port),
+        _target(asked, endpoint),
+        [*headers.items()],
+        body,
     )
 
 

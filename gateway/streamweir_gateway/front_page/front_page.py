@@ -95,8 +95,7 @@ class FrontPage:
 
 def _url(scope: Scope, listen: Address) -> str:
     """Return the address that the connection ends at; the Host header is the client's own word."""
-    host, port = scope.get("server") or (listen.host, listen.port)
-    return _base_url(host, port)
+    return Address(*(scope.get("server") or listen)).url
 
 
 def console_url(config: GatewayConfig) -> str | None:
@@ -106,9 +105,4 @@ def console_url(config: GatewayConfig) -> str | None:
         return None
     if not is_loopback(config.listen) or not is_loopback(console.listen):
         return None
-    return _base_url(*console.listen) + "/"
-
-
-def _base_url(host: str, port: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}"
+    return console.listen.url + "/"

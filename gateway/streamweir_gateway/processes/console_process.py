@@ -59,7 +59,7 @@ class _Console:
     def __init__(
         self, config: GatewayConfig, entrance: ConsoleEntrance, link_path: str, gateway: Address
     ) -> None:
-        self.view = ConfigurationView(config, entrance.file)
+        self.view = ConfigurationView(config, entrance.file, gateway.url)
         self.book = RowBook(self.view.console.keep.streams)
         self.plots = Plots(time.time())
         self.viewers = Viewers(self.book, self.plots)

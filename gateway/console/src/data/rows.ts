@@ -81,6 +81,13 @@ export interface RowPage {
   readonly seq: number;
 }
 
+/** The smallest request in one protocol. */
+export interface Sample {
+  readonly body: unknown;
+  /** The keys and indices that lead to the user's message. */
+  readonly place: readonly (string | number)[];
+}
+
 export interface Endpoint {
   readonly path: string;
   readonly methods: readonly string[];
@@ -89,7 +96,8 @@ export interface Endpoint {
   readonly upstreams: readonly string[];
   readonly demo: boolean;
   readonly needs_key: boolean;
-  readonly sample: unknown;
+  /** By protocol; none for an endpoint with `relay: all`. */
+  readonly samples: Readonly<Record<string, Sample>>;
 }
 
 export interface Info {

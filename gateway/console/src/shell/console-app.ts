@@ -33,7 +33,7 @@ class ConsoleApp extends PageElement {
       <header class="top">
         <a class="brand" href="/" aria-label="streamweir, to Live">streamweir</a>
         <nav aria-label="Views">${views.map((view) => this.#link(view))}</nav>
-        <button class="quiet keys-button" aria-label="Keys" title="Keys (?)" @click=${() => this.#showKeys()}>?</button>
+        <button class="quiet keys-button" aria-label="Shortcuts" title="Shortcuts (?)" @click=${() => this.#showKeys()}>?</button>
         ${this.#connection()}
       </header>
       ${this.#notice()}

@@ -12,7 +12,7 @@ const EVERYWHERE: readonly KeyHelp[] = [
 export function keysDialog(keys: readonly KeyHelp[]): TemplateResult {
   return html`
     <dialog class="keys" aria-labelledby="keys-title">
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">Shortcuts</h2>
       <dl>
         ${[...keys, ...EVERYWHERE].map(([key, effect]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${effect}</dd></div>`)}
       </dl>

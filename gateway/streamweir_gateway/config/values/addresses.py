@@ -21,10 +21,21 @@ NEEDS_AUTH: Final = (
 
 
 class Address(NamedTuple):
-    """Where the gateway listens."""
+    """Where a server listens."""
 
     host: str
     port: int
+
+    @property
+    def reachable_host(self) -> str:
+        """The host at which a client on this machine reaches the server."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+
+    @property
+    def url(self) -> str:
+        """The URL at which a client on this machine reaches the server."""
+        host = self.reachable_host
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 def _listen(value: Any) -> Address:
