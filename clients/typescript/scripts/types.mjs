@@ -214,11 +214,13 @@ export type Shape = Readonly<Record<string, string>>;
 
 /** The data of each type of event. */
 export const SHAPES: Readonly<Record<string, Shape>> = {
+  __proto__: null as never,
 ${lines.join("\n")}
 };
 
 /** \`data.data\` of each \`data_type\`: the shape of an object, or a kind. */
 export const DATA_SHAPES: Readonly<Record<string, Shape | string>> = {
+  __proto__: null as never,
 ${rules.map(dataTypeShape).join("\n")}
 };
 `;

@@ -33,50 +33,58 @@ export interface FailureFields {
   cause?: unknown;
 }
 
-type Row = readonly [message: string, recoverable?: boolean, error_type?: ErrorType, reason?: Reason];
+/** The message of a code, its error type (`execution`) and its reason (`upstream_error`). */
+type Row = readonly [message: string, error_type?: ErrorType, reason?: Reason];
 
+const ERROR = "The service reported an error. Please try again.";
 /** The message of codes that only a server reports, which sends one of its own. */
 const REPORTED = "The service reported an error.";
 
-/**
- * The protocol's codes (protocol 1.1, section 5): the fixed message, whether a retry may help (no), the error type
- * (execution), and the reason (upstream_error).
- */
-const ROWS: Readonly<Record<string, Row>> = {
-  UPSTREAM_UNREACHABLE: ["The service could not be reached. Please try again.", true, "system", "upstream_unreachable"],
-  UPSTREAM_TIMEOUT: ["The service took too long to answer. Please try again.", true, "timeout"],
-  UPSTREAM_TRUNCATED: ["The answer broke off before it was complete. Please try again.", true, "system", "truncated"],
-  UPSTREAM_INVALID_RESPONSE: ["The service sent an answer that could not be understood.", false, "system", "malformed"],
-  UPSTREAM_ERROR: ["The service reported an error. Please try again.", true],
-  UPSTREAM_REJECTED: ["The service did not accept the request.", false, "validation"],
-  RATE_LIMITED: ["Too many requests. Please wait and try again.", true],
-  AUTH_FAILED: ["The service refused the credentials it was given.", false, "system"],
-  NOT_FOUND: ["The service does not know this address.", false, "validation"],
-  STREAM_LIMIT_EXCEEDED: ["The answer was larger than is allowed here.", false, "system", "limit"],
-  INTERNAL: ["An internal error occurred. Please try again.", true, "system", "internal"],
+/** The codes that backends without a gateway report (protocol 1.1, section 5). */
+const UPSTREAM: Readonly<Record<string, Row>> = {
+  __proto__: null as never,
+  UPSTREAM_ERROR: [ERROR],
+  UPSTREAM_TIMEOUT: ["The service took too long to answer. Please try again.", "timeout"],
+  RATE_LIMITED: ["Too many requests. Please wait and try again."],
+  AUTH_FAILED: ["The service refused the credentials it was given.", "system"],
+};
+
+/** The protocol's other codes. */
+const OTHERS: Readonly<Record<string, Row>> = {
+  __proto__: null as never,
+  UPSTREAM_UNREACHABLE: ["The service could not be reached. Please try again.", "system", "upstream_unreachable"],
+  UPSTREAM_TRUNCATED: ["The answer broke off before it was complete. Please try again.", "system", "truncated"],
+  UPSTREAM_INVALID_RESPONSE: ["The service sent an answer that could not be understood.", "system", "malformed"],
+  UPSTREAM_REJECTED: ["The service did not accept the request.", "validation"],
+  NOT_FOUND: ["The service does not know this address.", "validation"],
   MODEL_NOT_FOUND: [REPORTED],
   CONTENT_FILTERED: [REPORTED],
   QUOTA_EXCEEDED: [REPORTED],
-  CONTEXT_LENGTH_EXCEEDED: [REPORTED, false, "validation"],
-  CANCELLED: [REPORTED, true, "execution", "cancelled"],
-  GATEWAY_DRAINING: [REPORTED, true, "system", "draining"],
-  RUN_LOST: [REPORTED, true, "system", "lost"],
-  STORE_UNAVAILABLE: [REPORTED, true, "system", "lost"],
+  CONTEXT_LENGTH_EXCEEDED: [REPORTED, "validation"],
+  STREAM_LIMIT_EXCEEDED: ["The answer was larger than is allowed here.", "system", "limit"],
+  CANCELLED: [ERROR, "execution", "cancelled"],
+  GATEWAY_DRAINING: [ERROR, "system", "draining"],
+  RUN_LOST: [ERROR, "system", "lost"],
+  STORE_UNAVAILABLE: [ERROR, "system", "lost"],
+  INTERNAL: ["An internal error occurred. Please try again.", "system", "internal"],
 };
 
-/** Whether `code` is one of the protocol's error codes. */
-export const isKnownCode = (code: unknown): boolean => Object.hasOwn(ROWS, code as string);
+/** A failure may be tried again if its message says so. */
+const fieldsOfRow = (
+  code: string,
+  [message, error_type = "execution", reason = "upstream_error"]: Row = [ERROR],
+): FailureFields => ({ code, error_type, reason, recoverable: message.includes("again"), message });
 
 /** Whether `code` may be shown as a machine's error code. */
 export const isCode = (code: unknown): code is string =>
   typeof code === "string" && /^[A-Z][A-Z0-9_]{2,63}$/.test(code);
 
 /** The failure that `code` names. A code that the protocol does not know has the row of `otherwise`. */
-export function failureFields(code: string, otherwise: ErrorCode = "UPSTREAM_ERROR"): FailureFields {
-  const row = ROWS[isKnownCode(code) ? code : otherwise] as Row;
-  const [message, recoverable = false, error_type = "execution", reason = "upstream_error"] = row;
-  return { code, error_type, reason, recoverable, message };
-}
+export const failureFields = (code: string, otherwise = ""): FailureFields =>
+  fieldsOfRow(code, UPSTREAM[code] ?? OTHERS[code] ?? UPSTREAM[otherwise] ?? OTHERS[otherwise]);
+
+/** The failure that `code` names where there is no gateway: as above, without the codes that only one reports. */
+export const upstreamFailure = (code: string): FailureFields => fieldsOfRow(code, UPSTREAM[code]);
 
 /** A failure of one request. It is thrown within the package; a page gets a `StreamRequestError` in its place. */
 export class Failure implements FailureFields {

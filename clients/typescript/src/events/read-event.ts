@@ -35,17 +35,16 @@ function withoutNull(object: JsonObject): JsonObject {
 }
 
 const fitsType = (type: string, data: unknown): boolean =>
-  Object.hasOwn(SHAPES, type) &&
-  fits(data, SHAPES[type] as Shape) &&
-  (type !== "data" || fitsDataType(data as JsonObject));
+  fits(data, SHAPES[type]) && (type !== "data" || fitsDataType(data as JsonObject));
 
-function fitsDataType({ data_type, data }: JsonObject): boolean {
-  const shape = Object.hasOwn(DATA_SHAPES, data_type as string) && DATA_SHAPES[data_type as string];
-  return shape ? (typeof shape === "string" ? isOf(shape, data) : fits(data, shape)) : false;
+const fitsDataType = ({ data_type, data }: JsonObject): boolean => fits(data, DATA_SHAPES[data_type as string]);
+
+function fits(value: unknown, shape: Shape | string | undefined): boolean {
+  if (typeof shape === "string") return isOf(shape, value);
+  return (
+    Boolean(shape) && isObject(value) && Object.entries(shape as Shape).every(([name, kind]) => isOf(kind, value[name]))
+  );
 }
-
-const fits = (value: unknown, shape: Shape): boolean =>
-  isObject(value) && Object.entries(shape).every(([name, kind]) => isOf(kind, value[name]));
 
 function isOf(kind: string, value: unknown): boolean {
   if (kind.includes("|")) return typeof value === "string" && kind.split("|").includes(value);
@@ -83,6 +82,7 @@ function filledIn(type: string, given: unknown, metadata: EventMetadata): unknow
 
 /** Why a stream with this status has ended, unless its end names another reason. */
 export const REASONS: Readonly<Record<string, string>> = {
+  __proto__: null as never,
   completed: "done",
   suspended: "interaction",
   cancelled: "cancelled",
@@ -94,7 +94,7 @@ function filledInEnd(data: JsonObject): JsonObject {
   const word = String(data.status)
     .replace(/^fail(ed|ure)$/, "error")
     .replace("canceled", "cancelled");
-  const status = Object.hasOwn(REASONS, word) ? word : "completed";
+  const status = REASONS[word] ? word : "completed";
   return { reason: REASONS[status], ...data, status };
 }
 

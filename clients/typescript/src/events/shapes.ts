@@ -10,6 +10,7 @@ export type Shape = Readonly<Record<string, string>>;
 
 /** The data of each type of event. */
 export const SHAPES: Readonly<Record<string, Shape>> = {
+  __proto__: null as never,
   session_start: { session_id: "s", request_id: "s", protocol: "s" },
   thinking: { content: "s" },
   tool_call_start: { tool_id: "s", tool_name: "s", arguments: "o" },
@@ -28,6 +29,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
 
 /** `data.data` of each `data_type`: the shape of an object, or a kind. */
 export const DATA_SHAPES: Readonly<Record<string, Shape | string>> = {
+  __proto__: null as never,
   dataframe: { columns: "a", name: "s", rows: "[a" },
   chart: {},
   image: {},

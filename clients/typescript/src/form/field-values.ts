@@ -68,7 +68,7 @@ function parsed(text: string): unknown {
   }
 }
 
-const DATETIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
+const DATETIME = /^[\d-]{10}T\d\d(:\d\d){1,2}(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/;
 
 function checkText(field: FormField, text: string): FieldError | null {
   if (!hasForm(field.type, text)) return "type";

@@ -182,14 +182,8 @@ function withoutNull(schema: unknown): unknown {
   return others.length === 1 && choices.length > 1 && isObject(others[0]) ? others[0] : schema;
 }
 
-/** The formats of each type of field. */
-const FORMATS: readonly (readonly [FieldType, RegExp])[] = [
-  ["date", /^date$/],
-  ["datetime", /^date-?time$/],
-  ["email", /^(idn-)?email$/],
-  ["url", /^(ur[il]|iri)$/],
-  ["textarea", /^textarea$/],
-];
+/** The formats that are types of fields, under any of their names. */
+const FORMAT = /^(?:idn-)?(?:(date|email|textarea)|(date-?time)|ur[il]|iri)$/;
 const LONG_TEXT = 200;
 
 function kindOf(schema: unknown): Pick<FormField, "type" | "options"> {
@@ -213,9 +207,9 @@ function typeOf(schema: unknown): unknown {
 function plainType(schema: unknown, type: unknown): FieldType {
   if (type === "boolean" || type === "number" || type === "integer") return type;
   if (type !== "string") return "json";
-  const isLong = (numberIn(schema, "maxLength") ?? 0) > LONG_TEXT;
-  const format = textIn(schema, "format") ?? "";
-  return FORMATS.find(([, formats]) => formats.test(format))?.[0] ?? (isLong ? "textarea" : "text");
+  const [format, name, time] = FORMAT.exec(textIn(schema, "format") ?? "") ?? [];
+  if (format) return (name as FieldType | undefined) ?? (time ? "datetime" : "url");
+  return (numberIn(schema, "maxLength") ?? 0) > LONG_TEXT ? "textarea" : "text";
 }
 
 /** The choices of `enum`, or of `oneOf` / `anyOf` of constants; null if the schema has no choices. */

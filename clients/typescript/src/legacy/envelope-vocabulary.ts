@@ -1,102 +1,89 @@
 import { isObject } from "../events/read-event.js";
-import type { StreamEvent } from "../protocol.js";
 import {
-  errorEvent,
+  custom,
+  type Draft,
+  type Drafts,
   event,
-  type Fields,
-  fieldsOf,
-  first,
-  othersOf,
-  rounded,
+  hasFailed,
+  type Reader,
+  type Readers,
+  readEnd,
+  readError,
+  readText,
+  readToolEnd,
   sessionEnd,
-  textEvent,
-  textIn,
-  textOf,
-  timeOf,
-  toolEnd,
   toolStart,
-  without,
-} from "./fields.js";
+} from "./drafts.js";
+import { BOOKKEEPING, type Fields, filled, isOneOf, textIn, textOf, timeOf, without } from "./fields.js";
 
-const FAILED = /^(error(ed)?|fail(ed|ure))$/i;
-const STATES: Fields = { completed: "finished", error: "failed", interrupted: "suspended" };
-const STATE = /^(connected|resumed|started|running|finished|failed|suspended)$/;
-const STOPPED = /^(stopped|cancell?ed)$/i;
-const STOP_TEXT = /^\s*(stream stopped|stopped by user|request cancelled by user)\.?\s*$/i;
-
-type Reader = (fields: Fields, ids: Fields) => StreamEvent[];
-
-const READERS: Readonly<Record<string, Reader>> = {
-  content: (fields, ids) => textEvent("content", fields, { ...ids, message_id: ids.run_id }),
-  tool_start: (fields, ids) => [toolStart(fields, textOf(ids.run_id), ids)],
-  tool_end: (fields, ids) => {
-    const { code = null } = isObject(fields.error) ? fields.error : {};
-    const result = first(fields, "tool_output", "output", "result");
-    return [toolEnd(textOf(ids.run_id), hasFailed(fields), result, timed(fields, ids), code)];
+const ENVELOPE: Readers = {
+  __proto__: null as never,
+  content: (fields, ids, ...others) => {
+    const text = readText(fields, { ...ids, message_id: ids.run_id }, ...others) as Draft;
+    return text.data.content === "" ? [] : text;
   },
-  node_start: (fields, ids) => [node("started", fields, ids)],
-  node_end: (fields, ids) => [node(hasFailed(fields) ? "failed" : "finished", fields, ids)],
-  status: (fields, ids) => [status(fields, ids)],
-  thread_id: (_, ids) => [event("session_start", { protocol: "1.1" }, ids)],
-  interrupt: (fields, ids) => [interrupt(fields, ids), sessionEnd("suspended", ids)],
-  error: (fields, ids) => [error(fields, ids)],
-  done: (_, ids) => [sessionEnd("completed", ids)],
+  tool_start: (fields, ids) => toolStart(fields, ids.run_id, ids),
+  tool_end: (fields, ids) => readToolEnd(fields, ids.run_id, ids),
+  node_start: (fields, ids) => node("started", fields, ids),
+  node_end: (fields, ids) => node(hasFailed(fields) ? "failed" : "finished", fields, ids),
+  status: ({ status, ...others }, ids) => {
+    const word = String(status).toLowerCase();
+    const state = { completed: "finished", error: "failed", interrupted: "suspended" }[word] ?? word;
+    const isKnown = isOneOf(state, "connected resumed started running finished failed suspended");
+    const detail = filled(without(isKnown ? others : { status, ...others }, BOOKKEEPING));
+    return event("status", { scope: "session", state: isKnown ? state : "running", detail }, ids);
+  },
+  thread_id: (_, ids) => event("session_start", { protocol: "1.1" }, ids),
+  interrupt: (fields, ids) => [interaction(fields, ids), sessionEnd("suspended", ids)],
+  error: readError,
+  done: readEnd,
 };
 
 /** Whether a message is one of the envelope, with `data` or flat. Its type and the envelope's own fields decide. */
-function isEnvelope(message: Fields, type: string): boolean {
-  const { data, run_id, node_name, thread_id, tool_name, stopped } = message;
-  if (stopped === true && !type) return true;
-  if (!Object.hasOwn(READERS, type)) return false;
-  if (run_id !== undefined && node_name !== undefined) return true;
-  if (/^(tool|node|interrupt)/.test(type)) return isObject(data) || tool_name !== undefined;
-  return thread_id !== undefined || stopped === true;
+function isEnvelope({ data, run_id, node_name, thread_id, tool_name, stopped }: Fields, type: string): boolean {
+  const isKnown = type in ENVELOPE;
+  if (run_id !== undefined && node_name !== undefined && (isKnown || isObject(data))) return true;
+  if (!isKnown) return !type && stopped !== undefined;
+  return /^(tool|node|int)/.test(type)
+    ? isObject(data) || (type[0] === "t" && tool_name !== undefined)
+    : (thread_id ?? stopped) !== undefined;
 }
 
 /** The events of a message of the envelope, with its fields in `data` or beside the type; null for any other. */
-export function readEnvelope(message: Fields, type: string): StreamEvent[] | null {
-  if (!isEnvelope(message, type)) return null;
-  const top = fieldsOf(message);
-  const { stopped, ...fields }: Fields = isObject(message.data) ? { ...top, ...message.data } : top;
-  const names = [top, fields].map((place) => textIn(place, "node_name"));
-  const node_name = names.find((name) => !/^(system|unknown)?$/.test(name));
+export function readEnvelope(...[fields, given, named, message]: Parameters<Reader>): Drafts {
+  if (!isEnvelope(message, named)) return null;
+  const type = named || (fields.content ? "content" : "message");
+  const { data, timestamp, node_name } = message;
+  const inner = isObject(data) ? data : message;
   const ids = {
-    thread_id: textIn(top, "thread_id") || null,
-    run_id: textIn(message, "run_id") || null,
-    node_name,
-    upstream_time: timeOf(message.timestamp),
+    ...given,
+    thread_id: textOf(fields.thread_id),
+    run_id: textOf(message.run_id),
+    node_name: [textOf(node_name), textOf(inner.node_name)].find((name) => name && !isOneOf(name, "system unknown")),
+    upstream_time: timeOf(timestamp),
   };
-  const events = type || fields.content ? (READERS[type || "content"]?.(fields, ids) ?? []) : [];
-  if (stopped !== true) return events;
-  return [...events.filter(({ type }) => type !== "session_end"), sessionEnd("cancelled", ids)];
+  const isStopped = fields.stopped === true && isOneOf(type, "content status message done error");
+  const events =
+    isStopped && !/^[cs]/.test(type)
+      ? []
+      : (ENVELOPE[type]?.(without({ ...fields, ...inner }, isStopped ? "stopped" : ""), ids, type, message) ??
+        custom(type, without(inner, BOOKKEEPING), ids));
+  return isStopped ? [events as Draft, sessionEnd("cancelled", ids)] : events;
 }
 
-const hasFailed = ({ status }: Fields): boolean => FAILED.test(textOf(status));
-const timed = ({ duration }: Fields, ids: Fields): Fields => ({ ...ids, duration_ms: rounded(duration) });
-
-function node(state: string, fields: Fields, ids: Fields): StreamEvent {
-  const name = textIn(fields, "node_label") || ids.node_name;
-  return event("status", { scope: "node", state, name }, { ...timed(fields, ids), node_id: fields.node_id });
-}
-
-function status({ status, ...others }: Fields, ids: Fields): StreamEvent {
-  const word = textOf(status).toLowerCase();
-  const state = textOf(STATES[word] ?? word);
-  const isKnown = STATE.test(state);
-  const detail = othersOf(isKnown ? others : { status, ...others });
-  return event("status", { scope: "session", state: isKnown ? state : "running", detail }, ids);
-}
+const node = (state: string, fields: Fields, ids: Fields): Draft =>
+  event("status", { scope: "node", state, name: textIn(fields, "node_label") ?? ids.node_name }, ids);
 
 /** A question for approval. `resume` is the body that a page posts: the thread, a command, and the state. */
-function interrupt({ state = null, ...fields }: Fields, ids: Fields): StreamEvent {
-  const { thread_id = "", run_id, node_name } = without(ids);
+function interaction({ state = null, ...fields }: Fields, ids: Fields): Draft {
+  const { thread_id, run_id, node_name } = ids;
   const data = {
-    interaction_id: run_id || node_name || thread_id || "interrupt",
+    interaction_id: run_id ?? node_name ?? thread_id ?? "interrupt",
     kind: "approval",
     state: "requested",
-    title: textIn(fields, "node_label") || null,
-    description: textIn(fields, "message", "reason") || questionIn(state),
-    resume: { thread_id, command: { update: {}, ...(node_name ? { goto: node_name } : {}) }, state },
+    title: textIn(fields, "node_label"),
+    description: textIn(fields, "message reason") ?? questionIn(state),
+    resume: { thread_id: thread_id ?? "", command: { update: {}, goto: node_name }, state },
   };
   return event("interaction", data, ids);
 }
@@ -109,13 +96,4 @@ function questionIn(state: unknown): unknown {
   const value = isObject(one) ? (one.value ?? one) : one;
   const texts = [value, state].flatMap((holder) => (isObject(holder) ? [holder.question, holder.message] : [holder]));
   return texts.find((text) => typeof text === "string" && text.trim());
-}
-
-/** An error; a cancelled end if the error is the stop that these servers report as an error. */
-function error(given: Fields, ids: Fields): StreamEvent {
-  const fields = isObject(given.error) ? { ...given, ...given.error } : given;
-  const code = first(fields, "error_code", "code");
-  const text = textIn(fields, "message", "error", "error_message", "detail");
-  if (STOPPED.test(textOf(code)) || STOP_TEXT.test(text)) return sessionEnd("cancelled", ids);
-  return errorEvent(code, {}, { ...ids, upstream_time: null });
 }

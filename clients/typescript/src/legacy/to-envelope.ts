@@ -45,17 +45,29 @@ export type ChatStreamEvent =
   | { type: "error"; error: string; thread_id: string }
   | StreamEvent;
 
+/** The names of the last calls by id: the end of a standard call has its id alone, and such pages pair by name. */
+const names = new Map<string, string>();
+const MOST_NAMES = 200;
+const STOPPED = "Stream stopped";
+
 /** Tests exactly what the document tests, so that a page changes only its import. */
 // biome-ignore lint/suspicious/noExplicitAny: an event may hold anything
 export function toEnvelope(event: any): StreamEventEnvelope | null {
   if (typeof event !== "object" || !event) return null;
-  if (isStandard(event)) return ofStandard(event);
-  return event.data !== undefined && event.run_id !== undefined ? event : ofFlat(event);
-}
+  const isNew = isStandard(event);
+  const { type, data, metadata, content } = event;
+  if (!isNew && data !== undefined && event.run_id !== undefined) return event;
+  const call = isNew ? data : event;
+  const { tool_id, tool_name = names.get(tool_id) } = call;
+  const { node_name, run_id, timestamp, thread_id } = isNew
+    ? {
+        ...metadata,
+        timestamp: metadata.upstream_time ?? metadata.timestamp,
+        ...(/^tool/.test(type) && { run_id: tool_id }),
+      }
+    : event;
 
-// biome-ignore lint/suspicious/noExplicitAny: as above
-function ofFlat({ type, node_name, run_id, timestamp, thread_id = "", ...event }: any): StreamEventEnvelope | null {
-  const envelope = (type: StreamEventEnvelope["type"], node: string, data: unknown): StreamEventEnvelope => ({
+  const envelope = (type: StreamEventEnvelope["type"], data: unknown, node = "system"): StreamEventEnvelope => ({
     type,
     node_name: node_name || node,
     run_id: run_id || "",
@@ -63,55 +75,30 @@ function ofFlat({ type, node_name, run_id, timestamp, thread_id = "", ...event }
     thread_id: thread_id || "",
     data,
   });
-  const { tool_name } = event;
-  if (type === "content" && event.content !== undefined) return envelope(type, "unknown", { delta: event.content });
-  if (type === "tool_start") return envelope(type, "unknown", { tool_name, tool_input: event.tool_input });
-  if (type === "tool_end") return envelope(type, "unknown", { tool_name, tool_output: event.tool_output });
-  if (type === "error") return envelope(type, "system", { message: event.error || "Unknown error" });
-  node_name = run_id = timestamp = null; // of the whole stream
-  if (event.stopped) return envelope("error", "system", STOPPED);
-  return event.done || type === "done" ? envelope("done", "system", {}) : null;
-}
+  const failed = (message: unknown) => envelope("error", { message });
+  const toolStart = (tool_input: unknown) => envelope("tool_start", { tool_name, tool_input }, "unknown");
+  const toolEnd = (tool_output: unknown) => envelope("tool_end", { tool_name, tool_output }, "unknown");
+  const text = (delta: unknown) => envelope("content", { delta }, "unknown");
 
-const STOPPED = { message: "Stream stopped" };
-
-/** The names of the last calls by id: the end of a standard call has its id alone, and such pages pair by name. */
-const names = new Map<string, string>();
-const MOST_NAMES = 200;
-
-// biome-ignore lint/suspicious/noExplicitAny: the fields of a standard event may hold anything
-function ofStandard({ type, data, metadata }: any): StreamEventEnvelope | null {
-  const { run_id, node_name, thread_id, timestamp, upstream_time } = metadata;
-  const envelope = (type: StreamEventEnvelope["type"], data: unknown, node = "system", run = run_id) => ({
-    type,
-    node_name: node_name || node,
-    run_id: run ?? "",
-    timestamp: upstream_time ?? timestamp ?? Date.now(),
-    thread_id: thread_id ?? "",
-    data,
-  });
-  const { tool_id, tool_name = names.get(tool_id) ?? "unknown" } = data;
-  switch (type) {
-    case "content":
-      return data.content && data.channel == null ? envelope("content", { delta: data.content }, "unknown") : null;
-    case "tool_call_start":
-      if (names.size >= MOST_NAMES) names.clear();
-      names.set(tool_id, tool_name);
-      return envelope("tool_start", { tool_name, tool_input: data.arguments ?? {} }, "unknown", tool_id);
-    case "tool_call_end": {
-      const tool_output = data.status === "failed" ? data.error?.message : data.result;
-      return envelope("tool_end", { tool_name, tool_output }, "unknown", tool_id);
-    }
-    case "session_start":
-      return envelope("thread_id", {});
-    case "status":
-      return envelope("status", data);
-    case "error":
-      return data.terminal ? envelope("error", { message: data.message }) : null;
-    case "session_end":
-      if (data.status === "completed") return envelope("done", {});
-      return data.status === "cancelled" ? envelope("error", STOPPED) : null;
-    default:
-      return null;
+  if (!isNew) {
+    if (type === "content" && content !== undefined) return text(content);
+    if (type === "tool_start") return toolStart(event.tool_input);
+    if (type === "tool_end") return toolEnd(event.tool_output);
+    if (type === "error") return failed(event.error || "Unknown error");
+    const whole = { node_name: "system", run_id: "", timestamp: Date.now() };
+    if (event.stopped) return { ...failed(STOPPED), ...whole };
+    return event.done || type === "done" ? { ...envelope("done", {}), ...whole } : null;
   }
+  if (type === "content") return data.content && data.channel == null ? text(data.content) : null;
+  if (type === "tool_call_start") {
+    if (names.size >= MOST_NAMES) names.clear();
+    names.set(tool_id, tool_name);
+    return toolStart(data.arguments ?? {});
+  }
+  if (type === "tool_call_end") return toolEnd(data.status === "failed" ? data.error?.message : data.result);
+  if (type === "session_start") return envelope("thread_id", {});
+  if (type === "status") return envelope(type, data);
+  if (type === "error") return data.terminal ? failed(data.message) : null;
+  if (type !== "session_end" || !/^c/.test(data.status)) return null;
+  return data.status === "completed" ? envelope("done", {}) : failed(STOPPED);
 }

@@ -1,5 +1,4 @@
-import { isStandard } from "./normalizer.js";
-import { toEnvelope } from "./to-envelope.js";
+import { type StreamEventEnvelope, toEnvelope } from "./to-envelope.js";
 
 /** One step of a run, as the page lists it. */
 export interface ExecutionStep {
@@ -34,81 +33,58 @@ export interface EventAdapterContext {
   getSteps: () => ExecutionStep[];
 }
 
-const runKey = (run: string): string => `run:${run}`;
-
 /** The change of the steps that one event causes. Two calls of one name are told apart by their runs. */
 export function toExecutionStep(event: unknown, context: EventAdapterContext): AdapterResult {
-  const envelope = toEnvelope(event);
-  if (!envelope) return { type: "noop" };
-  const { type, node_name: node, run_id: run, timestamp } = envelope;
   const { currentThoughtId, toolStepMap, genId, getSteps } = context;
-  const data = envelope.data ?? {};
-  const { tool_name, delta, message } = data;
+  const { type, node_name: node, run_id, timestamp, data } = toEnvelope(event) ?? ({} as Partial<StreamEventEnvelope>);
+  const { tool_name, tool_input, tool_output, delta, message } = data ?? {};
+  const run = run_id ? `run:${run_id}` : tool_name;
   const time = timestamp || Date.now();
 
   const add = (
     prefix: string,
-    nodeId: string,
+    otherNode: string,
     nodeLabel: string,
-    step: Pick<ExecutionStep, "stepType" | "title" | "status" | "content" | "data">,
-  ): AdapterResult & { type: "add_step" } => ({
-    type: "add_step",
-    step: { id: genId(prefix), nodeId, nodeLabel, startTime: time, ...step },
-  });
+    stepType: ExecutionStep["stepType"],
+    title: string,
+    status: ExecutionStep["status"],
+    fields: Partial<ExecutionStep>,
+  ): AdapterResult & { type: "add_step" } => {
+    const nodeId = node || otherNode;
+    const step = { id: genId(prefix), nodeId, nodeLabel, stepType, title, status, startTime: time, ...fields };
+    return { type: "add_step", step };
+  };
 
-  switch (type) {
-    case "content":
-      if (!delta) break;
-      if (currentThoughtId) return { type: "append_content", stepId: currentThoughtId, content: delta };
-      return add("thought", node || "agent", node || "Agent", {
-        stepType: "agent_thought",
-        title: `Reasoning (${node})`,
-        status: "running",
-        content: delta,
-      });
-    case "tool_start": {
-      const request = data.tool_input;
-      const added = add("tool", node || "tool", tool_name, {
-        stepType: "tool_execution",
-        title: tool_name,
-        status: "running",
-        data: { request },
-      });
-      for (const key of run ? [tool_name, runKey(run)] : [tool_name]) toolStepMap.set(key, added.step.id);
-      return added;
-    }
-    case "tool_end": {
-      const stepId = stepOf(tool_name, run, toolStepMap);
-      if (!stepId) break;
-      const request = getSteps().find(({ id }) => id === stepId)?.data?.request;
-      for (const [key, id] of toolStepMap) if (id === stepId) toolStepMap.delete(key);
-      const status = hasFailed(event) ? "error" : "success";
-      return {
-        type: "update_step",
-        stepId,
-        updates: { status, endTime: time, data: { request, response: data.tool_output } },
-      };
-    }
-    case "error":
-      if (message === "Stream stopped") return { type: "stopped" };
-      return add("error", node || "system", "Error", {
-        stepType: "system_log",
-        title: "Error",
-        status: "error",
-        content: message || "Unknown error",
-      });
-    case "done":
-      return { type };
+  if (type === "content" && delta) {
+    if (currentThoughtId) return { type: "append_content", stepId: currentThoughtId, content: delta };
+    const content = { content: delta };
+    return add("thought", "agent", node || "Agent", "agent_thought", `Reasoning (${node})`, "running", content);
   }
-  return { type: "noop" };
+  if (type === "tool_start") {
+    const data = { request: tool_input };
+    const added = add("tool", "tool", tool_name, "tool_execution", tool_name, "running", { data });
+    toolStepMap.set(tool_name, added.step.id).set(run, added.step.id);
+    return added;
+  }
+  if (type === "tool_end") {
+    // the step of the run, else of the name; but not one of the name that has another run
+    const named = toolStepMap.get(tool_name);
+    const hasRun = run !== tool_name && [...toolStepMap].some(([key, id]) => id === named && key !== tool_name);
+    const stepId = toolStepMap.get(run) ?? (hasRun ? null : named);
+    if (!stepId) return { type: "noop" };
+    for (const [key, id] of toolStepMap) if (id === stepId) toolStepMap.delete(key);
+    const request = getSteps().find(({ id }) => id === stepId)?.data?.request;
+    const { type: wireType, data: given } = event as { type: unknown; data: { status?: unknown } };
+    const status = wireType === "tool_call_end" && given.status === "failed" ? "error" : "success";
+    return {
+      type: "update_step",
+      stepId,
+      updates: { status, endTime: time, data: { request, response: tool_output } },
+    };
+  }
+  if (type === "error") {
+    if (message === "Stream stopped") return { type: "stopped" };
+    return add("error", "system", "Error", "system_log", "Error", "error", { content: message || "Unknown error" });
+  }
+  return { type: type === "done" ? type : "noop" };
 }
-
-/** The step that an end belongs to: by its run where start and end have one, else by the name of the tool. */
-function stepOf(name: string, run: string, steps: Map<string, string>): string | undefined {
-  const byName = steps.get(name);
-  const hasOtherRun = run && [...steps].some(([key, id]) => id === byName && key !== name);
-  return steps.get(runKey(run)) ?? (hasOtherRun ? undefined : byName);
-}
-
-const hasFailed = (event: unknown): boolean =>
-  isStandard(event) && (event as { data: { status?: unknown } }).data.status === "failed";
