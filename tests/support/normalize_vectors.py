@@ -223,6 +223,13 @@ ODD: tuple[dict[str, Any], ...] = (
     {"type": "token", "content": "x", "created_at": 1790000000},
     {"stopped": True, "thread_id": "th-1", "content": "so far"},
     {"type": "completion", "status": "success", "content": {"summary": "West.", "thought": "Why not."}},
+    {"type": "token", "content": 0},
+    {"type": "tool_end", "tool_name": "weather", "error": "KeyError: 'city'"},
+    {"type": "tool_start", "tool_name": "weather", "tool_args": {"city": "Beijing"}},
+    {"type": "tool_result", "tool_id": "t1", "output": ""},
+    {"type": "done", "stopped": True},
+    {"type": "error", "message_code": "agent.miniNoChart"},
+    {"type": "error", "data": {"content": "broke in /srv/app/main.py"}},
 )
 """Values of other types than the vocabulary has, and times in other forms."""
 LINES = ('{"type": "token", "content": "Hi"}', 'data: {"type": "done"}', "data: [DONE]", "", ": ping")

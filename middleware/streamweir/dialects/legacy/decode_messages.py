@@ -156,14 +156,14 @@ def _text_meta(fields: Message, text: Any) -> Meta | None:
 
 def _token(message: Message, fields: Message) -> Event:
     text = _text_in(fields)
-    if not text:
+    if text == "":
         return _without_text(message, fields)
     return Content(text if isinstance(text, str) else text_of(text), meta=_text_meta(fields, text))
 
 
 def _thinking(message: Message, fields: Message) -> Event:
     text = _text_in(fields)
-    if not text:
+    if text == "":
         return _without_text(message, fields)
     return Thinking(text_of(text), meta=_text_meta(fields, text))
 
@@ -171,7 +171,7 @@ def _thinking(message: Message, fields: Message) -> Event:
 def _final_answer(message: Message, fields: Message) -> Event:
     """Read the whole answer. The texts so far tell whether it repeats all, the part since a tool, or none."""
     text = _text_in(fields)
-    if not text and leftover(fields, _TEXTLESS):
+    if text == "" and leftover(fields, _TEXTLESS):
         return _without_text(message, fields)
     return Content(text_of(text), is_complete=True, whole="repeat", meta=_text_meta(fields, text))
 

@@ -38,7 +38,7 @@ Reader = Callable[[Message, Run], Iterable[Event]]
 
 _TEXT: Final = ("delta", "content", "text", "token", "data")
 _NAME: Final = ("tool_name", "tool", "name")
-_INPUT: Final = ("tool_input", "input", "arguments", "args")
+_INPUT: Final = ("tool_input", "input", "arguments", "args", "tool_args")
 _OUTPUT: Final = ("tool_output", "output", "result")
 _ERROR: Final = ("message", "error", "error_message", "detail", "data")
 _CODES: Final = ("code", "error_code", "params")
@@ -143,9 +143,8 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
     output = message.first(*_OUTPUT)
     if output is None:
         output = next((message.fields[name] for name in _OUTPUT if name in message.fields), None)
-    status = message.fields.get("status")
-    has_failed = failed(status)
-    error = message.fields.get("error") if has_failed else None
+    status, error = message.fields.get("status"), message.fields.get("error")
+    has_failed = failed(status) if status else bool(error)
     if isinstance(error, dict):
         reason = tool_error(error.get("message"), code=error.get("code"))
         output = None if output == error.get("message") else output
