@@ -168,11 +168,11 @@ class MessageTemplate:
             message = parse_json(data[begin:])[0] if begin else frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
             return None
-        texts = [path for path in fields.texts if _at(message, path) == event.content]
+        texts = [path for path in fields.texts if _is_in(data, path) and _at(message, path) == event.content]
         text = _text_hole(data, begin, texts[0]) if len(texts) == 1 else None
         if text is None:
             return None
-        ignored = (path for path in fields.ignored if _at(message, path) is not None)
+        ignored = [path for path in fields.ignored if _is_in(data, path) and _at(message, path) is not None]
         beside = [hole for path in ignored if (hole := _hole(data, path, is_text=False))]
         holes = sorted([text, *beside])
         return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
@@ -359,10 +359,19 @@ def _fits(data: bytes, begin: int, holes: Sequence[_Hole]) -> bool:
     return not repaired and found == [_PROBE if hole.is_text else _OTHER for hole in holes]
 
 
+def _is_in(data: bytes, path: Path) -> bool:
+    """Return False if no value of `data` is at `path`, because its key is nowhere in it."""
+    return not path or data.find(_key_at(path)) >= 0
+
+
 def _at(message: Any, path: Path) -> Any:
+    """Return the value at `path`; None if there is none."""
     for part in path:
-        if isinstance(part, str):
-            message = message.get(part) if isinstance(message, dict) else None
+        kind = type(message)
+        if kind is dict:
+            message = message.get(part)
+        elif kind is list and type(part) is int and part < len(message):
+            message = message[part]
         else:
-            message = message[part] if isinstance(message, list) and part < len(message) else None
+            return None
     return message

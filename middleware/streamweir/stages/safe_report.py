@@ -142,11 +142,13 @@ class CancelledReport:
         return value if self._may_stay(value, is_message=is_message) else WITHHELD
 
     def _may_stay(self, text: str, *, is_message: bool) -> bool:
-        if text in self._kept or not text or MACHINE_CODE.fullmatch(text) or is_finish_word(text):
+        if text in self._kept or not text or MACHINE_CODE.fullmatch(text):
+            return True
+        if (not is_message and self._is_code(text)) or is_finish_word(text):
             return True
         if is_message and (len(text) > _LONGEST_STOP or not _STOP.search(text)):
             return False
-        if self._is_code(text):
+        if is_message and self._is_code(text):
             return True
         text = _ID.sub("id", text)
         return not is_exception_text(text) and self._redact(text) == text

@@ -7,9 +7,9 @@ results are not touched. In the fields beside them (`extra`) those that report a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import msgspec
 
@@ -47,6 +47,10 @@ _MOST_FIELDS: Final = 4096
 
 _ENVELOPE: Final = frozenset({"name", "value"})
 """The keys of the standard protocol around the content of an unknown event."""
+
+_CACHED: Final = 64
+"""Characters of the longest name that is remembered by a process."""
+_FEW_FIELDS: Final = 4
 
 _LONGEST_NAME: Final = 6
 """Characters of a key that is no message of an exception."""
@@ -101,6 +105,9 @@ class ErrorSanitizer:
             safe = msgspec.structs.replace(event, meta=self._safe_ids(failure_meta(event.meta)))
         if not safe.meta or "extra" not in safe.meta:
             return safe
+        names = _short_names_in(safe.meta["extra"]) if isinstance(event, SessionStart) else None
+        if names in _HARMLESS_STARTS:
+            return safe
         safe = next(iter(self._safe_beside(safe) or (safe,)))
         is_bad_end = isinstance(event, SessionEnd) and event.status in ("cancelled", "error")
         if not is_bad_end and isinstance(event, SessionEnd):
@@ -109,6 +116,8 @@ class ErrorSanitizer:
         extra = (safe.meta or {}).get("extra")
         looked_through = _looked_through(extra, report)
         if looked_through == extra:
+            if names is not None and safe is event:
+                _remember_harmless(names)
             return safe
         return msgspec.structs.replace(safe, meta={**(safe.meta or {}), "extra": looked_through})
 
@@ -253,6 +262,27 @@ class ErrorSanitizer:
         return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
 
 
+_Names: TypeAlias = tuple[tuple[str, str], ...]
+
+_MOST_STARTS: Final = 256
+_HARMLESS_STARTS: Final[set[_Names | None]] = set()
+"""The fields beside starts of streams that were sent unchanged: of one model they are always the same."""
+
+
+def _short_names_in(extra: Mapping[str, Any]) -> _Names | None:
+    """Return a few fields that hold short texts only; None for any others."""
+    is_short = len(extra) <= _FEW_FIELDS and all(
+        type(value) is str and len(value) <= _CACHED for value in extra.values()
+    )
+    return tuple(extra.items()) if is_short else None
+
+
+def _remember_harmless(names: _Names) -> None:
+    if len(_HARMLESS_STARTS) >= _MOST_STARTS:
+        _HARMLESS_STARTS.clear()
+    _HARMLESS_STARTS.add(names)
+
+
 def _is_stopped(step: Status) -> bool:
     """Does a step say that its run was stopped?"""
     return isinstance(step.detail, str) and step.detail.lower() in _STOPPED
@@ -329,7 +359,6 @@ def _names_failure(name: str) -> bool:
     return is_failing_name(name) or is_stack_trace(name)
 
 
-_CACHED: Final = 64
 _reports_by_name: Final = lru_cache(maxsize=256)(_names_failure)
 """Answers `_names_failure` for a name of at most `_CACHED` characters: a stream has few of them."""
 

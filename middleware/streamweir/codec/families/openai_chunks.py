@@ -59,24 +59,30 @@ _DELTA: Final = frozenset(
 `role` is always the assistant."""
 
 
-_CHUNK: Final = (
-    *("id", "object", "created", "model", "choices", "usage", "error"),
-    *(
-        "system_fingerprint",
-        "service_tier",
-        "provider",
-        "prompt_filter_results",
-        "obfuscation",
-        "x_groq",
-        "moderation",
-    ),
+_REASONS: Final = frozenset({REASONING_DETAILS, *REASONING})
+
+_CHUNK: Final = frozenset(
+    {
+        *("id", "object", "created", "model", "choices", "usage", "error"),
+        *(
+            "system_fingerprint",
+            "service_tier",
+            "provider",
+            "prompt_filter_results",
+            "obfuscation",
+            "x_groq",
+            "moderation",
+        ),
+    }
 )
 _FINISH: Final = ("finish_reason", "finishReason")
 """The names of a choice's finish reason; servers with serializers of Java or JavaScript write the second."""
 
-_CHOICE: Final = (
-    *("index", "delta", "message", "text", *_FINISH),
-    *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results", "usage", "error"),
+_CHOICE: Final = frozenset(
+    {
+        *("index", "delta", "message", "text", *_FINISH),
+        *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results", "usage", "error"),
+    }
 )
 """The known fields of a chunk and a choice: ids, times, padding, and fields that the end repeats.
 
@@ -105,6 +111,7 @@ class ChunkReader:
         self.summary: dict[str, Any] = {}
         self._begun = False
         self._id: Any = None
+        self._id_meta: Meta | None = None
         self._reasoning = Reasoning(self.opaque_name, room=room)
         self._other_reasoning = Reasoning(None)
         """That of further choices, whose opaque values would belong to no message of the conversation."""
@@ -122,16 +129,18 @@ class ChunkReader:
         choices = message.get("choices")
         if not self._id or (self.complete and choices):
             self._id = _message_id(message.get("id"))  # some servers give every chunk another id
-        meta = meta_of(message_id=self._id)
+            self._id_meta = meta_of(message_id=self._id)
+        meta = self._id_meta
         if not self._begun and (self._id or choices):  # Azure's first chunk says nothing but of filters
             self._begun = True
             yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
-        yield from self._count(message.get("usage"), meta)
+        if message.get("usage") is not None:
+            yield from self._count(message["usage"], meta)
         if isinstance(groq := message.get("x_groq"), dict):
             yield from self._count(groq.get("usage"), meta)
             if rest := leftover(groq, ("id", "usage", "error")):
                 yield custom("x_groq", rest, meta)
-        if rest := leftover(message, _CHUNK):
+        if not message.keys() <= _CHUNK and (rest := leftover(message, _CHUNK)):
             yield custom("chunk", rest, meta)
         for choice in bounded(choices):
             if isinstance(choice, dict):
@@ -164,12 +173,13 @@ class ChunkReader:
         fields = delta if isinstance(delta, dict) else whole if isinstance(whole, dict) else {}
         if not fields and isinstance(choice.get("text"), str):
             fields = {"content": choice["text"]}
-        if rest := leftover(fields, self.known):
+        if not fields.keys() <= self.known and (rest := leftover(fields, self.known)):
             yield custom("delta", rest, meta)
-        if rest := leftover(choice, _CHOICE):
+        if not choice.keys() <= _CHOICE and (rest := leftover(choice, _CHOICE)):
             is_known = rest.keys() == {"logprobs"}
             yield (named_data if is_known else custom)("choice", rest, meta)
-        yield from self._count(choice.get("usage"), meta)
+        if choice.get("usage") is not None:
+            yield from self._count(choice["usage"], meta)
         if self.calls.has_asked and any(fields.get(name) for name in _TEXTS):
             yield from self.calls.go_on(index)
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
@@ -183,7 +193,8 @@ class ChunkReader:
     ) -> Iterator[Event]:
         """Yield the events of the fields of a delta, or of a whole message."""
         reasoning = self._reasoning if index == 0 else self._other_reasoning
-        yield from reasoning.read(delta, whole, meta)
+        if not _REASONS.isdisjoint(delta):
+            yield from reasoning.read(delta, whole, meta)
         if reasoning.is_pending and any(delta.get(name) for name in _BEHIND_REASONING):
             yield from reasoning.close(meta)
         for name in ("content", "refusal"):
@@ -193,14 +204,15 @@ class ChunkReader:
                     yield from self.read_text(value, index, meta, whole)
             elif value is not None:
                 yield from self._read_parts(value, index, meta, whole)
-        if citations := _citations(delta.get("annotations")):
+        if "annotations" in delta and (citations := _citations(delta["annotations"])):
             yield Reference(citations, meta=meta)
         if isinstance(sound := delta.get("audio"), dict):
             if transcript := text_of(sound.get("transcript")):
                 yield from self.read_text(transcript, index, meta, whole)
             if audio := _audio(sound):
                 yield Data("audio", audio, meta=meta)
-        yield from self.calls.take(delta, index, meta)
+        if "tool_calls" in delta or "function_call" in delta:
+            yield from self.calls.take(delta, index, meta)
 
     def _read_parts(self, parts: Any, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
         """Yield the texts and thoughts of a list of parts in their order; other parts follow."""
