@@ -57,6 +57,9 @@ _LONGEST_COMPARED: Final = 4 << 10
 
 _TEXTS: Final = frozenset({Content, Thinking})
 
+_LONGEST_USUAL: Final = 256 << 10
+"""Bytes of the longest message that is compared with the usual one, which reads its text once more."""
+
 _NO_FRAME: Final = Frame(b"")
 
 _text: Final = msgspec.json.Decoder(str).decode
@@ -266,7 +269,8 @@ class MessageTemplates:
             self._row = 0
         elif self.current is None or not self.current.matches(piece, frame):
             self._row = 0 if last is None else self._row + 1
-            self.current = _usual_template_of(frame, piece, self._fields) if self._fields.known else None
+            may_be_usual = self._fields.known and len(frame.data) <= _LONGEST_USUAL
+            self.current = _usual_template_of(frame, piece, self._fields) if may_be_usual else None
             if self.current is None and (self._known or self._row >= self._fields.learned_after):
                 self.current = self._template_of(frame, piece, self._fields)
         if type(self.current) is CountingTemplate:

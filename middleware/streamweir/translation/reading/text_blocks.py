@@ -7,6 +7,7 @@ from typing import Final
 
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.framing import Frame
+from streamweir.framing.control_bytes import CR
 from streamweir.jsontext import valid_utf8
 from streamweir.translation.reading.surroundings import Surroundings
 
@@ -51,11 +52,9 @@ class TextBlocks:
         if not self._probes if template is None else self.is_given_up(template):
             return len(data)
         is_line = framing != "sse" and (framing is not None or data.startswith((b"{", b"["), begin))
-        found = (_LINE_END if is_line else _BLANK_LINE).search(data, begin)
-        if found is None:
-            return len(data)
-        self._probes -= template is None and found.end() < len(data)
-        return found.end()
+        end = _end_of_first(_LINE_END if is_line else _BLANK_LINE, data, begin)
+        self._probes -= template is None and end < len(data)
+        return end
 
     def learn(
         self, template: MessageTemplate, block: bytes, frame: Frame, framing: str | None
@@ -87,3 +86,16 @@ class TextBlocks:
     def is_given_up(self, template: MessageTemplate) -> bool:
         """Return whether the surroundings of a template are not learned any more."""
         return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
+
+
+def _end_of_first(pattern: re.Pattern[bytes], data: bytes, begin: int) -> int:
+    """Return the end of the first match of `_LINE_END` or `_BLANK_LINE`; without one, that of `data`.
+
+    The pattern takes thirty times as long for a byte as `find`, so it is only used where a CR is.
+    """
+    plain = b"\n" if pattern is _LINE_END else b"\n\n"
+    at = data.find(plain, begin)
+    if data.find(CR, begin, len(data) if at < 0 else at) < 0:
+        return len(data) if at < 0 else at + len(plain)
+    found = pattern.search(data, begin)
+    return len(data) if found is None else found.end()
