@@ -52,7 +52,9 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: as it was decoded.
         short: returns the digest of a text that is too long.
     """
-    if not _may_have_long_names(event):  # nearly all
+    if type(event) is Content and event.channel is None and event.meta is None:  # nearly all
+        return event
+    if not _may_have_long_names(event):
         return event
     changed: dict[str, Any] = {}
     for name in _NAMES.get(type(event), ()):

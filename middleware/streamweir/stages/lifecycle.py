@@ -320,11 +320,16 @@ class Lifecycle:
             return self._failed(self._failure_of(event), event.summary)
         if event.status == "cancelled":
             return None, event
-        finish = (event.summary or {}).get("finish_reason")
-        if code := code_of_finish(finish):
+        finish = event.summary.get("finish_reason") if event.summary else None
+        if finish is not None and (code := code_of_finish(finish)):
             return self._failed(error_event(error_info(code), meta=event.meta), event.summary)
         end = _with_finish(event, finish) if isinstance(finish, str) else event
-        if _finish_of(end) == "content_filter" and not self._has_text and end.status == "completed":
+        if (
+            finish is not None
+            and _finish_of(end) == "content_filter"
+            and not self._has_text
+            and end.status == "completed"
+        ):
             withheld = error_event(error_info("CONTENT_FILTERED"), meta=event.meta)
             return self._failed(withheld, event.summary)
         self._warn_of_end(end)

@@ -274,7 +274,8 @@ def _warning(message: Message, fields: Message) -> Event:
 
 
 def _done(message: Message, fields: Message) -> Event:
-    del message
+    if len(message) == 1:  # only its type
+        return SessionEnd()
     usage = fields.get("usage")
     source = {**usage, **fields} if isinstance(usage, dict) else {**fields}
     summary = {name: source[name] for name in SUMMARY if source.get(name) is not None}

@@ -47,6 +47,10 @@ class DecodeStats:
             is_complete: the decoder has read the end. At the end and behind it, events about the run do not
                 set `has_any`.
         """
+        first = events[0]
+        if type(first) is Content and first.content:  # nearly all
+            self.has_any = True
+            return
         known = [event for event in events if type(event) is not Data or not event.unknown]
         if not known:
             self.unknown += 1

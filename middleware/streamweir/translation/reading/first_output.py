@@ -57,7 +57,7 @@ def find_output(events: Iterable[Event], frame: Frame | None, dialect: Dialect |
     """
     for event in events:
         kind = type(event)
-        if kind in _OPENING or (kind in _TEXTS and not cast("Content | Thinking", event).content):
+        if kind in _OPENING or (kind in _TEXTS and not event.content):  # type: ignore[union-attr]
             continue
         if kind is Error:
             if (found := _of_error(cast("Error", event), frame, dialect)) is not None:

@@ -154,7 +154,7 @@ class FrameReader:
         if not events or (type(events[0]) is Data and events[0].unknown):
             self.count_empty(EMPTY_BYTES)
         only = events[0] if len(events) == 1 else None
-        is_plain = self.started and not self._raw and (type(only) is Content or not self.errors_for_users)
+        is_plain = not self._raw and (type(only) is Content or not self.errors_for_users)
         read: list[FrameItems] = []
         if events and not self.started:
             self.started = True
@@ -225,9 +225,9 @@ class FrameReader:
         growth: FrameGrowth | None = None
         try:
             decoded = self._decode(frame)
-            is_small = self.started and len(frame.data) <= self._most_of_few
+            is_small = len(frame.data) <= self._most_of_few
             if is_small and type(decoded) is tuple and len(decoded) <= _FEW:
-                events += decoded
+                events += decoded if self.started else self._first(frame, decoded)
                 return True
             few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
             for event in decoded if self.started else self._first(frame, decoded):
