@@ -19,6 +19,7 @@ export function leaveFile(file: File): void {
 
 /** Milliseconds between two drawings of a stream that grows. */
 const DRAW_MS = 100;
+const LINES_PER_MS = 200;
 /** The same while a file is read, of which each drawing is one of many items more. */
 const READING_DRAW_MS = 1500;
 
@@ -67,13 +68,16 @@ export class StreamSource extends Changes {
 
   /** Draws again, soon. */
   touch(): void {
-    this.#timer ??= setTimeout(
-      () => {
-        this.#timer = undefined;
-        this.notify();
-      },
-      this.progress ? READING_DRAW_MS : DRAW_MS,
-    );
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.notify();
+    }, this.#pause());
+  }
+
+  /** A drawing takes time with the number of lines: a large stream is drawn less often. */
+  #pause(): number {
+    const lines = this.captures.at(-1)?.size ?? 0;
+    return (this.progress ? READING_DRAW_MS : DRAW_MS) + lines / LINES_PER_MS;
   }
 
   #begin(): void {
