@@ -52,7 +52,7 @@ def sample_dialect(endpoint: EndpointConfig, protocol: str) -> str:
 
 def sample_of(name: str, dialects: Dialects) -> Sample:
     """Return the smallest request of a dialect, or of `JUST_A_MESSAGE`."""
-    body = _MESSAGE if name == JUST_A_MESSAGE else dialects[name].sample_request
+    body = dict(_MESSAGE if name == JUST_A_MESSAGE else dialects[name].sample_request)
     return Sample(body, next(_places(body), ()))
 
 

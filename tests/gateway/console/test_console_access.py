@@ -11,6 +11,7 @@ from command_line import COMMAND
 from console_client import API, TOKEN, Console, console_of
 from loopback import Answer
 from running_gateway import running_gateway
+from streamweir.codec.dialects import Dialects
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
 
@@ -143,3 +144,13 @@ def test_console_for_others_without_a_token_is_refused(tmp_path: Path) -> None:
     )
     assert ended.returncode == 78
     assert "console.token" in ended.stderr
+
+
+async def test_info_has_a_sample_for_endpoints_of_every_dialect(tmp_path: Path) -> None:
+    names = Dialects.built_in().readable
+    endpoints = {f"/{name}": {"upstream": "http://127.0.0.1:9", "speaks": name} for name in names}
+    async with console_of(tmp_path, endpoints=endpoints) as console:
+        found = (await console.get("info"))["endpoints"]
+    assert len(found) == len(names)
+    for endpoint in found:
+        assert all(sample["body"] for sample in endpoint["samples"].values())
