@@ -71,12 +71,15 @@ class KeptResponse:
         )
 
     @classmethod
-    def read(cls, value: bytes | None, response_id: str) -> KeptResponse | None:
+    def read(
+        cls, value: bytes | None, response_id: str, *, with_ancestors: bool = True
+    ) -> KeptResponse | None:
         """Return the response that a value of the store holds; None if it holds anything else.
 
         Args:
             value: of the store, which is not trusted.
             response_id: of the response.
+            with_ancestors: False leaves them out: a history of thousands of responses needs their items.
         """
         try:
             found = parse_json(value or b"")[0]
@@ -91,5 +94,6 @@ class KeptResponse:
                 "thread": str() | None as thread,
                 "running": bool(is_running),
             } if own == response_id:
-                return cls(response, items, Ancestors.read(ancestors), upstream, thread, is_running)
+                before = Ancestors.read(ancestors) if with_ancestors else NO_ANCESTORS
+                return cls(response, items, before, upstream, thread, is_running)
         return None

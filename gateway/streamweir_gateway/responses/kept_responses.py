@@ -99,7 +99,7 @@ class KeptResponses:
         earlier = [
             kept
             for name, value in zip(names, values, strict=True)
-            if (kept := KeptResponse.read(value, name)) is not None
+            if (kept := KeptResponse.read(value, name, with_ancestors=False)) is not None
         ]
         return sound_history([kept.items for kept in [*earlier, response]], most=MAX_ITEMS)
 
