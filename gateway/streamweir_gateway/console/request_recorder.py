@@ -263,32 +263,26 @@ class RequestRecorder:
 
     def _reader(self, attempt: AttemptRow) -> Callable[[bytes], None]:
         """Return the function that takes each read of the present response."""
-        add, position, number = self._adder(), self._position, attempt.attempt
-        monotonic = time.monotonic
+        log_add, mask_add, position, number = self.log.add, self.mask.add, self._position, attempt.attempt
+        monotonic, has_content = time.monotonic, self._has_content
 
         def read(data: bytes) -> None:
             if not data:
                 return
-            add("read", monotonic(), data, number, position.written, self._reads)
+            if has_content:
+                entry, size = (
+                    ["read", monotonic(), data, number, position.written, self._reads, RAW],
+                    len(data),
+                )
+                log_add(entry, size)
+                mask_add(entry, size)
+            else:
+                log_add(("read", monotonic(), len(data), number, position.written, self._reads, 0), 0)
             self._reads += 1
             if attempt.first_event_ms is None:
                 self._note_first(attempt)
 
         return read
-
-    def _adder(self) -> Callable[[str, float, bytes, int | None, int | None, int], None]:
-        """Return the function that adds a read or a write."""
-        log_add, mask_add = self.log.add, self.mask.add
-
-        def add_content(kind: str, t: float, data: bytes, *facts: int | None) -> None:
-            entry, size = [kind, t, data, *facts, RAW], len(data)
-            log_add(entry, size)
-            mask_add(entry, size)
-
-        def add_metadata(kind: str, t: float, data: bytes, *facts: int | None) -> None:
-            log_add((kind, t, len(data), *facts, 0), 0)
-
-        return add_content if self._has_content else add_metadata
 
     def _add(self, entry: list[Any], size: int) -> None:
         """Add an entry that may hold secrets."""
@@ -315,12 +309,19 @@ class RequestRecorder:
 
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that notes a piece of the body."""
-        add, monotonic = self._adder(), time.monotonic
+        log_add, mask_add, monotonic = self.log.add, self.mask.add, time.monotonic
+        has_content = self._has_content
 
         def written(data: bytes) -> None:
-            position = self._position
+            position, reads = self._position, self._reads
             sequence = None if position is None else position.written
-            add("write", monotonic(), data, self._reads - 1 if self._reads else None, sequence, self._writes)
+            read = reads - 1 if reads else None
+            if has_content:
+                entry, size = ["write", monotonic(), data, read, sequence, self._writes, RAW], len(data)
+                log_add(entry, size)
+                mask_add(entry, size)
+            else:
+                log_add(("write", monotonic(), len(data), read, sequence, self._writes, 0), 0)
             self._writes += 1
 
         return written
