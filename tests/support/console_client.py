@@ -121,6 +121,11 @@ class Feed:
         self._client.expect("GET")
         self._taken = 0
 
+    @property
+    def body(self) -> bytes:
+        """The bytes that have come so far."""
+        return self._client.answer.body
+
     async def next(self, event: str) -> Any:
         """The data of the next event of this name."""
         async with asyncio.timeout(PATIENCE):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from streamweir.capture.playback import end_of_attempt
 from streamweir.errors import WARNINGS
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, wire_message
@@ -19,7 +21,7 @@ from streamweir.translation.translator import Translator
 from streamweir_gateway.console.stream_log import Entry
 from streamweir_gateway.console.text_changes import change_of
 
-__all__ = ["EventLane", "NotedEvents", "Pending", "TranslatedEvents"]
+__all__ = ["EventLane", "NotedEvents", "Pending", "SentEvents", "TranslatedEvents"]
 
 _MALFORMED: Final = "UPSTREAM_MALFORMED_EVENT"
 _LOSSES: Final = frozenset({"REQUEST_LOSSY", "LOSSY_CONVERSION", "REASONING_LOST"})
@@ -64,6 +66,9 @@ class EventLane:
 
     def read(self, data: bytes, number: int, t: float) -> None:
         """Take a read."""
+
+    def wrote(self, data: bytes, t: float) -> None:
+        """Take a piece of the response."""
 
     def note(self, entry: Entry, t: float) -> None:
         """Take an entry about an event or a mark."""
@@ -195,6 +200,31 @@ class TranslatedEvents(EventLane):
     def heartbeat(self) -> bytes:
         """Return nothing: there is no client."""
         return b""
+
+
+class SentEvents(EventLane):
+    """The events of a client that reads a stored run in the standard protocol: those in its response."""
+
+    def wrote(self, data: bytes, t: float) -> None:
+        """Take the events of a piece of the response, which has whole frames."""
+        for line in data.split(b"\n"):
+            event = _event_of(line.removeprefix(b"data: "))
+            if event is not None:
+                self._waiting.append(Pending(event["metadata"]["sequence"], t, event, None, None))
+                self.status = event["data"].get("status") if event["type"] == "session_end" else None
+
+
+def _event_of(line: bytes) -> dict[str, Any] | None:
+    """Return the event of the standard protocol in a line; None if there is none."""
+    if not line.startswith(b"{"):
+        return None
+    try:
+        event = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    is_event = isinstance(event, dict) and isinstance(event.get("data"), dict)
+    metadata = event.get("metadata") if is_event else None
+    return event if isinstance(metadata, dict) and isinstance(metadata.get("sequence"), int) else None
 
 
 def _is_malformed(pending: Pending) -> bool:

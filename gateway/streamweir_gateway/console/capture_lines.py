@@ -31,7 +31,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.errors import StreamweirError
 from streamweir.request_id import valid_request_id
 from streamweir.translation.translator import Translator
-from streamweir_gateway.console.capture_events import EventLane, NotedEvents, TranslatedEvents
+from streamweir_gateway.console.capture_events import EventLane, NotedEvents, SentEvents, TranslatedEvents
 from streamweir_gateway.console.capture_payload import CapturePayload
 from streamweir_gateway.console.silences import Silences
 from streamweir_gateway.console.stream_log import Entry, LeftOut, NumberedEntry
@@ -64,12 +64,16 @@ class CaptureLines:
         self._has_content = payload.meta.get("content") != "metadata"
         self._out = CaptureWriter(self.lines.append, SecretMask(secrets))
         self._next = 0
-        self._events = EventLane()
+        self._events = SentEvents() if self._has_content and not payload.attempts else EventLane()
         self._silences = Silences()
         self._now = 0.0
         self._is_asking = True
         """No attempt has ended that no other one has followed."""
         self._upstream: str | None = None
+        self._attempt: Mapping[str, Any] = {}
+        """The fields of the present attempt."""
+        self._told = 0
+        """The sequence of the next event that is written."""
         self._sent = payload.first_event
         """The sequence of the first event that no write has."""
         self._sent_reads: int | None = None
@@ -152,6 +156,7 @@ class CaptureLines:
             is_same = fields["upstream"] == self._upstream
             self._line("mark", what="retry" if is_same else "fallback", attempt=fields["attempt"])
         self._upstream, self._is_asking = fields["upstream"], True
+        self._attempt, self._told = fields, 0
         self._events = self._lane(fields)
 
     def _lane(self, fields: Mapping[str, Any]) -> EventLane:
@@ -194,14 +199,15 @@ class CaptureLines:
         self._events.note(entry, self._now)
 
     def _take_write(self, entry: Entry) -> None:
-        _, _, _, read, written, number, _ = entry
+        _, _, data, read, written, number, _ = entry
         sequences = None
+        self._events.wrote(data, self._now)
         if written is not None:
             self._write_events(written)
             sequences = [self._sent, written - 1] if written > self._sent else None
             self._sent = max(self._sent, written)
         is_of_read = read is not None and read != self._sent_reads
-        if not is_of_read and sequences is None and self._is_asking:
+        if not is_of_read and sequences is None and written is not None and self._is_asking:
             self._line("mark", what="heartbeat")
         self._sent_reads = read
         self._line(
@@ -211,6 +217,8 @@ class CaptureLines:
     def _take_attempt(self, entry: Entry) -> None:
         self._is_asking = False
         self._line("attempt", **entry[2])
+        if entry[2]["ended"] == "refused":  # its reads are no part of a stream
+            self._events = self._lane(self._attempt)
         self._events.attempt_ended(entry[2], self._now)
 
     def _take_end(self, entry: Entry) -> None:
@@ -247,5 +255,6 @@ class CaptureLines:
         for pending in self._events.take(below):
             if pending.mark is not None:
                 self._out.line("mark", pending.t, **pending.mark, read=pending.read)
-            elif pending.event is not None:
+            elif pending.event is not None and pending.sequence >= self._told:
+                self._told = pending.sequence + 1
                 self._out.event(pending.t, pending.event, read=pending.read)

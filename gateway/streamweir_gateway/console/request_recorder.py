@@ -43,11 +43,29 @@ from streamweir_gateway.console.stream_log import RAW, StreamLog
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts, ReaderFacts
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["RequestRecorder"]
+
+
+class ReaderPosition:
+    """The position of the reader of a stored run, as that of a pipeline.
+
+    Args:
+        reader: of the run.
+    """
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: ReaderFacts) -> None:
+        self._reader = reader
+
+    @property
+    def written(self) -> int:
+        """The sequence of the next event."""
+        return self._reader.at
 
 
 class RequestRecorder:
@@ -141,6 +159,11 @@ class RequestRecorder:
     def delivered_by(self, delivery: DeliveryFacts) -> None:
         """Take the delivery to the client."""
         self.delivery = delivery
+
+    def reads_run(self, reader: ReaderFacts) -> None:
+        """Count the events of the response by the reader of a stored run."""
+        self.first_event = 0 if reader.position is None else reader.position.next_event
+        self._position = ReaderPosition(reader)
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
         """Note the client's request, once."""

@@ -199,6 +199,7 @@ class Resumption(RunsShell):
         )
         if recorder is not None:
             recorder.delivered_by(delivery)
+            recorder.reads_run(reader)
         await self.follow(delivery, is_running=is_running)
         delivery.complete(record)
         self.note_result(about.endpoint, "followed" if is_running else "replayed")

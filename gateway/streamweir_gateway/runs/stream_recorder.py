@@ -12,6 +12,7 @@ from streamweir.codec.base import Options
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.supervisor import Dropped
 from streamweir.errors import ErrorInfo
+from streamweir.runs.handles import Position
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.runs.destination import Destination
@@ -19,7 +20,7 @@ from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["AttemptFacts", "DeliveryFacts", "StreamRecorder"]
+__all__ = ["AttemptFacts", "DeliveryFacts", "ReaderFacts", "StreamRecorder"]
 
 
 class AttemptFacts(Protocol):
@@ -71,6 +72,20 @@ class DeliveryFacts(Protocol):
     @property
     def supervisor(self) -> ClientFacts:
         """The supervisor of the client."""
+        ...
+
+
+class ReaderFacts(Protocol):
+    """A reader of a stored run."""
+
+    @property
+    def at(self) -> int:
+        """The sequence of the next event that is read."""
+        ...
+
+    @property
+    def position(self) -> Position | None:
+        """Where the client goes on; None: at the beginning."""
         ...
 
 
@@ -126,4 +141,8 @@ class StreamRecorder(Protocol):
 
     def delivered_by(self, delivery: DeliveryFacts) -> None:
         """Take the delivery to the client."""
+        ...
+
+    def reads_run(self, reader: ReaderFacts) -> None:
+        """Take the reader of a stored run: the request has no upstream of its own."""
         ...

@@ -1,0 +1,185 @@
+"""Secrets that a request, a configuration or an upstream holds are in no answer of the console."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capture_checks import assert_same_but_masked, body_of, of_kind
+from console_client import TOKEN, Console, console_of
+from loopback import ask
+from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
+
+OF_GATEWAY = "gateway-key-Zx81-Qw92"
+OF_CLIENT = "client-key-Lm73-Rt55"
+OF_COOKIE = "cookie-value-Hj48-Bn66"
+OF_BASIC = "basic-password-Vc39"
+OF_QUERY = "query-value-Dd24-Ff88"
+BY_FORM = "sk-proj-abcdEFGH1234567890"
+NAMED = "Gg77hunter2222xyz"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcDEF123"
+SECRETS = (OF_GATEWAY, OF_CLIENT, OF_COOKIE, OF_QUERY, BY_FORM, NAMED, JWT, TOKEN)
+
+KEYS = {"keys": {"web": OF_CLIENT}}
+CLIENT = [
+    ("X-Api-Key", OF_CLIENT),
+    ("Cookie", f"session={OF_COOKIE}"),
+    ("X-Note", f"see {BY_FORM}"),
+]
+
+
+def frames() -> bytes:
+    """Frames that hold each secret: in texts, ids, names, arguments and errors."""
+    events: list[dict[str, Any]] = [
+        {"type": "token", "content": f"key {OF_GATEWAY} and {OF_COOKIE}", "thread_id": f"t-{BY_FORM}"},
+        {"type": "thinking", "content": f"they sent {OF_CLIENT} and {OF_QUERY}"},
+        {
+            "type": "tool_call",
+            "tool_name": f"call {BY_FORM}",
+            "tool_id": "t1",
+            "arguments": {"password": NAMED},
+        },
+        {"type": "tool_result", "tool_id": "t1", "result": {"api_key": NAMED, "jwt": JWT}},
+        {"type": "strange", "value": {"console": TOKEN, BY_FORM: 1}},
+        {"type": "token", "content": f"end {JWT}"},
+        {"type": "error", "content": f"refused: {OF_GATEWAY}"},
+    ]
+    return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def pieces(size: int) -> list[bytes]:
+    body = frames()
+    return [body[start : start + size] for start in range(0, len(body), size)]
+
+
+async def plays(call: Call) -> None:
+    size = int(str(call.header("x-size")))
+    await call.send(SSE)
+    for place, piece in enumerate(pieces(size)):
+        await call.send(chunk(piece))
+        if size > 1 or place % 50 == 0:
+            await asyncio.sleep(0.002)
+    await call.send(LAST_CHUNK)
+
+
+def endpoints(url: str) -> dict[str, Any]:
+    return {
+        "/chat": {
+            "upstream": "backend",
+            "forward_headers": ["X-Size", "X-Note"],
+            "answers": ["standard", "legacy", "openai-chat"],
+        }
+    }
+
+
+def upstreams(url: str) -> dict[str, Any]:
+    return {
+        "backend": {
+            "url": f"{url}/v1?api_key={OF_QUERY}",
+            "speaks": "legacy",
+            "headers": {"Authorization": f"Bearer {OF_GATEWAY}"},
+        }
+    }
+
+
+def secrets_in(told: bytes) -> list[str]:
+    text = told.decode() + json.dumps(told.decode())
+    return [secret for secret in SECRETS if secret in text]
+
+
+async def all_answers(console: Console) -> list[bytes]:
+    """The bodies of all answers about all streams."""
+    paths = ["info", "streams?limit=2000", "plots", "config", "dialects", f"streams?q={BY_FORM[:7]}"]
+    for row in await console.rows(limit=2000):
+        paths += [f"streams/{row['id']}", f"streams/{row['id']}/capture"]
+    found = [await console.request(f"/api/v1/{path}") for path in paths]
+    assert {answer.status for answer in found} == {200}
+    return [answer.body + json.dumps(answer.headers).encode() for answer in found]
+
+
+@pytest.mark.parametrize("capture", ["content", "metadata"])
+async def test_secrets_are_in_no_answer_however_the_network_cuts_them(tmp_path: Path, capture: str) -> None:
+    sent = json.dumps({"message": f"I use {OF_CLIENT}, {BY_FORM}", "password": NAMED, "token": JWT}).encode()
+    async with (
+        upstream(plays) as backend,
+        console_of(
+            tmp_path,
+            endpoints=endpoints(backend.url),
+            upstreams=upstreams(backend.url),
+            auth=KEYS,
+            console={"capture": capture},
+        ) as console,
+    ):
+        async with console.feed(since=0) as feed:
+            for size in (1, 7, 20, 33, 5000):
+                for protocol in ("standard", "legacy", "openai-chat"):
+                    headers = [*CLIENT, ("X-Size", str(size)), ("X-Streamweir-Protocol", protocol)]
+                    asking = asyncio.create_task(
+                        ask(
+                            console.running.at,
+                            "POST",
+                            f"/chat?api_key={OF_QUERY}&x=1",
+                            headers=headers,
+                            body=sent,
+                        )
+                    )
+                    for row in (await console.rows())[:1]:  # while it runs
+                        assert secrets_in(await console.file(row["id"])) == []
+                    await asking
+            rows = await console.rows(state="ended")
+            await feed.row(id=rows[0]["id"], state="ended")
+            assert secrets_in(feed.body) == []
+        for body in await all_answers(console):
+            assert secrets_in(body) == []
+        if capture == "content":
+            for row in await console.rows(state="ended"):
+                lines = await console.capture(row["id"])
+                assert_same_but_masked(body_of(of_kind(lines, "read")), frames()[: row["bytes_in"]])
+                assert_same_but_masked(body_of([of_kind(lines, "request")[0]["body"]]), sent)
+                marked = [line["redacted"] for line in of_kind(lines, "read") if "redacted" in line]
+                assert sum(marked) >= 10
+                shown = dict(of_kind(lines, "request", side="client")[0]["headers"])
+                assert shown["cookie"] == "[redacted]"
+                asked = of_kind(lines, "request", side="upstream")[0]
+                assert dict(asked["headers"])["authorization"] == "[redacted]"
+
+
+async def test_lines_of_a_stream_under_way_hold_no_half_of_a_secret(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    async def halves(call: Call) -> None:
+        first = f'data: {{"type": "token", "content": "Hello {OF_GATEWAY[:12]}'.encode()
+        await call.send(SSE, chunk(b'data: {"type": "token", "content": "Hi"}\n\n'), pause=0.2)
+        await call.send(chunk(first))
+        await goes_on.wait()
+        rest = f'{OF_GATEWAY[12:]} there"}}\n\ndata: {{"type": "done"}}\n\n'.encode()
+        await call.send(chunk(rest), LAST_CHUNK)
+
+    async with (
+        upstream(halves) as backend,
+        console_of(
+            tmp_path,
+            endpoints=endpoints(backend.url),
+            upstreams=upstreams(backend.url),
+            console={"capture": "content"},
+        ) as console,
+    ):
+        asking = asyncio.create_task(console.call("/chat"))
+        row = await console.row(state="streaming")
+        async with console.feed(stream=row["id"]) as feed:
+            while (line := await feed.next("line")).get("n") != 1 or line["kind"] != "read":
+                pass
+            assert line["data"].endswith("Hello " + "*" * 12)
+            goes_on.set()
+            await asking
+            while (line := await feed.next("line"))["kind"] != "end":
+                pass
+            assert OF_GATEWAY[12:].encode() not in feed.body
+            assert OF_GATEWAY[:12].encode() not in feed.body
+        lines = await console.capture((await console.row(state="ended"))["id"])
+        assert OF_GATEWAY[12:] not in json.dumps(lines)
