@@ -72,11 +72,12 @@ class CaptureLines:
         self._upstream: str | None = None
         self._attempt: Mapping[str, Any] = {}
         """The fields of the present attempt."""
-        self._told = 0
+        self._next_event = 0
         """The sequence of the next event that is written."""
         self._sent = payload.first_event
         """The sequence of the first event that no write has."""
         self._sent_reads: int | None = None
+        self._last_read: int | None = None
         self._had_gap = False
         self._left_out: Mapping[str, LeftOut] = {}
         self._begin(payload.entries)
@@ -156,7 +157,7 @@ class CaptureLines:
             is_same = fields["upstream"] == self._upstream
             self._line("mark", what="retry" if is_same else "fallback", attempt=fields["attempt"])
         self._upstream, self._is_asking = fields["upstream"], True
-        self._attempt, self._told = fields, 0
+        self._attempt, self._next_event = fields, 0
         self._events = self._lane(fields)
 
     def _lane(self, fields: Mapping[str, Any]) -> EventLane:
@@ -188,6 +189,7 @@ class CaptureLines:
         if (gap := self._silences.after(self._since(t))) is not None:
             self._line("mark", what="silence", ms=gap, read=number)
         self._line("read", n=number, attempt=attempt, **self._body_of(entry))
+        self._last_read = number
         if self._had_gap:
             self._events.move_to(written)
         self._events.read(data, number, self._now)
@@ -206,7 +208,7 @@ class CaptureLines:
             self._write_events(written)
             sequences = [self._sent, written - 1] if written > self._sent else None
             self._sent = max(self._sent, written)
-        is_of_read = read is not None and read != self._sent_reads
+        is_of_read = read is not None and read != self._sent_reads and read == self._last_read
         if not is_of_read and sequences is None and written is not None and self._is_asking:
             self._line("mark", what="heartbeat")
         self._sent_reads = read
@@ -240,6 +242,8 @@ class CaptureLines:
     def _take_gap(self, entry: Entry) -> None:
         """Report how much is left out before an entry, once for each lane."""
         self._now = max(self._now, self._since(entry[1]))
+        if entry[0] in ("read", "write") and entry[4] is not None:  # the events before it have been sent
+            self._sent = max(self._sent, entry[4])
         if self._had_gap:
             return
         self._had_gap = True
@@ -255,6 +259,6 @@ class CaptureLines:
         for pending in self._events.take(below):
             if pending.mark is not None:
                 self._out.line("mark", pending.t, **pending.mark, read=pending.read)
-            elif pending.event is not None and pending.sequence >= self._told:
-                self._told = pending.sequence + 1
+            elif pending.event is not None and pending.sequence >= self._next_event:
+                self._next_event = pending.sequence + 1
                 self._out.event(pending.t, pending.event, read=pending.read)

@@ -217,7 +217,7 @@ async def test_capture_of_attempts_has_each_of_them(tmp_path: Path) -> None:
             assert shown["attempts"][2]["first_event_ms"] >= shown["attempts"][2]["began_ms"]
 
 
-async def test_client_that_leaves_is_told_of_in_row_and_capture(tmp_path: Path) -> None:
+async def test_client_that_leaves_ends_row_and_capture_as_gone(tmp_path: Path) -> None:
     async with upstream(stalls) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
         async with console_of(tmp_path, endpoints=endpoints, console={"capture": "content"}) as console:
@@ -235,7 +235,7 @@ async def test_client_that_leaves_is_told_of_in_row_and_capture(tmp_path: Path) 
             assert [without_times(one) for one in converted(file)] == [without_times(events_in(lines))]
 
 
-async def test_capture_of_a_stream_under_way_goes_as_far_as_it_has_come(tmp_path: Path) -> None:
+async def test_capture_of_a_stream_under_way_has_its_bytes_so_far(tmp_path: Path) -> None:
     goes_on = asyncio.Event()
 
     async def slow(call: Call) -> None:
@@ -281,7 +281,7 @@ async def test_long_silence_is_marked(tmp_path: Path) -> None:
             assert row["max_gap_ms"] == pytest.approx(mark["ms"], abs=100)
 
 
-async def test_capture_of_a_resumed_reader_has_what_it_was_sent(tmp_path: Path) -> None:
+async def test_capture_of_a_resumed_reader_has_its_events_and_bytes(tmp_path: Path) -> None:
     async with upstream(WHOLE) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy", "resume": "on"}}
         async with console_of(tmp_path, endpoints=endpoints, console={"capture": "content"}) as console:

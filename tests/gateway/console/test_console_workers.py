@@ -101,7 +101,7 @@ def serving(console: Console) -> int:
     raise AssertionError("no process serves")
 
 
-async def test_reload_takes_settings_over_and_says_what_needs_a_restart(tmp_path: Path) -> None:
+async def test_reload_takes_settings_over_and_names_those_for_a_restart(tmp_path: Path) -> None:
     async with upstream(SSE) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
         async with (
