@@ -236,10 +236,11 @@ class _Mapped(_Mapping):
 
     def _offer(self, writing: _Writing, destination: AskedUpstream) -> Offer:
         dialect, path = destination.dialect, destination.path(writing.incoming)
-        if writing.unknown_answer is not None and dialect.name != writing.incoming.answers:
-            raise writing.unknown_answer  # an upstream of the client's own protocol may know it
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
+        may_know = dialect.name == writing.incoming.answers or (writer.continues and writing.ends_with_turn)
+        if writing.unknown_answer is not None and not may_know:
+            raise writing.unknown_answer
         restored = writing.for_upstream(destination, writer)
         request = restored.request
         target = Target(
@@ -320,6 +321,11 @@ class _Writing:
         """The conversation as the client names it; None: as it learns it; empty: it never will."""
         named = self.request.get("thread_id") if self.reader.has_own_threads else None
         return "" if named is None and self.reader.answers_by_message else named
+
+    @property
+    def ends_with_turn(self) -> bool:
+        """The last message is the assistant's, which an answer may let go on."""
+        return [message["role"] for message in self.request.get("messages", [])[-1:]] == ["assistant"]
 
     @property
     def asking(self) -> Asking:

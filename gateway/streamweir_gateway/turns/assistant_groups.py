@@ -1,9 +1,9 @@
-"""Groups the consecutive messages of the assistant in a request: each group may be a kept turn."""
+"""Messages of the assistant in a request, which may be a kept turn: one, or several of one turn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamweir.jsontext import write_json
 from streamweir.requests.canonical import Message
@@ -11,28 +11,35 @@ from streamweir.requests.messages import last_user_index, text_of_message
 from streamweir.requests.opaque_values import FIELD, OpaqueValues
 from streamweir_gateway.turns.argument_digest import argument_digest
 from streamweir_gateway.turns.stored_turn import StoredTurn, text_digests
-from streamweir_gateway.turns.turn_names import TurnOwner
 
-__all__ = ["AssistantGroup", "are_within", "groups_of", "text_of_last_question"]
+__all__ = ["AssistantGroup", "are_within", "groups_of", "joined_group", "text_of_last_question"]
+
+
+_ASKED: Final = ("user", "system")
 
 
 class AssistantGroup(NamedTuple):
-    """Consecutive messages of the assistant.
+    """Messages of the assistant; only results of tools are between them.
 
     Attributes:
         begin: the index of the first.
+        end: the index behind the last.
         messages: all of them.
         asked: the text of the user's last message before them.
     """
 
     begin: int
+    end: int
     messages: Sequence[Message]
     asked: str
 
-    @property
-    def end(self) -> int:
-        """The index behind the last message."""
-        return self.begin + len(self.messages)
+    def is_first(self, messages: Sequence[Message]) -> bool:
+        """Return whether a turn can begin here only: no message of the assistant or a tool is before it.
+
+        Args:
+            messages: of the request.
+        """
+        return not self.begin or messages[self.begin - 1]["role"] in _ASKED
 
     @property
     def calls(self) -> list[Any]:
@@ -60,12 +67,6 @@ class AssistantGroup(NamedTuple):
             yield from content if isinstance(content, list) else ()
             yield from message.get("tool_calls", ())
 
-    def names(self, owner: TurnOwner) -> Iterator[str]:
-        """Yield the names under which the turn may be stored."""
-        yield from (owner.name_of_call(call["id"]) for call in self.calls)
-        if texts := self.texts:
-            yield owner.name_of_text("".join(texts), self.asked)
-
     def is_turn(self, turn: StoredTurn) -> bool:
         """Return whether the messages are a turn: all calls the same; without calls, the same text.
 
@@ -89,22 +90,20 @@ class AssistantGroup(NamedTuple):
 
 
 def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
-    """Return the assistant's messages in groups, oldest first."""
+    """Return each message of the assistant, oldest first."""
     groups: list[AssistantGroup] = []
     asked = ""
-    begin: int | None = None
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
-            begin = index if begin is None else begin
-            continue
-        if begin is not None:
-            groups.append(AssistantGroup(begin, messages[begin:index], asked))
-            begin = None
-        if message["role"] == "user":
+            groups.append(AssistantGroup(index, index + 1, [message], asked))
+        elif message["role"] == "user":
             asked = text_of_message(message)
-    if begin is not None:
-        groups.append(AssistantGroup(begin, messages[begin:], asked))
     return groups
+
+
+def joined_group(before: AssistantGroup, group: AssistantGroup) -> AssistantGroup:
+    """Return two groups as one."""
+    return group._replace(begin=before.begin, messages=[*before.messages, *group.messages])
 
 
 def are_within(values: Iterable[Mapping[str, Any]], message: bytes) -> bool:

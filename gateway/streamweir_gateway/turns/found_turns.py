@@ -6,17 +6,17 @@ Source: the conversation contract, section 4 (where it goes back, to whom).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from streamweir.requests.canonical import Message, Request
 from streamweir.requests.opaque_values import OpaqueValues
 from streamweir_gateway.turns.assistant_groups import AssistantGroup, are_within, groups_of
 from streamweir_gateway.turns.kept_turns import KeptTurns
+from streamweir_gateway.turns.matched_groups import MatchedGroup, matched_groups, names_of_turns
 from streamweir_gateway.turns.stored_turn import StoredTurn
 from streamweir_gateway.turns.turn_names import TurnOwner
 
-__all__ = ["NO_TURNS", "FoundTurns", "Restored", "find_turns"]
+__all__ = ["NO_TURNS", "FoundTurns", "Restored", "find_turns", "unmatched"]
 
 
 class Restored(NamedTuple):
@@ -45,17 +45,16 @@ class FoundTurns(NamedTuple):
     """The kept turns of one request.
 
     Attributes:
-        groups: the messages of the assistant.
-        found: the kept turns, by the indexes of their groups.
+        matched: the messages of the assistant with their turns, oldest first.
     """
 
-    groups: Sequence[AssistantGroup] = ()
-    found: Mapping[int, StoredTurn] = MappingProxyType({})
+    matched: Sequence[MatchedGroup] = ()
 
     @property
     def latest_made_by(self) -> str | None:
         """The digest of the upstream that made the latest turn; None without a turn."""
-        return self.found[max(self.found)].made_by if self.found else None
+        turns = (entry.turn for entry in reversed(self.matched))
+        return next((turn.made_by for turn in turns if turn is not None), None)
 
     def put_back(self, request: Request, made_by: str, opaque: OpaqueValues) -> Restored:
         """Return the request for one upstream, with the turns that this upstream made.
@@ -68,8 +67,7 @@ class FoundTurns(NamedTuple):
         """
         own: list[tuple[AssistantGroup, StoredTurn]] = []
         carried = lost = 0
-        for index, group in enumerate(self.groups):
-            turn = self.found.get(index)
+        for group, turn, _ in self.matched:
             values = group.opaque_values(opaque)
             if turn is not None and turn.made_by == made_by and are_within(values, bytes(turn.message)):
                 own.append((group, turn))
@@ -114,20 +112,15 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
         messages: of the request.
     """
     groups = groups_of(messages)
-    names = [[*group.names(owner)] for group in groups]
+    names = names_of_turns(groups, messages, owner)
     stored = await turns.read(name for of_group in names for name in of_group)
-    turns_of = (_turn_of(group, of_group, stored) for group, of_group in zip(groups, names, strict=True))
-    return FoundTurns(groups, {index: turn for index, turn in enumerate(turns_of) if turn is not None})
+    return FoundTurns(matched_groups(groups, messages, names, stored))
 
 
-def _turn_of(
-    group: AssistantGroup, names: Sequence[str], stored: Mapping[str, StoredTurn]
-) -> StoredTurn | None:
-    for name in names:
-        turn = stored.get(name)
-        if turn is not None and group.is_turn(turn):
-            return turn
-    return None
+def unmatched(messages: Sequence[Message]) -> FoundTurns:
+    """Return the messages of the assistant in a request, none of which is a kept turn."""
+    groups = groups_of(messages)
+    return FoundTurns(matched_groups(groups, messages, [()] * len(groups), {}))
 
 
 def _written(group: AssistantGroup, turn: StoredTurn) -> Message:

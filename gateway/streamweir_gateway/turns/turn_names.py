@@ -7,11 +7,15 @@ names, so it finds nothing, whatever ids it holds. Source: the conversation cont
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = ["TurnOwner", "upstream_digest"]
 
 _DIGEST_BYTES: Final = 16
+_MOST_OWNERS: Final = 1000
+"""The owners whose hash is kept, so that it is made once and not for each name."""
 
 
 class TurnOwner(NamedTuple):
@@ -31,7 +35,7 @@ class TurnOwner(NamedTuple):
         Args:
             call_id: the id under which the client has the call.
         """
-        return _digest(*self._parts, "call", call_id)
+        return _digest(_begun(*self), "call", call_id)
 
     def name_of_text(self, text: str, asked: str) -> str:
         """Return the name of a turn without a call.
@@ -40,21 +44,30 @@ class TurnOwner(NamedTuple):
             text: of the turn; white space does not matter, because clients join its blocks in their own ways.
             asked: the text of the user's last message before the turn.
         """
-        return _digest(*self._parts, "text", "".join(text.split()), asked)
-
-    @property
-    def _parts(self) -> tuple[str, str, str, str]:
-        return "turn", self.endpoint, "open" if self.key is None else "key", self.key or ""
+        return _digest(_begun(*self), "text", "".join(text.split()), asked)
 
 
 def upstream_digest(upstream: str, dialect: str) -> str:
     """Return a digest of the identity of an upstream (its name or URL) and of its dialect."""
-    return _digest("upstream", upstream, dialect)
+    return _digest(_hash("upstream"), upstream, dialect)
 
 
-def _digest(*parts: str) -> str:
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big") + data)
+@lru_cache(maxsize=_MOST_OWNERS)
+def _begun(endpoint: str, key: str | None) -> hashlib.blake2b:
+    """Return the hash of an owner, which all names of its turns continue."""
+    return _hash("turn", endpoint, "open" if key is None else "key", key or "")
+
+
+def _hash(*parts: str) -> hashlib.blake2b:
+    return hashlib.blake2b(_written(parts), digest_size=_DIGEST_BYTES)
+
+
+def _digest(begun: hashlib.blake2b, *parts: str) -> str:
+    digest = begun.copy()
+    digest.update(_written(parts))
     return digest.hexdigest()
+
+
+def _written(parts: Iterable[str]) -> bytes:
+    found = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join([len(data).to_bytes(8, "big") + data for data in found])

@@ -24,7 +24,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
-from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.events import (
+    Content,
+    Event,
+    Interaction,
+    SessionEnd,
+    Stamp,
+    Thinking,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from streamweir.ids import short_id
 from streamweir.translation.sink import ListeningSink
 from streamweir_gateway.turns.argument_digest import argument_digest
@@ -77,6 +86,10 @@ class TurnRecorder(ListeningSink):
         self._calls: dict[str, tuple[str, str]] = {}
         """By the id of a call, its name and the digest of its arguments."""
         self._executed: set[str] = set()
+        self._asked_of_client: set[str] = set()
+        """The calls that the client is to run or to approve."""
+        self._is_paused = False
+        """The upstream goes on when the turn is sent back: it runs the other calls itself then."""
         self._end: str | None = None
         self._stored_at = _NOTHING
         """The collector's count of bytes when the turn was stored last."""
@@ -99,6 +112,9 @@ class TurnRecorder(ListeningSink):
                 self._calls[event.tool_id] = event.tool_name, argument_digest(event.arguments)
         elif type(event) is ToolCallEnd:
             self._executed.add(event.tool_id)
+        elif type(event) is Interaction:
+            self._is_paused = self._is_paused or event.kind == "continue"
+            self._asked_of_client.add(event.interaction_id)
         elif type(event) is SessionEnd:
             self._end = event.status
 
@@ -143,10 +159,14 @@ class TurnRecorder(ListeningSink):
         own_ids = {short_id(call_id): call_id for call_id in turn.call_ids}
         return [
             StoredCall(
-                self._asked.client_id(tool_id), own_ids.get(tool_id), name, digest, tool_id in self._executed
+                self._asked.client_id(tool_id), own_ids.get(tool_id), name, digest, self._is_servers(tool_id)
             )
             for tool_id, (name, digest) in self._calls.items()
         ]
+
+    def _is_servers(self, tool_id: str) -> bool:
+        """Return whether the upstream has run a call, or will run it when the turn is sent back."""
+        return tool_id in self._executed or (self._is_paused and tool_id not in self._asked_of_client)
 
     def _name_of(self, turn: CollectedTurn, calls: Sequence[StoredCall]) -> str | None:
         """Return the name: by the first call that the client runs, else by the text, else by any call."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from streamweir.codec.dialect import Dialect
 from streamweir.requests.canonical import Request
 from streamweir.requests.opaque_values import OpaqueValues
-from streamweir_gateway.turns.assistant_groups import groups_of, text_of_last_question
-from streamweir_gateway.turns.found_turns import NO_TURNS, FoundTurns, Restored, find_turns
+from streamweir_gateway.turns.assistant_groups import text_of_last_question
+from streamweir_gateway.turns.found_turns import NO_TURNS, FoundTurns, Restored, find_turns, unmatched
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner, upstream_digest
 from streamweir_gateway.turns.turn_recorder import TurnAsked, TurnRecorder
@@ -84,6 +84,6 @@ async def turns_of(
     messages = request.get("messages", [])
     asked = text_of_last_question(messages)
     if turns is None:
-        return TurnsOfRequest(owner, asked, None, FoundTurns(groups_of(messages)))
+        return TurnsOfRequest(owner, asked, None, unmatched(messages))
     found = await find_turns(turns, owner, messages)
     return TurnsOfRequest(owner, asked, turns if is_stored else None, found)

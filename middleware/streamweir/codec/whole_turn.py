@@ -12,6 +12,7 @@ from streamweir.events import Interaction, Opaque
 from streamweir.jsontext import write_json_text
 
 __all__ = [
+    "HasForm",
     "Part",
     "argument_text",
     "citations",

@@ -13,7 +13,7 @@ from streamweir.requests.canonical import Answer, Message, ToolCall
 from streamweir.requests.messages import made_message
 from streamweir.requests.outgoing import Outgoing, answer_text
 
-__all__ = ["answered_calls", "result_of"]
+__all__ = ["answered_calls", "result_of", "without_continuation"]
 
 _REFUSED: Final = ("cancel", "reject")
 _CANCELLED: Final = "cancelled"
@@ -42,6 +42,26 @@ def _call(answer: Answer) -> ToolCall:
     return made_call(
         answer["interaction_id"], name if isinstance(name, str) else "tool", held.get("arguments")
     )
+
+
+def without_continuation(outgoing: Outgoing) -> Sequence[Message] | None:
+    """Return the messages if the only answer is that the last turn goes on: the turn is sent back as it is.
+
+    Returns:
+        None if the answers are results of calls, or if the last message is not the assistant's.
+
+    Raises:
+        RequestError: the turn shall not go on; there is no form for that.
+    """
+    messages = outgoing.messages
+    if not outgoing.answers or not messages or messages[-1]["role"] != "assistant":
+        return None
+    asked = {call["id"] for message in messages for call in message.get("tool_calls", [])}
+    if any(answer["interaction_id"] in asked or answer.get("resume") for answer in outgoing.answers):
+        return None
+    if any(answer["action"] in _REFUSED for answer in outgoing.answers):
+        raise outgoing.cannot_answer()
+    return messages
 
 
 def result_of(answer: Answer) -> Message:

@@ -83,6 +83,7 @@ class RequestWriter:
             not take at all, so that it would refuse later requests too; None: never.
         native_opaque: the dialect whose opaque values it writes, beside the parts and calls that they belong
             to. If empty, it gets messages without reasoning, opaque values and places of calls.
+        continues: the answer to a question of kind `continue` is the assistant's last message, sent back.
         needs: fields of the body that only the configuration's tree can give: without them an endpoint is
             refused when it is loaded.
     """
@@ -96,6 +97,7 @@ class RequestWriter:
     native_opaque: str = ""
     mend: Mend | None = None
     is_lasting: Callable[[str], bool] | None = None
+    continues: bool = False
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +32,7 @@ class FoldedWriter:
         request_id: of the stream.
         encoder: of the protocol, which may have a whole answer of its own.
         limit: the most bytes of the answer.
+        is_own: returns whether the stream is read in the dialect that is written; None: it is not.
 
     Attributes:
         framing: `json`.
@@ -39,7 +40,14 @@ class FoldedWriter:
         unsupported, added: always empty and 0; see `StreamWriter`.
     """
 
-    def __init__(self, request_id: str, encoder: Encoder, *, limit: int = LIMIT) -> None:
+    def __init__(
+        self,
+        request_id: str,
+        encoder: Encoder,
+        *,
+        limit: int = LIMIT,
+        is_own: Callable[[], bool] | None = None,
+    ) -> None:
         self.framing: FramingChoice = "json"
         self.media_type = MEDIA_TYPES["json"]
         self.headers: Mapping[str, str] = MappingProxyType({})
@@ -55,6 +63,7 @@ class FoldedWriter:
         writes_texts = self._has_own_answer and encoder.streams_arguments
         self._arguments = ArgumentTexts(limit) if writes_texts else None
         self._limit = limit
+        self._is_own = is_own
         self._stamp = Stamp(request_id, 0, 0)
         self._out = b""
 
@@ -122,6 +131,7 @@ class FoldedWriter:
             event = rest
         if type(event) is SessionStart:
             self._encoder.upstream = event.upstream or ""
+            self._encoder.writes_extra = self._is_own is not None and self._is_own()
         self._fold.add(event)
         if self._arguments is not None:
             self._arguments.add(event)

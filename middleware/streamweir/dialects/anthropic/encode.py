@@ -11,14 +11,15 @@ from streamweir.codec.coerce import text_of
 from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION, seal_of
-from streamweir.dialects.anthropic.encode_blocks import citation_of, ran_blocks, thinking_value
+from streamweir.dialects.anthropic.encode_blocks import citation_of, is_pause, ran_blocks, thinking_value
 from streamweir.dialects.anthropic.encode_extent import ObjectExtent
 from streamweir.dialects.anthropic.encode_whole import message_of
-from streamweir.dialects.anthropic.shared_words import CANCELLED, ERROR_TYPES, STOP_REASONS
+from streamweir.dialects.anthropic.shared_words import CANCELLED, ERROR_TYPES, PAUSED, STOP_REASONS
 from streamweir.errors import CODES, LimitExceeded
 from streamweir.events import (
     Content,
     Error,
+    Interaction,
     Opaque,
     Reference,
     SessionEnd,
@@ -27,6 +28,7 @@ from streamweir.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
+    wire_data,
 )
 from streamweir.framing import Frame
 from streamweir.ids import RecentIds
@@ -68,6 +70,7 @@ class AnthropicEncoder(ChatEncoder):
         self._held: list[tuple[str, str]] = []
         """Texts and values, by their kind, that came while the arguments of a call were not whole."""
         self._held_size = 0
+        self._is_paused = False
         self._text_seal: str | None = None
         """The seal of the text whose block is open. Written and cleared when that block is closed."""
 
@@ -86,7 +89,12 @@ class AnthropicEncoder(ChatEncoder):
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
         """Return a whole message."""
         return message_of(
-            folded, stamp, model=self.model_name, with_tools=self._writes_tools, upstream=self.upstream
+            folded,
+            stamp,
+            model=self.model_name,
+            with_tools=self._writes_tools,
+            with_pause=self.writes_extra,
+            upstream=self.upstream,
         )
 
     @property
@@ -192,6 +200,13 @@ class AnthropicEncoder(ChatEncoder):
             else:
                 yield self._delta({"type": "citations_delta", "citation": citation})
 
+    def write_question(self, event: Interaction) -> Iterable[Frame] | None:
+        """Return no frames for a pause of the same dialect, which is a stop reason; None for any other."""
+        if not (self.writes_extra and is_pause(wire_data(event))):
+            return None
+        self._is_paused = True
+        return ()
+
     def write_failure(self, error: Error) -> Iterator[Frame]:
         """Close the open block and yield the error, which is the last frame."""
         yield from self._close_block()
@@ -215,7 +230,8 @@ class AnthropicEncoder(ChatEncoder):
         usage = {"output_tokens": summary.get("completion_tokens") or 0}
         if prompt := summary.get("prompt_tokens"):
             usage["input_tokens"] = prompt
-        delta = {"stop_reason": STOP_REASONS[reason], "stop_sequence": None}
+        stop = PAUSED if self._is_paused else STOP_REASONS[reason]
+        delta = {"stop_reason": stop, "stop_sequence": None}
         yield _frame({"type": "message_delta", "delta": delta, "usage": usage, **beside})
         yield _frame({"type": "message_stop"})
 

@@ -10,7 +10,7 @@ from streamweir.codec.opaque_values import seal_of
 from streamweir.dialects.anthropic.shared_words import NAME
 from streamweir.events import Opaque, ToolCallEnd, ToolCallStart
 
-__all__ = ["citation_of", "ran_blocks", "result_block", "thinking_value", "use_block"]
+__all__ = ["citation_of", "is_pause", "ran_blocks", "result_block", "thinking_value", "use_block"]
 
 _SERVER: Final = "agent"
 """The server's name for a tool that has been run: an upstream does not name its server."""
@@ -25,6 +25,15 @@ def thinking_value(opaque: Opaque, upstream: str) -> tuple[str, str]:
         if isinstance(value := opaque.get(NAME, {}).get(kind), str):
             return kind, value
     return "signature", seal_of(opaque, "thinking", upstream)
+
+
+def is_pause(asked: Mapping[str, Any]) -> bool:
+    """Return whether a question says no more than that the turn is paused, which is a stop reason.
+
+    Args:
+        asked: the question, as the `data` of its event.
+    """
+    return asked.keys() <= {"interaction_id", "kind", "state"} and asked.get("kind") == "continue"
 
 
 def ran_blocks(call: ToolCallStart, end: ToolCallEnd) -> Iterable[dict[str, Any]]:

@@ -6,9 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamweir.codec.opaque_values import seal_of
-from streamweir.codec.whole_turn import Part, citations, finish_reason, parts_of_turn, suspension_of
-from streamweir.dialects.anthropic.encode_blocks import citation_of, result_block, thinking_value, use_block
-from streamweir.dialects.anthropic.shared_words import STOP_REASONS
+from streamweir.codec.whole_turn import HasForm, Part, citations, finish_reason, parts_of_turn, suspension_of
+from streamweir.dialects.anthropic.encode_blocks import (
+    citation_of,
+    is_pause,
+    result_block,
+    thinking_value,
+    use_block,
+)
+from streamweir.dialects.anthropic.shared_words import PAUSED, STOP_REASONS
 from streamweir.events import Opaque, Stamp
 from streamweir.opaque.seal import SealedKind
 
@@ -16,7 +22,7 @@ __all__ = ["message_of"]
 
 
 def message_of(
-    folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tools: bool, upstream: str
+    folded: Mapping[str, Any], stamp: Stamp, *, model: str, with_tools: bool, with_pause: bool, upstream: str
 ) -> dict[str, Any]:
     """Return the message for a folded result.
 
@@ -25,27 +31,31 @@ def message_of(
         stamp: of the last event.
         model: the client's name of it.
         with_tools: also calls that have been run.
+        with_pause: a pause is a stop reason: the upstream speaks the same dialect.
         upstream: the name or URL of the upstream, for seals.
     """
+    has_form = is_pause if with_pause else None
     summary = folded["summary"] or {}
     return {
         "id": f"msg_{stamp.request_id}",
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [*_blocks(folded, upstream, with_tools=with_tools)],
-        "stop_reason": STOP_REASONS[finish_reason(folded)],
+        "content": [*_blocks(folded, upstream, with_tools=with_tools, has_form=has_form)],
+        "stop_reason": PAUSED if with_pause and _is_paused(folded) else STOP_REASONS[finish_reason(folded)],
         "stop_sequence": None,
         "usage": {
             "input_tokens": summary.get("prompt_tokens") or 0,
             "output_tokens": summary.get("completion_tokens") or 0,
         },
-        **suspension_of(folded),
+        **suspension_of(folded, has_form=has_form),
     }
 
 
-def _blocks(folded: Mapping[str, Any], upstream: str, *, with_tools: bool) -> Iterator[dict[str, Any]]:
-    parts = parts_of_turn(folded, with_tools=with_tools)
+def _blocks(
+    folded: Mapping[str, Any], upstream: str, *, with_tools: bool, has_form: HasForm | None
+) -> Iterator[dict[str, Any]]:
+    parts = parts_of_turn(folded, with_tools=with_tools, has_form=has_form)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
     for place, part in enumerate(parts):
         match part.kind:
@@ -63,6 +73,10 @@ def _blocks(folded: Mapping[str, Any], upstream: str, *, with_tools: bool) -> It
                 yield from _seal(call.get("opaque"), "call", upstream)
                 asked = call["arguments"]
                 yield {"type": "tool_use", "id": call["tool_id"], "name": call["tool_name"], "input": asked}
+
+
+def _is_paused(folded: Mapping[str, Any]) -> bool:
+    return folded["status"] == "suspended" and any(map(is_pause, folded["message"]["interactions"]))
 
 
 def _thinking(part: Part, upstream: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from streamweir.dialects.anthropic.request_mending import mend
 from streamweir.opaque.seal import is_seal
-from streamweir.requests.answered_calls import answered_calls
+from streamweir.requests.answered_calls import answered_calls, without_continuation
 from streamweir.requests.call_arguments import arguments_object, made_call
 from streamweir.requests.canonical import FILE_TYPES, Message, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_added_answers, read_parameters
@@ -226,7 +226,8 @@ def _write(outgoing: Outgoing) -> Written:
 def _turns(outgoing: Outgoing) -> list[dict[str, Any]]:
     """The messages but the system's: neighbours of one role are one, and each has blocks."""
     turns: list[dict[str, Any]] = []
-    for message in answered_calls(outgoing):
+    continued = without_continuation(outgoing)
+    for message in answered_calls(outgoing) if continued is None else continued:
         if message["role"] == "system":
             continue
         is_assistant = message["role"] == "assistant"
@@ -343,4 +344,5 @@ WRITER: Final = RequestWriter(
     takes=frozenset({"system", "history", "files", "tools"}),
     mend=mend,
     native_opaque=_DIALECT,
+    continues=True,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CANCELLED", "ERROR_TYPES", "FINISH_REASONS", "NAME", "STATUSES", "STOP_REASONS"]
+__all__ = ["CANCELLED", "ERROR_TYPES", "FINISH_REASONS", "NAME", "PAUSED", "STATUSES", "STOP_REASONS"]
 
 NAME: Final = "anthropic"
 """The key of the dialect's opaque values."""
@@ -30,6 +30,9 @@ STOP_REASONS: Final = {
     "length": "max_tokens",
     "content_filter": "refusal",
 }
+
+PAUSED: Final = "pause_turn"
+"""The stop reason of a turn that goes on when it is sent back."""
 
 STATUSES: Final = {
     "invalid_request_error": 400,

@@ -1,0 +1,176 @@
+"""Matches the messages of the assistant in a request with kept turns.
+
+A client may have a turn as several messages: a text, each call, and between them the results of calls that
+the upstream has run itself. And neighbours may be several turns: those of an answer that was paused. So each
+message is tried together with those directly before it, the most first, until they are a turn.
+
+Source: the conversation contract, section 4 (where it goes back).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from streamweir.requests.canonical import Message
+from streamweir_gateway.turns.assistant_groups import AssistantGroup, joined_group
+from streamweir_gateway.turns.stored_turn import StoredTurn
+from streamweir_gateway.turns.turn_names import TurnOwner
+
+__all__ = ["MatchedGroup", "matched_groups", "names_of_turns"]
+
+_MOST_JOINED: Final = 16
+"""The most messages that one turn may be."""
+
+
+class MatchedGroup(NamedTuple):
+    """Messages of the assistant, and the turn that they are.
+
+    Attributes:
+        group: the messages.
+        turn: None if they are no kept turn.
+        parts_of: the turns that have something of the messages, if these are no turn alone.
+    """
+
+    group: AssistantGroup
+    turn: StoredTurn | None = None
+    parts_of: Sequence[StoredTurn] = ()
+
+
+def names_of_turns(
+    groups: Sequence[AssistantGroup], messages: Sequence[Message], owner: TurnOwner
+) -> list[list[str]]:
+    """Return, for each message of the assistant, the names of turns that may end with it.
+
+    Args:
+        groups: each message of the assistant.
+        messages: of the request.
+        owner: the endpoint and the client.
+    """
+    return [[*_names(groups, place, messages, owner)] for place in range(len(groups))]
+
+
+def matched_groups(
+    groups: Sequence[AssistantGroup],
+    messages: Sequence[Message],
+    names: Sequence[Sequence[str]],
+    stored: Mapping[str, StoredTurn],
+) -> list[MatchedGroup]:
+    """Return the messages of the assistant with their turns, oldest first; the rest of neighbours is joined.
+
+    Args:
+        groups: each message of the assistant.
+        messages: of the request.
+        names: of the turns that may end with each of them (`names_of_turns`).
+        stored: the kept turns with these names.
+    """
+    found: list[MatchedGroup] = []
+    for group, of_group in zip(groups, names, strict=True):
+        if found and (longer := _extended(found[-1], group, messages)) is not None:
+            found[-1] = longer
+            continue
+        own = [stored[name] for name in of_group if name in stored]
+        before = [] if group.is_first(messages) else _free(found)
+        turns = [*own, *(turn for entry in before for turn in entry.parts_of)][:_MOST_JOINED]
+        match = _match([entry.group for entry in before], group, messages, turns)
+        while match.turn is not None and found and found[-1].group.begin >= match.group.begin:
+            found.pop()
+        found.append(match if match.turn is not None else MatchedGroup(group, parts_of=own))
+    return _with_joined_rest(found)
+
+
+def _names(
+    groups: Sequence[AssistantGroup], place: int, messages: Sequence[Message], owner: TurnOwner
+) -> Iterator[str]:
+    """Yield the names: a turn is stored under its first call of the client, else under its text."""
+    group = groups[place]
+    calls = group.calls
+    yield from (owner.name_of_call(call["id"]) for call in calls)
+    size = 0
+    if calls or group.is_first(messages):
+        spans: Iterable[AssistantGroup] = (group,)
+    else:
+        spans = _spans(groups[max(0, place - _MOST_JOINED) : place], group, messages)
+    for span in spans:
+        if len(texts := span.texts) > size:
+            size = len(texts)
+            yield owner.name_of_text("".join(texts), span.asked)
+
+
+def _match(
+    before: Sequence[AssistantGroup],
+    group: AssistantGroup,
+    messages: Sequence[Message],
+    turns: Sequence[StoredTurn],
+) -> MatchedGroup:
+    """Return the most messages, with `group` as the last of them, that are one of the turns."""
+    spans = [*_spans(before, group, messages)] if before and turns else [group]
+    for span in reversed(spans):
+        for turn in turns:
+            if _may_be(span, turn) and span.is_turn(turn) and _has_run(turn, span, messages):
+                return MatchedGroup(span, turn)
+    return MatchedGroup(group)
+
+
+def _may_be(span: AssistantGroup, turn: StoredTurn) -> bool:
+    """Return whether there is a call that the upstream has run, if results are between the messages."""
+    has_results = span.end - span.begin > len(span.messages)
+    return not has_results or any(call.is_executed for call in turn.calls)
+
+
+def _free(found: Sequence[MatchedGroup]) -> Sequence[MatchedGroup]:
+    """Return the last messages that are no turns."""
+    begin = len(found)
+    while begin and found[begin - 1].turn is None and len(found) - begin < _MOST_JOINED:
+        begin -= 1
+    return found[begin:]
+
+
+def _spans(
+    before: Sequence[AssistantGroup], group: AssistantGroup, messages: Sequence[Message]
+) -> Iterator[AssistantGroup]:
+    """Yield a message alone, then with more and more of those before it that may belong to it."""
+    span = group
+    yield span
+    if group.is_first(messages):
+        return
+    for earlier in reversed(before):
+        if any(message["role"] != "tool" for message in messages[earlier.end : span.begin]):
+            return
+        span = joined_group(earlier, span)
+        yield span
+
+
+def _extended(last: MatchedGroup, group: AssistantGroup, messages: Sequence[Message]) -> MatchedGroup | None:
+    """Return the last turn with one more message, which has calls that the upstream has run; None if not."""
+    turn = last.turn
+    if (
+        turn is None
+        or group.is_first(messages)
+        or not group.calls
+        or not any(call.is_executed for call in turn.calls)
+    ):
+        return None
+    spans = [*_spans([last.group], group, messages)]
+    span = spans[-1]
+    is_longer = len(spans) > 1 and span.is_turn(turn) and _has_run(turn, span, messages)
+    return MatchedGroup(span, turn) if is_longer else None
+
+
+def _has_run(turn: StoredTurn, span: AssistantGroup, messages: Sequence[Message]) -> bool:
+    """Return whether all results between the messages are of calls that the upstream has run."""
+    executed = {call.client_id for call in turn.calls if call.is_executed}
+    between = messages[span.begin : span.end]
+    return all(message.get("tool_call_id") in executed for message in between if message["role"] == "tool")
+
+
+def _with_joined_rest(found: Sequence[MatchedGroup]) -> list[MatchedGroup]:
+    """Return the entries with neighbours that are no turns as one."""
+    joined: list[MatchedGroup] = []
+    for entry in found:
+        last = joined[-1] if joined else None
+        if last is not None and last.turn is None is entry.turn and last.group.end == entry.group.begin:
+            joined[-1] = MatchedGroup(joined_group(last.group, entry.group))
+        else:
+            joined.append(entry)
+    return joined
