@@ -84,9 +84,9 @@ class SSEParser:
         if self._is_open or not data.endswith(b"\n\n") or CR in data:
             self._is_open = True
             return self._feed(data)
-        if data.find(LF) == len(data) - 2 and data.startswith(b"data: ") and len(data) <= self._limit:
+        if data.find(LF) == len(data) - 2 and data.startswith(b"data:") and len(data) <= self._limit:
             self.recognised = True
-            return (Frame(data[6:-2], None, self._id),)
+            return (Frame(data[6 if data.startswith(b" ", 5) else 5 : -2], None, self._id),)
         return self._whole_blocks(data[:-2])
 
     def _feed_raw(self, data: bytes) -> Iterator[Frame]:

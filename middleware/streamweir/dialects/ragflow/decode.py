@@ -33,6 +33,10 @@ _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", 
 """Events of a run under way: no whole answer is one of these by itself."""
 
 
+_IDS: Final = ("session_id", "message_id", "id", "chat_id")
+"""The fields of data that says nothing but where an answer belongs."""
+
+
 class RagflowDecoder(Decoder):
     """Reads all families of RAGFlow, told apart frame by frame.
 
@@ -174,7 +178,7 @@ class RagflowDecoder(Decoder):
             case {"event": str(), "data": dict()}:
                 self._run.note_ids(session_id=data.get("session_id"))
                 yield from self._agent.read_whole({**(beside or {}), **data})
-            case dict() if not leftover(data, ("session_id", "message_id", "id", "chat_id")):
+            case dict() if data.get("answer") is None and not leftover(data, _IDS):
                 yield from self._session_only({**message, **data}, beside)
             case dict():
                 self._last = self._envelope

@@ -65,7 +65,9 @@ class EnvelopeReader:
         if not self._run.begun and (self._run.session_id or data.get("chat_id")):
             extra = leftover({"chat_id": data.get("chat_id")}, ())
             yield SessionStart(self._run.session_id, meta=self._run.meta(extra=extra))
-        rest = {**(leftover(data, _KNOWN) or {}), **(beside or {})}
+        rest = {} if data.keys() <= _KNOWN else leftover(data, _KNOWN) or {}
+        if beside:
+            rest = {**rest, **beside}
         if rest and not data.get("answer"):
             yield custom("data", rest, self._run.meta())
         if "answer" not in data:
@@ -99,7 +101,8 @@ class EnvelopeReader:
             yield from self._last(text, data, meta)
         else:
             yield from self._part(text, data, meta)
-            yield from self._run.reference(data.get("reference"))
+            if data.get("reference"):
+                yield from self._run.reference(data["reference"])
         if data.get("end_to_think"):
             yield from self.flush()
             self._text.inside = None
