@@ -261,8 +261,8 @@ def _staged(events: list[Event]) -> None:
             process(event)
 
 
-def measured(steps: dict[str, Step]) -> dict[str, float]:
-    """Return CPU microseconds by name: per event, or whatever a step does `EVENTS` times."""
+def measured(steps: dict[str, Step]) -> dict[str, list[float]]:
+    """Return CPU microseconds of each pass by name: per event, or whatever a step does `EVENTS` times."""
     found: dict[str, list[float]] = {name: [] for name in steps}
     gc.collect()
     for number in range(PASSES + 1):
@@ -272,12 +272,13 @@ def measured(steps: dict[str, Step]) -> dict[str, float]:
             spent = time.process_time_ns() - began
             if number:  # the first fills caches
                 found[name].append(spent / 1000 / EVENTS)
-    return {name: median(values) for name, values in found.items()}
+    return found
 
 
-def table(head: str, figures: dict[str, float], base: str | None = None, unit: str = "event") -> str:
-    """Return figures as a Markdown table."""
+def table(head: str, passes: dict[str, list[float]], base: str | None = None, unit: str = "event") -> str:
+    """Return medians as a Markdown table."""
     lines = []
+    figures = {name: median(values) for name, values in passes.items()}
     for name, value in figures.items():
         ratio = [f"{value / figures[base]:.2f}"] if base else []
         lines.append([name, f"{value:.2f}", *ratio])
@@ -307,16 +308,17 @@ BASES: Final = ("legacy -> standard", "text after text, one a read", "legacy")
 
 def report(rows: str = "") -> str:
     """Measure this checkout, only rows with `rows` in their name; return the tables."""
-    parts, all_figures = [], []
+    parts: list[str] = []
+    tables: list[dict[str, list[float]]] = []
     for head, steps in TABLES.items():
         chosen = {name: step for name, step in steps().items() if rows in name}
         if not chosen:
             continue
         figures = measured(chosen)
-        all_figures.append(figures)
+        tables.append(figures)
         base = next((name for name in BASES if name in figures), None)
         parts.append(table(head, figures, base, unit=UNITS.get(steps, "event")))
-    return "\n\n".join([*parts, verdicts(all_figures)])
+    return "\n\n".join([*parts, verdicts(tables)])
 
 
 def main() -> None:
