@@ -1,5 +1,6 @@
 """The sample request of every dialect has a place for the message."""
 
+import msgspec
 import pytest
 
 from loopback import settled
@@ -17,6 +18,7 @@ def test_sample_request_of_a_dialect_has_a_place_for_the_message(name: str) -> N
     for key in sample.place:
         value = value[key]  # type: ignore[index]  # keys and indices of JSON
     assert sample.place
+    assert msgspec.json.decode(msgspec.json.encode(sample.body)) == sample.body
     assert isinstance(value, str)
 
 
