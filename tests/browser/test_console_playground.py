@@ -12,6 +12,7 @@ import pytest
 
 from console_browser import ConsoleBrowser, Page
 from console_client import TOKEN, Console, console_of
+from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -27,6 +28,8 @@ DEMOS = [
 ]
 ANSWERS = ["standard", *DEMOS]
 TEXT = "Hangzhou"
+KEPT = {"token": "kept", "n": [1, None]}
+WINDOW = {"type": "boolean", "title": "Window"}
 _ANSWER_HAS = "(text) => document.querySelector('[aria-label=Answer]').innerText.includes(text)"
 _RAW_HAS = """(bytes) => {
     const {textContent} = document.querySelector('[aria-label="Raw answer"] pre');
@@ -153,6 +156,68 @@ async def test_playground_answers_a_form_with_values_of_their_types(
         await result(page, reason="done")
         sent = (await console.capture((await console.rows())[0]["id"]))[:3]
         assert '"Days"' not in json.dumps(sent)
+        await page.wait(_ANSWER_HAS, TEXT)
+
+
+def asking() -> bytes:
+    """The body of a run that waits for a decision and for a form."""
+    form = {
+        "type": "object",
+        "properties": {"seats": {"type": "integer", "title": "Seats"}, "window": WINDOW},
+    }
+    asked = [
+        {"interaction_id": "one", "kind": "approval", "state": "requested", "title": "Buy?", "resume": KEPT},
+        {"interaction_id": "two", "kind": "form", "state": "requested", "schema": form},
+    ]
+    events = [
+        {"type": "session_start", "data": {"session_id": "s", "request_id": "r", "protocol": "1.1"}},
+        *({"type": "interaction", "data": data} for data in asked),
+        {"type": "session_end", "data": {"status": "suspended", "reason": "interaction", "summary": {}}},
+    ]
+    return b"".join(chunk(b"data: " + json.dumps(event).encode() + b"\n\n") for event in events)
+
+
+async def test_playground_answers_all_open_interactions_in_one_request(
+    browser_of_console: ConsoleBrowser, tmp_path: Path
+) -> None:
+    bodies: list[Any] = []
+    is_answered = anyio.Event()
+
+    async def script(call: Call) -> None:
+        bodies.append(json.loads(call.body))
+        if len(bodies) == 2:
+            is_answered.set()
+        await call.send(SSE + asking() + LAST_CHUNK)
+
+    async with upstream(script) as server:
+        endpoints = {"/chat": {"upstream": server.url, "speaks": "standard"}}
+        async with console_of(tmp_path, endpoints=endpoints) as console:
+            page = await opened(browser_of_console, console, "/playground")
+            await send(page, "/chat")
+            await result(page, reason="interaction")
+            await page.click("button", "Submit")
+            await page.wait("() => document.activeElement.matches('fieldset')")
+            await page.click("radio", "Approve")
+            await page.do("fillLabel", label="Seats", text="2")
+            await page.click("checkbox", "Window")
+            await page.click("button", "Submit")
+            with anyio.fail_after(20):
+                await is_answered.wait()
+    assert bodies[1]["resume"] == [
+        {"interaction_id": "one", "action": "approve", "resume": KEPT},
+        {"interaction_id": "two", "action": "submit", "value": {"seats": 2, "window": True}},
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["standard", "ag-ui", "easyflow", "vercel-ui"])
+async def test_playground_whole_answer_has_the_parts_and_the_result_of_a_stream(
+    browser_of_console: ConsoleBrowser, tmp_path: Path, protocol: str
+) -> None:
+    async with demos(tmp_path, "legacy") as console:
+        page = await opened(browser_of_console, console, "/playground")
+        await send(page, "/legacy", protocol, "json")
+        await result(page, status="200", reason="done", code="–")
+        await page.wait(_ANSWER_HAS, "Thinking")
         await page.wait(_ANSWER_HAS, TEXT)
 
 

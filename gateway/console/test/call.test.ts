@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import type { Endpoint } from "../src/data/rows.js";
-import { bodyWith, type Choices, callOf, curlOf, namesIn, quoted } from "../src/views/playground/call.js";
+import { bodyWith, type Choices, callOf, curlOf, namesIn, quoted, withFraming } from "../src/views/playground/call.js";
 
 const ENDPOINT: Endpoint = {
   path: "/chat",
@@ -77,4 +77,10 @@ describe("bodyWith", () => {
 
 test("names of a path are its places in braces, and the rest", () => {
   expect(namesIn("/bots/{bot}/{thread}/*")).toEqual(["bot", "thread", "rest"]);
+});
+
+test("withFraming asks for a whole answer in the body, since it decides before Accept", () => {
+  expect(withFraming({ stream: true, model: "m" }, "json")).toEqual({ stream: false, model: "m" });
+  expect(withFraming({ stream: true }, "sse")).toEqual({ stream: true });
+  expect(withFraming({ message: "hi" }, "json")).toEqual({ message: "hi" });
 });

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { feed } from "../../data/feed.js";
-import { hasFailed, type Row } from "../../data/rows.js";
+import { hasFailed, isRunning, type Row } from "../../data/rows.js";
 import { bytes, duration } from "../../text/format.js";
 import { visibleLine } from "../../text/visible.js";
 import type { Answer } from "./answer.js";
@@ -19,8 +19,10 @@ export function answerResult(answer: Answer | undefined): TemplateResult {
 
 function facts(answer: Answer, row: Row | undefined): TemplateResult {
   const { message } = answer;
-  const reason = row?.reason ?? (answer.state === "ended" ? (message.reason ?? "") : "");
-  const code = row?.code ?? (answer.code || message.errorCode || "");
+  // The row of a request that is over knows more than its client can see.
+  const isKnown = row !== undefined && !isRunning(row);
+  const reason = isKnown ? row.reason : answer.state === "ended" ? message.reason : "";
+  const code = isKnown ? row.code : answer.code || message.errorCode;
   const tag = row && hasFailed(row) ? "bad" : reason ? "good" : "";
   return html`
     <dl>

@@ -1,10 +1,12 @@
 // The answer to one request: its bytes as they come, and its events, which the console reads from the same bytes.
 
+import { readEvent } from "../../../../../clients/typescript/src/events/read-event.js";
 import { type MessageState, MessageStreamHandler } from "../../../../../clients/typescript/src/index.js";
 import { ApiError, explain, request } from "../../data/api.js";
 import { Changes } from "../../data/changes.js";
 import { SseFrames } from "../../data/sse-frames.js";
 import type { Call } from "./call.js";
+import { eventsOfFolded } from "./folded-answer.js";
 
 /** The most characters of the raw answer that are shown: its first and its last part. */
 const MAX_SHOWN = 200_000;
@@ -32,9 +34,13 @@ export class Answer extends Changes {
   code = "";
   problem = "";
   bytes = 0;
+  /** The interactions that the run waits for, once it has ended. */
+  open: MessageState["interactions"] = [];
   readonly #handler = new MessageStreamHandler();
   readonly #call: Call;
   readonly #connection = new AbortController();
+  /** Events of one JSON document, until it is known whether the document is the protocol's own. */
+  readonly #held: unknown[] = [];
   #head = "";
   #tail = "";
   #isFolded = false;
@@ -80,7 +86,9 @@ export class Answer extends Changes {
     }
     if (this.status === null) this.#connection.abort();
     await Promise.race([events.done, new Promise((resolve) => setTimeout(resolve, READY_MS))]);
+    this.#take(eventsOfFolded(this.folded) ?? this.#held);
     this.#connection.abort();
+    this.open = this.message.interactions.filter(({ state }) => state === "requested");
     this.state = "ended";
     this.notify();
   }
@@ -109,8 +117,9 @@ export class Answer extends Changes {
   }
 
   #readRefusal(): void {
-    const error = (this.folded as { error?: { code?: unknown; type?: unknown } } | undefined)?.error;
+    const error = (this.folded as { error?: { code?: unknown; type?: unknown; message?: unknown } } | undefined)?.error;
     this.code = String(error?.code ?? error?.type ?? "");
+    if (typeof error?.message === "string") this.problem = error.message;
   }
 
   #add(text: string): void {
@@ -119,6 +128,13 @@ export class Answer extends Changes {
     this.#tail += text.slice(Math.max(0, room));
     if (this.#tail.length > MAX_SHOWN) this.#tail = this.#tail.slice(-MAX_SHOWN / 2);
     this.#length += text.length;
+  }
+
+  #take(messages: readonly unknown[]): void {
+    for (const message of messages) {
+      const event = readEvent(message);
+      if (event) this.#handler.handleEvent(event);
+    }
   }
 
   #length = 0;
@@ -143,7 +159,9 @@ export class Answer extends Changes {
           const piece = await pieces?.read();
           if (piece === undefined || piece.done) return;
           isReady();
-          for (const { data } of frames.push(piece.value)) this.#handler.handleEvent(JSON.parse(data));
+          const events = frames.push(piece.value).map(({ data }) => JSON.parse(data) as unknown);
+          if (this.#call.framing === "json") this.#held.push(...events);
+          else this.#take(events);
           this.notify();
         }
       } catch {

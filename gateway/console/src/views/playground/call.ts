@@ -54,6 +54,12 @@ export function bodyWith(sample: Sample, message: string): unknown {
   return put(sample.body, sample.place, message);
 }
 
+/** Returns a body whose `stream`, if it has one, fits the framing: it decides before the header `Accept`. */
+export function withFraming(body: unknown, framing: string): unknown {
+  const hasStream = typeof body === "object" && body !== null && "stream" in body;
+  return hasStream ? { ...body, stream: framing !== "json" } : body;
+}
+
 function put(value: unknown, [key, ...rest]: readonly (string | number)[], text: string): unknown {
   if (key === undefined) return typeof value === "string" || value === undefined ? text : value;
   if (Array.isArray(value)) return value.map((item, at) => (at === key ? put(item, rest, text) : item));

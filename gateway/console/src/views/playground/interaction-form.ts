@@ -1,7 +1,7 @@
 // The form of an interaction, and the answer to it.
 
 import { html, nothing, type TemplateResult } from "lit";
-import { type DataOf, type FormField, type FormModel, formModel } from "../../../../../clients/typescript/src/index.js";
+import { type DataOf, type FormField, formModel } from "../../../../../clients/typescript/src/index.js";
 import { PageElement } from "../../shell/page-view.js";
 import { visibleLine, visibleText } from "../../text/visible.js";
 
@@ -28,39 +28,52 @@ const ERRORS: Readonly<Record<string, string>> = {
   json: "is not JSON",
 };
 
-/** Fires `reply` with a `Reply` as its detail. */
+/** Fires `reply` with a list of `Reply` as its detail: an answer to each of the interactions. */
 export class InteractionForm extends PageElement {
-  static override properties = { interaction: { attribute: false } };
-  declare interaction: Interaction;
+  static override properties = { interactions: { attribute: false } };
+  declare interactions: readonly Interaction[];
+  /** What is wrong with a field, by the id of its element. */
   #errors: Readonly<Record<string, string>> = {};
 
   protected override render(): TemplateResult {
-    const { title, description, kind } = this.interaction;
-    const form = kind === "approval" ? null : formModel(this.interaction);
+    const cancelText = formModel(this.interactions[0] as Interaction)?.cancelText ?? "Cancel";
     return html`
-      <form @submit=${(event: SubmitEvent) => this.#submit(event, form)} novalidate>
-        ${title ? html`<h3>${visibleLine(title)}</h3>` : nothing}
-        ${description ? html`<p>${visibleText(description)}</p>` : nothing}
-        ${kind === "approval" ? approvalButtons(this.#reply) : this.#fields(form)}
+      <form @submit=${(event: SubmitEvent) => this.#submit(event)} novalidate>
+        ${this.interactions.map((interaction, at) => this.#one(interaction, at))}
+        <div class="toolbar">
+          <button class="primary">Submit</button>
+          <button type="button" @click=${() => this.#fire(this.interactions.map(declined))}>${visibleLine(cancelText)}</button>
+        </div>
       </form>
     `;
   }
 
-  #fields(form: FormModel | null): TemplateResult {
-    const fields = form?.fields ?? [];
+  #one(interaction: Interaction, at: number): TemplateResult {
+    const { title, description, kind } = interaction;
+    const model = formModel(interaction);
     return html`
-      ${fields.map((field, at) => this.#field(field, at))}
-      ${form ? nothing : html`<p class="muted">This kind has no form: the answer has no value.</p>`}
-      <div class="toolbar">
-        <button class="primary">Submit</button>
-        <button type="button" @click=${() => this.#reply("cancel")}>${visibleLine(form?.cancelText ?? "Cancel")}</button>
-      </div>
+      ${title ? html`<h3>${visibleLine(title)}</h3>` : nothing}
+      ${description ? html`<p>${visibleText(description)}</p>` : nothing}
+      ${kind === "approval" ? this.#decision(idOf(at, 0)) : (model?.fields ?? []).map((field, n) => this.#field(field, idOf(at, n)))}
+      ${model ? nothing : html`<p class="muted">This kind has no form: the answer has no value.</p>`}
     `;
   }
 
-  #field(field: FormField, at: number): TemplateResult {
-    const id = `answer-${at}`;
-    const error = this.#errors[field.name];
+  /** A decision is never made beforehand. */
+  #decision(id: string): TemplateResult {
+    const error = this.#errors[id];
+    const radio = (label: string, value: boolean) =>
+      html`<label><input type="radio" name=${id} value=${String(value)}> ${label}</label>`;
+    return html`
+      <fieldset class="form-decision" id=${id} tabindex="-1" aria-describedby=${`${id}-hint`}>
+        <legend class="sr">Decision</legend>${radio("Approve", true)} ${radio("Reject", false)}
+      </fieldset>
+      <span class="form-hint problem" id=${`${id}-hint`}>${error ? "A decision is needed." : ""}</span>
+    `;
+  }
+
+  #field(field: FormField, id: string): TemplateResult {
+    const error = this.#errors[id];
     const label = visibleLine(field.label || field.name);
     return html`
       <div class="form-field">
@@ -71,46 +84,53 @@ export class InteractionForm extends PageElement {
     `;
   }
 
-  readonly #reply = (action: Action, value?: unknown): void => {
-    const { interaction_id, resume } = this.interaction;
-    const detail: Reply = {
-      interaction_id,
-      action,
-      ...(value !== undefined && { value }),
-      ...(resume !== undefined && resume !== null && { resume }),
-    };
-    this.dispatchEvent(new CustomEvent("reply", { detail, bubbles: true }));
-  };
-
-  #submit(event: SubmitEvent, form: FormModel | null): void {
+  #submit(event: SubmitEvent): void {
     event.preventDefault();
-    if (this.interaction.kind === "approval") return;
-    const values = form ? valuesOf(event.target as HTMLFormElement, form.fields) : {};
-    this.#errors = form?.validate(values) ?? {};
+    const form = event.target as HTMLFormElement;
+    const errors: Record<string, string> = {};
+    const replies = this.interactions.map((interaction, at) => {
+      const model = formModel(interaction);
+      const values = valuesOf(form, interaction, model?.fields ?? [], at);
+      const wrong = model?.validate(values) ?? {};
+      for (const [n, { name }] of (model?.fields ?? []).entries()) {
+        if (Object.hasOwn(wrong, name)) errors[idOf(at, n)] = wrong[name] ?? "";
+      }
+      return submitted(interaction, model?.value(values));
+    });
+    this.#errors = errors;
     this.requestUpdate();
-    if (Object.keys(this.#errors).length) return this.#focusFirst(form?.fields ?? []);
-    this.#reply("submit", form?.value(values));
+    const [first] = Object.keys(errors);
+    if (first === undefined) this.#fire(replies);
+    else void this.updateComplete.then(() => document.getElementById(first)?.focus());
   }
 
-  #focusFirst(fields: readonly FormField[]): void {
-    const at = fields.findIndex(({ name }) => this.#errors[name]);
-    void this.updateComplete.then(() => this.querySelector<HTMLElement>(`#answer-${at}`)?.focus());
+  #fire(detail: readonly Reply[]): void {
+    this.dispatchEvent(new CustomEvent("reply", { detail, bubbles: true }));
   }
 }
 
-function approvalButtons(reply: (action: Action) => void): TemplateResult {
-  return html`
-    <div class="toolbar">
-      <button type="button" class="primary" @click=${() => reply("approve")}>Approve</button>
-      <button type="button" @click=${() => reply("reject")}>Reject</button>
-    </div>
-  `;
+function idOf(interaction: number, field: number): string {
+  return `answer-${interaction}-${field}`;
+}
+
+function replyTo({ interaction_id, resume }: Interaction, action: Action): Reply {
+  return { interaction_id, action, ...(resume !== undefined && resume !== null && { resume }) };
+}
+
+function submitted(interaction: Interaction, value: unknown): Reply {
+  if (interaction.kind === "approval") return replyTo(interaction, value === true ? "approve" : "reject");
+  return { ...replyTo(interaction, "submit"), ...(value !== undefined && { value }) };
+}
+
+function declined(interaction: Interaction): Reply {
+  return replyTo(interaction, interaction.kind === "approval" ? "reject" : "cancel");
 }
 
 function control(field: FormField, id: string, isWrong: boolean, hint: string): TemplateResult {
   const invalid = isWrong ? "true" : "false";
-  if (field.type === "boolean")
-    return choices(id, [option("", "–"), option(true, "yes"), option(false, "no")], field, invalid, hint);
+  if (field.type === "boolean") {
+    return html`<input id=${id} type="checkbox" ?checked=${field.defaultValue === true} aria-invalid=${invalid} aria-describedby=${hint}>`;
+  }
   if (field.options) {
     const isMany = field.type === "multiselect";
     const given = field.options.map(({ value, label }) => option(value, label));
@@ -127,6 +147,7 @@ const INPUTS: Readonly<Record<string, string>> = {
   number: "number",
   integer: "number",
   date: "date",
+  datetime: "datetime-local",
   email: "email",
   url: "url",
 };
@@ -156,16 +177,28 @@ function choices(
 }
 
 /** Returns the values that were entered; choices with the types that they have in the schema. */
-function valuesOf(form: HTMLFormElement, fields: readonly FormField[]): Record<string, unknown> {
-  const entered = fields.map((field, at): [string, unknown] => {
-    const element = form.querySelector<HTMLInputElement | HTMLSelectElement>(`#answer-${at}`);
-    if (!(element instanceof HTMLSelectElement)) return [field.name, element?.value ?? ""];
-    const chosen = [...element.selectedOptions]
-      .filter(({ value }) => value)
-      .map(({ value }) => JSON.parse(value) as unknown);
-    return [field.name, field.type === "multiselect" ? chosen : chosen[0]];
-  });
-  return Object.fromEntries(entered);
+function valuesOf(
+  form: HTMLFormElement,
+  { kind }: Interaction,
+  fields: readonly FormField[],
+  at: number,
+): Record<string, unknown> {
+  if (kind === "approval") {
+    const chosen = form.querySelector<HTMLInputElement>(`#${idOf(at, 0)} input:checked`);
+    return { approved: chosen?.value ?? "" };
+  }
+  return Object.fromEntries(
+    fields.map((field, n) => [field.name, enteredIn(form.querySelector(`#${idOf(at, n)}`), field)]),
+  );
+}
+
+function enteredIn(element: Element | null, field: FormField): unknown {
+  if (element instanceof HTMLInputElement) return element.type === "checkbox" ? element.checked : element.value;
+  if (element instanceof HTMLTextAreaElement) return element.value;
+  if (!(element instanceof HTMLSelectElement)) return "";
+  const options = [...element.selectedOptions].filter(({ value }) => value);
+  const chosen = options.map(({ value }) => JSON.parse(value) as unknown);
+  return field.type === "multiselect" ? chosen : chosen[0];
 }
 
 function asText(value: unknown): string {

@@ -11,9 +11,9 @@ import { PageView } from "../../shell/page-view.js";
 import { visibleText } from "../../text/visible.js";
 import { Answer, newRequestId } from "./answer.js";
 import { answerResult } from "./answer-result.js";
-import { bodyWith, type Choices, callOf, curlOf, withWay } from "./call.js";
+import { bodyWith, type Choices, callOf, curlOf, withFraming, withWay } from "./call.js";
 import { callForm, type Fields } from "./call-form.js";
-import type { Interaction, Reply } from "./interaction-form.js";
+import type { Reply } from "./interaction-form.js";
 import { messageBubble } from "./message-bubble.js";
 
 const EMPTY: Fields = {
@@ -92,7 +92,7 @@ class PlaygroundView extends PageView {
   #body(endpoint: Endpoint): unknown {
     const fields = this.#shownFields(endpoint);
     const message = endpoint.demo ? withWay(fields.message, fields.way) : fields.message;
-    return bodyWith(sampleOf(endpoint, fields.protocol), message);
+    return withFraming(bodyWith(sampleOf(endpoint, fields.protocol), message), fields.framing);
   }
 
   #choices(endpoint: Endpoint, body: unknown): Choices {
@@ -157,37 +157,38 @@ class PlaygroundView extends PageView {
     if (!answer) return html`<p class="muted">The answer appears here.</p>`;
     if (answer.status !== null && answer.status >= 400)
       return html`<p class="bubble-note bad">Refused with ${answer.status}.</p>`;
-    const text = answer.folded === undefined ? undefined : textOfFolded(answer.folded, answer.message.mainContent);
-    return text === undefined
-      ? messageBubble(answer.message)
-      : html`<div class="bubble-text">${visibleText(text)}</div>`;
+    const isUnread = answer.state === "ended" && answer.folded !== undefined && !answer.message.parts.length;
+    return isUnread
+      ? html`<div class="bubble-text">${visibleText(JSON.stringify(answer.folded, null, 2))}</div>`
+      : messageBubble(answer.message);
   }
 
   #interaction(): TemplateResult {
-    const open = openInteraction(this.#answer);
+    const open = this.#answer?.open ?? [];
     return html`
-      <section class="panel" aria-label="Interaction" ?hidden=${!open}>
+      <section class="panel" aria-label="Interaction" ?hidden=${!open.length}>
         <h2>Interaction</h2>
-        ${open ? html`<interaction-form .interaction=${open} @reply=${(event: CustomEvent<Reply>) => this.#reply(event.detail)}></interaction-form>` : nothing}
+        ${open.length ? html`<interaction-form .interactions=${open} @reply=${(event: CustomEvent<Reply[]>) => this.#reply(event.detail)}></interaction-form>` : nothing}
       </section>
     `;
   }
 
-  /** Sends the answer to an interaction in the conversation of the run. */
-  #reply(reply: Reply): void {
+  /** Sends the answers to the interactions in the conversation of the run. */
+  #reply(replies: readonly Reply[]): void {
     const choices = this.#chosen();
     const metadata = this.#answer?.message.metadata;
     if (!choices) return;
     const thread = metadata?.threadId ?? metadata?.sessionId;
-    this.#send({ ...choices, body: { ...(thread && { thread_id: thread }), resume: [reply] } });
+    const sample = withFraming(sampleOf(choices.endpoint, choices.protocol).body, choices.framing) as Body;
+    const kept = Object.entries(sample).filter(([name]) => name === "model" || name === "stream");
+    this.#send({
+      ...choices,
+      body: { ...Object.fromEntries(kept), ...(thread && { thread_id: thread }), resume: replies },
+    });
   }
 }
 
-/** The interaction that a run waits for; it is answered once the stream has ended. */
-function openInteraction(answer: Answer | undefined): Interaction | undefined {
-  if (answer?.state !== "ended") return undefined;
-  return answer.message.interactions.findLast(({ state }) => state === "requested");
-}
+type Body = Readonly<Record<string, unknown>>;
 
 function sampleOf(endpoint: Endpoint, protocol: string): Sample {
   return endpoint.samples[protocol] ?? { body: { message: "" }, place: ["message"] };
@@ -200,13 +201,6 @@ function parsed(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-/** Returns the text of one JSON document: the standard's message, or the whole; undefined: its events have the text. */
-function textOfFolded(folded: unknown, read: string): string | undefined {
-  const content = (folded as { message?: { content?: unknown } } | null)?.message?.content;
-  if (typeof content === "string" && content) return content;
-  return read ? undefined : JSON.stringify(folded, null, 2);
 }
 
 customElements.define("playground-view", PlaygroundView);
