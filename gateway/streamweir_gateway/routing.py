@@ -1,4 +1,4 @@
-"""Which endpoint serves a path. Decided on `scope["path"]` alone: the Host header has no say.
+"""Finds the endpoint that serves a path. Decided on `scope["path"]` alone: the Host header has no say.
 
 The more literal path wins over the one with `{names}`, and that over one that ends in `/*`, whatever their
 order in the file. A method that the one does not take goes to the next that covers the path.
@@ -70,7 +70,7 @@ class Route:
         return self.endpoint is not None and self.endpoint.relays_all
 
     def takes(self, method: str) -> bool:
-        """May it be called so?"""
+        """Return whether the route accepts the method."""
         if method in self.methods:
             return True
         return (

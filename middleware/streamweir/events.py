@@ -269,7 +269,7 @@ class Interaction(Payload):
 
 
 class Error(Payload):
-    """The run failed (`terminal`), or a part of it did and the run goes on.
+    """The run failed (`terminal`), or a part of it failed and the run continues.
 
     `message` may hold an upstream's own text on the way through the stages: the safety stage lets it out
     only if it was written for users. `reason` is what `session_end` will say. An error that `precedes_end`
@@ -359,7 +359,7 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
 
 
 def _content_data(event: Content) -> dict[str, Any]:
-    """As `wire_data`, field by field: almost every event of a stream is one."""
+    """Return the data of a text like `wire_data`, but faster: almost every event of a stream is a text."""
     data: dict[str, Any] = {"content": event.content}
     if event.format is not None:
         data["format"] = event.format

@@ -19,7 +19,7 @@ def effective_lines(file: str) -> Iterator[str]:
 
 
 def effective_facts(file: str) -> list[dict[str, Any]]:
-    """Return the same for programs; a default has neither line nor column."""
+    """Return the settings and their origins as values for JSON; a default has no line and no column."""
     return [
         {
             "path": value.path,

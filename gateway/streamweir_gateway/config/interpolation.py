@@ -73,7 +73,7 @@ class Interpolation:
         return Unresolved(text) if failures else filled
 
     def _keeps_small_names(self, path: KeyPath) -> bool:
-        """Is it a leaf of a dialect's rules? There `${name}` probably means a field, and is refused."""
+        """Return whether a leaf is in the rules of a dialect: `${name}` is refused there, since it may mean a field."""
         return (self.is_dialect or path[:1] == ("dialects",)) and not _IN_DIALECTS.isdisjoint(path)
 
     def _looked_up(self, reference: str, failures: list[InvalidValue]) -> str:

@@ -117,7 +117,7 @@ class _Merging:
         return Layer(own.path, {**own.tree, "models": models})
 
     def _chosen(self, own: Layer) -> tuple[Layer, list[Tree]]:
-        """Return an endpoint with all upstreams of its models as its own, one after the other, and these."""
+        """Return an endpoint that lists the upstreams of all its models, and these upstreams."""
         upstream: list[object] = []
         targets: list[Tree] = []
         for name, model in _mapping(own.tree["models"]).items():

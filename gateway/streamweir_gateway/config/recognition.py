@@ -1,4 +1,4 @@
-"""Whether a file is meant as a configuration: nothing of any other is repeated, for it may hold secrets."""
+"""Tells whether a file is a configuration. Messages quote nothing of other files, which may hold secrets."""
 
 from __future__ import annotations
 

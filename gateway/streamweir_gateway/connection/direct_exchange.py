@@ -23,14 +23,18 @@ class Shortcut(Protocol):
     """Answers requests without a task."""
 
     def __call__(self, exchange: DirectExchange) -> bool:
-        """Take a request, and later call its `answer` or `go_on`; return False if it needs a task."""
+        """Take a request, for which `answer` or `go_on` is called later.
+
+        Returns:
+            False if the request needs a task: it was not taken.
+        """
 
 
 class DirectConnection(ServerConnection, Protocol):
     """The operations of the server's connection that a direct exchange needs."""
 
     def on_response_end(self, exchange: HttpExchange | DirectExchange) -> None:
-        """The response is complete."""
+        """Take note that a response is complete."""
 
     def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
         """Run `exchange` instead of `direct`."""

@@ -63,7 +63,7 @@ class FlowControl:
         self.is_writing_paused = True
 
     def resume_writing(self) -> None:
-        """Let waiting writers go on."""
+        """Wake the writers that wait."""
         self.is_writing_paused = False
         if self._writable is not None:
             self._writable.set()

@@ -54,7 +54,7 @@ class Rows(msgspec.Struct, tag=True):
 
 
 class Answer(msgspec.Struct, tag=True):
-    """The answer to an `Ask` of this number; None: there is nothing."""
+    """The answer to the `Ask` with this number; None: the asked thing does not exist."""
 
     number: int
     content: Any

@@ -71,7 +71,7 @@ class Plots:
                 self._add(row, at, "reasons", row.reason)
 
     def tick(self, now: float) -> None:
-        """Go on to the present second."""
+        """Move the plots to the present second."""
         second = math.floor(now)
         while self._now < second:
             self._close_second(max(self._now, second - SECONDS))

@@ -1,4 +1,4 @@
-"""Which rows a viewer asks for, and which page of them.
+"""The filter of a viewer: the rows that it asks for, and the page of them.
 
 Source: the console contract, section 1 (`streams`).
 """

@@ -79,7 +79,7 @@ class Viewers:
         return len(self._viewers)
 
     def add(self, since: int | None) -> Viewer:
-        """Add a viewer, which gets all rows that have changed since a number; None: none of them."""
+        """Add a viewer. It gets the rows that changed after `since`; None: no earlier rows."""
         viewer = Viewer()
         if since is not None:
             for row in self._book.changed_since(since):

@@ -64,7 +64,7 @@ class TraceContext(NamedTuple):
         return headers
 
     def lines(self) -> str:
-        """Return the same as they go on the wire."""
+        """Return the headers as lines of HTTP/1.1."""
         line = f"traceparent: 00-{self.trace_id}-{self.span_id}-{self.flags:02x}\r\n"
         return f"{line}tracestate: {self.tracestate}\r\n" if self.tracestate else line
 

@@ -44,7 +44,7 @@ _BACKLOG: Final = 128
 
 
 class _Unobserved(Observer):
-    """Requests to the console are in neither log nor metrics."""
+    """Serves the requests to the console without log lines and metrics."""
 
     def __init__(self) -> None:
         """Observe nothing."""

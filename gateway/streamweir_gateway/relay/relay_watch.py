@@ -110,13 +110,13 @@ class RelayWatch:
         self._clock.last_read = self._loop.time()
 
     def begin_writing(self) -> None:
-        """The client is to take something, and the upstream may wait meanwhile."""
+        """Note that bytes are sent to the client: the upstream is not waited for meanwhile."""
         clock = self._clock
         clock.is_busy = True
         clock.writing_since = self._loop.time()
 
     def end_writing(self) -> None:
-        """It has taken it; the upstream's turn begins."""
+        """Note that the client has taken the bytes: the upstream is waited for again."""
         clock = self._clock
         clock.is_busy = False
         clock.writing_since = None

@@ -14,7 +14,7 @@ logger = logging.getLogger("streamweir.gateway")
 
 
 class DroppedParameters:
-    """Which were logged: those of each protocol for each dialect of an upstream, by names that are ours."""
+    """Remembers the dropped parameters that were logged, by protocol and dialect of the upstream."""
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, str], set[str]] = {}

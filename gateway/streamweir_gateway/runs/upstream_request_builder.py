@@ -105,7 +105,7 @@ class UpstreamRequestBuilder:
 
     @property
     def forwards_cookies(self) -> bool:
-        """Whether the client's cookies go on."""
+        """Whether the client's cookies are sent to the upstream."""
         return b"cookie" in self._selection.named and "cookie" not in self._configured
 
     def passes_credentials(self, headers: HeaderList) -> bool:

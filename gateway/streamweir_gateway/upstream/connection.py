@@ -249,7 +249,7 @@ class UpstreamConnection(asyncio.Protocol):
         return not self.is_open or (self._poll is not None and bool(self._poll(0)))
 
     def abort(self) -> None:
-        """Close at once, whatever is still unsent."""
+        """Close at once and drop unsent bytes."""
         if self._transport is not None:
             self._transport.abort()
         self._end(None)

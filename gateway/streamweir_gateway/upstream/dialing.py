@@ -90,7 +90,7 @@ async def _dial(
 
 
 def _has_scope(address: Address) -> bool:
-    """Is it an address of one network interface alone, which a number and a port do not name?"""
+    """Return whether an address is link-local: it needs the name of a network interface."""
     family, where = address
     return family == socket.AF_INET6 and bool(where[3])
 

@@ -1,4 +1,4 @@
-"""Which headers of a message are for its other end, and which belong to one connection.
+"""Tells the headers for the other end of a message from those that belong to one connection.
 
 Source: RFC 9110, section 7.6.1; RFC 9112, section 6.
 """

@@ -255,7 +255,7 @@ class ResponseParser:
 
 
 def chunk(data: bytes) -> bytes:
-    """Return a piece of a body in chunks; nothing is no chunk, for an empty one is the last."""
+    """Return a piece of a body as a chunk. An empty piece gives no chunk, which would be the last one."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 

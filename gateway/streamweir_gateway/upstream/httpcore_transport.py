@@ -245,7 +245,7 @@ def _failure(error: Exception, *, has_headers: bool) -> UpstreamFailure:
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Is it the bytes that are wrong, rather than their end that is missing?"""
+    """Return whether the bytes are malformed, not just cut off."""
     while error is not None:
         if isinstance(error, (*_BROKEN_HTTP2, httpx.LocalProtocolError)):
             return True

@@ -145,7 +145,7 @@ class _ThreadRequest(HttpRequest):
     def abort(self) -> None:
         """Shut the socket down: the thread that waits for it goes on at once, with an error.
 
-        The descriptor is duplicated, for shutting a TLS socket down is nothing for another thread.
+        The descriptor is duplicated, because a TLS socket must not be shut down from another thread.
         """
         self._is_aborted = True  # also for a connection that is being opened
         connected = self._connected

@@ -163,7 +163,7 @@ class ChatEncoder(Encoder):
         return ()
 
     def lose(self, event: Event) -> None:
-        """Count `event` as one that cannot be said."""
+        """Count `event` as lost: the client's protocol has no place for it."""
         self.lost[event.type.replace("_", " ")] += 1
 
     # Steps of a turn

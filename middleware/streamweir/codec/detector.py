@@ -1,4 +1,4 @@
-"""Which dialect is this? Asked message by message, so that it does not matter how the network cuts."""
+"""Detects the dialect of a body message by message, so that the cuts of the network do not matter."""
 
 from __future__ import annotations
 

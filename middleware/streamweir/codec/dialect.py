@@ -130,12 +130,12 @@ class Dialect:
 
     @property
     def reads_requests(self) -> bool:
-        """There is a reader of requests. Loads nothing."""
+        """Whether the dialect has a reader of requests. No module is loaded for it."""
         return self._request_reader is not None
 
     @property
     def writes_requests(self) -> bool:
-        """There is a writer of requests. Loads nothing."""
+        """Whether the dialect has a writer of requests. No module is loaded for it."""
         return self._request_writer is not None
 
     @property
@@ -152,7 +152,7 @@ class Dialect:
 
     @cached_property
     def is_ours(self) -> bool:
-        """All that reads it is part of this package, so that its events need not be checked."""
+        """Whether its reader is part of this package, so that its events need not be checked."""
         classes = () if self.decoder is None else self.decoder.__mro__[:-1]
         return all(cls.__module__.partition(".")[0] == _PACKAGE for cls in classes)
 
@@ -183,7 +183,7 @@ class Dialect:
 
     @property
     def framing(self) -> FramingName:
-        """Its usual framing where it is read; `auto` if that is open."""
+        """The usual framing of its bodies; `auto` if they may have any."""
         return "auto" if self.decoder is None else self.decoder.framing
 
     @property

@@ -1,4 +1,4 @@
-"""All that the standard protocol can say, as examples: one for each kind of event and its main forms."""
+"""Examples of all events of the standard protocol: one for each kind of event and its main forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dialects a message may be of, by the hints that they declare."""
+"""Finds the dialects that a message may be of, by the hints that they declare."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class _EntryPointDialect:
 
     @cached_property
     def is_usable(self) -> bool:
-        """Can it be loaded? One that cannot must not spoil the others."""
+        """Return whether an installed dialect can be loaded. If it cannot, the others are still loaded."""
         try:
             self.load()
         except ConfigurationError as error:

@@ -93,7 +93,7 @@ def is_standard(message: Mapping[str, Any]) -> bool:
 
 
 def read_standard(message: Mapping[str, Any]) -> Event:
-    """Return the event that a standard message means; whatever its fields hold."""
+    """Return the event that a standard message means. Its fields may hold values of any type."""
     kind = message["type"]
     read = _READERS.get(kind)
     data = message.get("data")

@@ -14,7 +14,7 @@ class TextPieces:
         self._utf8 = bytearray()
 
     def append(self, piece: str) -> int:
-        """Let the text go on with `piece`; return how many bytes that is."""
+        """Append `piece` to the text; return its number of bytes."""
         encoded = piece.encode("utf-8", "surrogatepass")
         self._utf8 += encoded
         return len(encoded)

@@ -18,7 +18,7 @@ class Source(Protocol):
     """
 
     def lose_client(self) -> None:
-        """Go on without the client, if the source may; end otherwise."""
+        """Continue without the client if the source is allowed to, else end."""
         ...
 
     def abandon(self) -> None:

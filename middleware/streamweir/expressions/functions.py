@@ -58,7 +58,7 @@ class Function(NamedTuple):
         return f"{least}" if least == most else f"{least} or {most}"
 
     def takes(self, count: int) -> bool:
-        """May it be called with so many arguments?"""
+        """Return whether the function may be called with this number of arguments."""
         least = len(self.types) - self.optional
         return count >= least and (self.is_variadic or count <= len(self.types))
 

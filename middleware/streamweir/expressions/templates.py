@@ -65,7 +65,7 @@ class Template:
 
     @property
     def is_literal(self) -> bool:
-        """There is no expression in it."""
+        """Whether the template holds no expression."""
         return self.literal is not Template.EVALUATED
 
     @property

@@ -100,7 +100,7 @@ class CopyingLog(EventLog, FrameSink):
         self._copier.write_run(event, texts, stamp)
 
     def change_copied(self, change: Callable[[bytes], bytes]) -> None:
-        """Change the copied frames of the next batch: it gets all bytes since the last one."""
+        """Set the function that changes the copied bytes of the next batch."""
         self._change = change
 
     def finish(self) -> None:

@@ -132,7 +132,7 @@ def is_off(value: Any) -> bool:
 
 
 def _read_flag(value: Any) -> bool:
-    """Read true or false; as text too, for that is all that `${...}` can fill in."""
+    """Read true or false. Text is read too, because `${...}` fills in texts only."""
     if is_off(value):
         return False
     if value is True or (isinstance(value, str) and value.lower() in _YES):
@@ -141,7 +141,7 @@ def _read_flag(value: Any) -> bool:
 
 
 def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Scalar:
-    """Return the scalar of a whole number; as text too, for that is all that `${...}` can fill in."""
+    """Return the scalar of a whole number. Text is read too, because `${...}` fills in texts only."""
 
     def read(value: Any) -> int:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:

@@ -242,7 +242,7 @@ class ChainEvents:
     # Others
 
     def _parser_piece(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """The text of a parser, where neither models nor the chain around it put out any."""
+        """Read the text of a parser, if neither a model nor the chain around the parser has put out text."""
         chunk = data.get("chunk")
         if isinstance(chunk, str) and self._is_only_source(run_id):
             yield Content(chunk, meta=meta)

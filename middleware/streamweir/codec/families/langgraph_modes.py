@@ -314,7 +314,7 @@ def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Eve
 
 
 def _plain_piece(message: Any) -> Any:
-    """Return a message; one of LangGraph.js that is a piece (its `type` is `ai`) with the type of one."""
+    """Return a message. A piece of LangGraph.js has the type `ai` and gets the type of a piece."""
     match message:
         case {"type": "ai", "tool_call_chunks": list()}:
             return {**message, "type": "AIMessageChunk", "chunk_position": UNMARKED}

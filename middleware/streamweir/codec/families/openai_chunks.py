@@ -229,7 +229,7 @@ class ChunkReader:
         yield Content(text, channel=f"choice-{index}" if index else None, whole=whole, meta=meta)
 
     def finish(self, reason: str, index: int, meta: Meta | None) -> Iterator[Event]:
-        """A choice has ended."""
+        """Note that a choice has ended."""
         if (error := finish_error(reason, meta)) is not None:
             yield error
             return

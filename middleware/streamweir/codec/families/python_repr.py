@@ -137,7 +137,7 @@ class _Reader:
         return found
 
     def _closes(self, closing: str) -> bool:
-        """Does the container end here? Then go on behind it."""
+        """Return whether the container ends here. If it does, the position moves behind it."""
         self._skip()
         if not closing:
             return self._at == len(self._text)

@@ -248,7 +248,8 @@ def _literals(
 def _sized(template: Template) -> Evaluate:
     """Return the function that evaluates a field, and refuses a value that is too large for a frame's events.
 
-    Only a value that may hold a part of the message many times is looked at: to make it fit may write it out.
+    The size is checked only for values that may contain a part of the message many times, because measuring a
+    value may mean writing it as JSON.
     """
     evaluate = template.evaluate
     if not template.repeats:

@@ -1,4 +1,4 @@
-"""Which messages have text and no end, in a dialect that marks their ends and may itself end at EOF."""
+"""Tracks the messages that have text and no end yet, in a dialect that marks the ends of messages."""
 
 from __future__ import annotations
 

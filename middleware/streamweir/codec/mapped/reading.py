@@ -86,7 +86,7 @@ def _text_fields(rules: list[Rule], reading: ReadingRules) -> TextFields | None:
 
 
 def remembered_names(rules: Any) -> frozenset[str]:
-    """Return the names that rules remember, whatever else is right or wrong with them."""
+    """Return the names that rules remember, also of rules that have errors."""
     written = [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
     found = [rule.get("remember") for rule in written]
     return frozenset(name for values in found if isinstance(values, Mapping) for name in values)
@@ -109,7 +109,7 @@ def _text_body(section: Section) -> type[Decoder]:
 
 
 def _check(section: Section, rules: list[Rule], *, has_end: bool) -> None:
-    """Report rules that are never reached and a missing end, unless that only follows from something else."""
+    """Report rules that are never reached and a missing end, unless another reported problem is the cause."""
     for place, first in unreachable(rules, _takes_all_of):
         path = (*section.at("rules"), rules[place].place)
         section.report.at_key(path, f"is never reached: {rules[first].label} takes all of it")

@@ -61,7 +61,7 @@ class WriteRule:
         self.plain: FrameOut | None = self.frames[0] if is_plain else None
 
     def takes(self, message: Any, scope: Scope) -> bool:
-        """Does it take an event of one of its types?"""
+        """Return whether the rule takes an event of one of its types."""
         return self._when is None or is_true(self._when.evaluate(message, scope))
 
     def takes_all_of(self, later: WriteRule) -> bool:

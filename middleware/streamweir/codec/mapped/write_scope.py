@@ -44,7 +44,7 @@ class Answer:
             self.add(event.content)
 
     def add(self, text: str) -> None:
-        """The answer goes on with `text`."""
+        """Add `text` to the answer so far."""
         if not self._is_too_long:
             self._pieces.append(text)
             self._is_too_long = self._pieces.size > self._most

@@ -47,7 +47,7 @@ Message = dict[str, Any]
 class AgUiEncoder(Encoder):
     """Writes AG-UI; an event that AG-UI lacks is a `CUSTOM` event under the standard's name.
 
-    Nothing is open when the run ends. Nothing follows `RUN_ERROR`, for a client takes it for the end.
+    Nothing is open when the run ends. Nothing follows `RUN_ERROR`, which is the end for clients.
 
     Options:
         reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` leaves

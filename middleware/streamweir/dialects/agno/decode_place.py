@@ -89,7 +89,7 @@ class Places:
         )
 
     def _is_former_member(self, run_id: str) -> bool:
-        """Is it another run than that of the team? Members' events did not always name that."""
+        """Return whether a run is not the team's own. Members' events did not always name the team's run."""
         return bool(run_id and self._team) and not self.in_workflow and run_id != self._team
 
 

@@ -82,7 +82,7 @@ class Workflow:
             yield named_data("step_output", rest, place.meta)
 
     def _completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """The last step's failure is that of the workflow, which calls itself completed all the same."""
+        """Read the end of a workflow, which has failed if its last step has: the server does not say so."""
         last = (results_of(fields) or [{}])[-1]
         failure = failure_of(last)
         yield from self._failed_steps(fields, place)

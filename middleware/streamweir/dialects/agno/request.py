@@ -122,7 +122,7 @@ def _requirement(requirement: dict[str, Any], answer: Answer, outgoing: Outgoing
 
 
 def _step(step: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
-    """A step as it is to go on."""
+    """Return a step with the changes with which the run continues."""
     value = answer.get("value")
     if calls := objects_in(step.get("executor_requirements")):
         return {**step, "executor_requirements": [_requirement(call, answer, outgoing) for call in calls]}
@@ -141,14 +141,14 @@ def _step(step: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
 
 
 def _rejected(step: dict[str, Any], why: Any) -> dict[str, Any]:
-    """A step that is refused as one that was to be confirmed, whatever was asked."""
+    """Return a refused step. It has the form of a refused confirmation for every kind of question."""
     asked = {"requires_confirmation": True, "requires_user_input": False, "requires_route_selection": False}
     feedback = why if isinstance(why, str) and why else None
     return {**step, **asked, "confirmed": False, **without_absent(rejection_feedback=feedback)}
 
 
 def _is_edit(answer: Answer) -> bool:
-    """Is it an edited output of a step, and neither yes nor no?"""
+    """Return whether the value is an edited output of a step, not a yes or no."""
     value = answer.get("value")
     if isinstance(value, str):
         return bool(value) and decision_in(value) is None

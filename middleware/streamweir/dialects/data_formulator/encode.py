@@ -105,7 +105,7 @@ class DataFormulatorEncoder(Encoder):
         return None if any(map(text_failure, texts)) else {}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """The answer goes on."""
+        """Add texts that were written to the answer so far."""
         if isinstance(event, Content):
             self._answer.add(event.with_text("".join(texts)))
 

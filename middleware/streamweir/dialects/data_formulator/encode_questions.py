@@ -16,7 +16,7 @@ _OPEN_QUESTION: Final = "How would you like to proceed?"
 
 
 def clarification(asked: Sequence[Interaction]) -> dict[str, Any]:
-    """All that is asked, as one event; the run resumes with the state of the last."""
+    """Return all questions as one event. The run resumes with the state of the last question."""
     last = asked[-1] if asked else None
     form = own_form(last) if last and len(asked) == 1 else None
     questions = [question for item in asked for question in _questions(item)]

@@ -44,7 +44,7 @@ class Thoughts:
 
     @property
     def answer(self) -> str | None:
-        """The answer so far; None if that is too much to be remembered."""
+        """The answer so far; None if it is longer than the limit."""
         return self._answer.text if self._answer.size <= _ROOM else None
 
     def note(self, text: str) -> None:
@@ -53,7 +53,7 @@ class Thoughts:
             self._answer.append(text)
 
     def read(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the part of a thought that neither it nor the answer had yet."""
+        """Yield the part of a thought that is new after its earlier pieces and the answer."""
         thought_id = short_id(text_of(fields.get("id")))
         if thought_id != self._id:
             self._id, self._thought, self._calls, self._has_called = thought_id, "", [], False
@@ -71,7 +71,7 @@ class Thoughts:
             yield custom("agent_thought", rest, meta)
 
     def _new_in(self, text: str) -> str:
-        """Return the part of a thought that neither it nor the answer had yet; it may be empty."""
+        """Return the part of a thought that is new after its earlier pieces and the answer, or ""."""
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text

@@ -108,7 +108,7 @@ class Run:
         return self.is_suspended or bool(self.forms)
 
     def resume(self) -> None:
-        """The run goes on."""
+        """Note that the run continues."""
         self.is_suspended = self.pauses = False
         self.paused_steps.clear()
         self.forms.clear()

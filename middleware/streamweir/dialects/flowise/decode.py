@@ -92,7 +92,7 @@ class FlowiseDecoder(Decoder):
         return _STATELESS[name](value) if read is None else read(self, value)
 
     def _whole(self, answer: Mapping[str, Any]) -> Iterator[Event]:
-        """An answer that was not asked to stream."""
+        """Read the JSON body of a request that did not ask for a stream."""
         yield from _metadata({name: answer.get(name) for name in _IDS})
         for name in ("usedTools", "agentReasoning", "sourceDocuments", "fileAnnotations", "artifacts"):
             if answer.get(name):

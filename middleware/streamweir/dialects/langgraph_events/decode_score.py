@@ -131,7 +131,7 @@ def _score_of_object(fields: Mapping[str, Any]) -> float:
 
 
 def _is_foreign(fields: Mapping[str, Any]) -> bool:
-    """Has it nothing in it that any of these systems writes? Asked of every body that is JSON: most are."""
+    """Return whether a message has no field of these systems. It is called for every body of JSON."""
     return (
         fields.keys().isdisjoint(_OWN_FIELDS)
         and _STRUCTURES.isdisjoint(map(type, fields.values()))
@@ -140,7 +140,7 @@ def _is_foreign(fields: Mapping[str, Any]) -> bool:
 
 
 def _has_shape(mode: str, fields: Mapping[str, Any]) -> bool:
-    """Has it the fields of that mode?"""
+    """Return whether a message has the fields of the mode."""
     part = next(
         (fields[key] for key in ("data", "chunk", "payload", "value", "content") if key in fields), None
     )

@@ -90,7 +90,7 @@ class LangserveDecoder(Decoder):
                 yield custom(event or "message", value)
 
     def _whole(self, output: Any, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """The answer of `/invoke`."""
+        """Read the JSON body of `/invoke`."""
         self.complete = True
         described = fields.get("metadata")
         if isinstance(described, dict):

@@ -121,7 +121,7 @@ class LegacyEncoder(Encoder):
             self.lost["replaced text"] += 1
 
     def _whole_answer(self) -> Iterable[Frame]:
-        """The answer once more; none where it is no answer, or too long."""
+        """Return the events that repeat the answer; nothing if there is no answer, or if it is too long."""
         text = self._answer.text if self._repeats_answer else ""
         return (self._frame({"type": "final_answer", "content": text}),) if text else ()
 

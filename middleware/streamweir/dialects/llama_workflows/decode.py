@@ -146,7 +146,7 @@ def _result(value: Mapping[str, Any]) -> Event:
 
 
 def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str | None) -> Iterator[Event]:
-    """Yield the question to a person; the workflow waits, and goes on behind the last event that was seen."""
+    """Yield the question to a person. The workflow waits; later it continues after the last event."""
     names = ("prefix", "prompt", "question", "message")
     handler = text_of(value.get("handler_id")) or given.get("handler_id", "")
     resume = {"handler_id": handler} if handler else {}

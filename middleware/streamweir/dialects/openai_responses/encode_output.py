@@ -43,7 +43,7 @@ class Output:
         self.count(len(kept) - len(before))
 
     def append(self, pieces: TextPieces, text: str) -> None:
-        """Let an item that is not whole go on with `text`."""
+        """Append `text` to an item that is not complete."""
         if not self._is_forgotten:
             self.count(pieces.append(text))
 

@@ -132,7 +132,7 @@ class RagflowDecoder(Decoder):
             yield event
 
     def _message(self, message: dict[str, Any]) -> Iterator[Event]:
-        """Which family? A frame with a failing code is a failure in all of them."""
+        """Read a message by its family. A frame with the code of a failure is a failure in each of them."""
         match message:
             case {"event": "done"}:
                 yield from self._done()

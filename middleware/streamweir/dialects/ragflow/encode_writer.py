@@ -69,7 +69,7 @@ class Writer:
         return extra_in(event) if self.writes_extra else NO_EXTRA
 
     def lose(self, event: Event) -> None:
-        """Count `event` as one that this form cannot say."""
+        """Count `event` as lost: this form has no place for it."""
         self.lost[event.type.replace("_", " ")] += 1
 
     def _cite(self, event: Reference) -> None:

@@ -78,7 +78,7 @@ class EnvelopeDecoder(Decoder):
         return self._read(Message(value))
 
     def accepts_text(self, text: str) -> bool:
-        """Text goes on; a whole thought is a message of its own."""
+        """Return whether a text continues the last one. A whole thought is a separate message."""
         del text
         return not self._is_whole
 

@@ -67,7 +67,7 @@ def _final_answer(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _error(message: Message, run: Run) -> Iterator[Event]:
-    """A step failed; the agent tries again, and its graph goes on whatever becomes of it."""
+    """Read the failure of a step. The agent tries again, and the graph continues in any case."""
     text = message.first("error", "message", "content")
     if run.code_is_open:
         run.code_is_open = False

@@ -158,7 +158,7 @@ class Run:
         return f"thought_{self._thoughts}"
 
     def is_silent(self, run_id: str) -> bool:
-        """No text of this run was streamed, nor any that says no run and may be of this one."""
+        """Whether no text of this run was streamed. Text without a run id may be of any run, so it counts."""
         return short_id(run_id) not in self._streamed and "" not in self._streamed
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:

@@ -148,7 +148,7 @@ class EnvelopeEncoder(Encoder):
         return [self._carried(event)]
 
     def _question(self, event: Event) -> Iterator[_Message]:
-        """The question that waits to be told, if `event` shows that the run goes on without an answer."""
+        """Yield the question that is held back, if `event` shows that the run continues without an answer."""
         if not self._is_carried and _goes_on(event):
             self._is_carried = True
             for asked in self._waiting:

@@ -59,7 +59,7 @@ class Texts:
         """The reasoning of the current step that a reset has closed: its ids are other parts from then on."""
 
     def next_step(self) -> list[Event]:
-        """Return the ends of the texts that have none: a later step does not go on with them."""
+        """Return the ends of the texts that are open: a later step does not continue them."""
         parts = [part.piece for part in self._begun.values() if part.has_text]
         self._forget_step()
         self._closed.clear()

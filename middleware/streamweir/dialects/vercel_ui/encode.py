@@ -140,13 +140,13 @@ class VercelUiEncoder(Encoder):
         return [*begin, *written, *self._parts.sign_reasoning(event, metadata)]
 
     def _next_step(self) -> list[Chunk]:
-        """A step is an answer of the model with the results of its calls; the next answer is another step."""
+        """End the step if its calls have results: it is one answer of the model with these results."""
         if not self._calls.close_step():
             return []
         return [*self._parts.end_all(), {"type": "finish-step"}, {"type": "start-step"}]
 
     def _before_call(self, tool_id: str) -> list[Chunk]:
-        """Text goes on behind a call in a part of its own."""
+        """End the open text before a call: text after the call is a new part."""
         if self._calls.has_begun(tool_id):
             return []
         return [*self._next_step(), *self._parts.end_all()]

@@ -74,8 +74,8 @@ class Surroundings:
         Args:
             data: one read.
             begin: a boundary in it.
-            tries_all: first try whether all whole blocks are texts. Once per read, for this takes time in
-                proportion to the read.
+            tries_all: first try whether all whole blocks are texts. Use it once per read: its time grows with
+                the read.
         """
         end = self.end
         stop = data.rfind(end, begin) + len(end)
