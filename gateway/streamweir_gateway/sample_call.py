@@ -1,4 +1,4 @@
-"""A command for a shell that calls an endpoint, as the first thing to paste.
+"""A shell command that calls an endpoint, for people who try the gateway.
 
 Keys are never printed: the word KEY replaces them.
 """

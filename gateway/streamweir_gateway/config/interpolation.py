@@ -46,7 +46,7 @@ class Interpolation:
     """The tree is the file of a home-made dialect."""
 
     def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:
-        """Return a copy of `value` with all references filled; `report` gets each and the missing ones."""
+        """Return a copy of `value` with all references filled. Filled and missing ones are reported."""
         if isinstance(value, dict):
             return {key: self.fill(inner, report, (*path, key)) for key, inner in value.items()}
         if isinstance(value, list):
@@ -73,7 +73,7 @@ class Interpolation:
         return Unresolved(text) if failures else filled
 
     def _keeps_small_names(self, path: KeyPath) -> bool:
-        """Return whether a leaf is in the rules of a dialect: `${name}` is refused there, since it may mean a field."""
+        """Return whether a leaf is in the rules of a dialect, where `${name}` may mean a field."""
         return (self.is_dialect or path[:1] == ("dialects",)) and not _IN_DIALECTS.isdisjoint(path)
 
     def _looked_up(self, reference: str, failures: list[InvalidValue]) -> str:

@@ -68,7 +68,7 @@ class LogSettings(NamedTuple):
         return text_line if is_text else _json
 
     def renderer(self, stream: TextIO | None) -> Processor:
-        """Return the same for structlog: its last processor."""
+        """Return the last processor for structlog, which writes the log lines in the same form."""
         return _rendered_text if self.line(stream) is text_line else _rendered_json
 
 

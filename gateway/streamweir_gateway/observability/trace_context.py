@@ -88,7 +88,7 @@ class NewIds:
 
 
 def settled_trace_context(scope: Scope) -> TraceContext:
-    """Return the context of a request, which is the same for all that ask for it."""
+    """Return the context of a request: the same object at each call."""
     state = scope.setdefault("state", {})
     context: TraceContext | None = state.get(TRACE_CONTEXT)
     if context is None:

@@ -295,7 +295,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._writer.note_unsent()
 
     def resume_writing(self) -> None:
-        """All of it has been sent."""
+        """Wake the writer: the buffered bytes have been sent."""
         if self._writer is not None:
             self._writer.note_sent()
 

@@ -67,7 +67,7 @@ class AnswerLine:
         self._line = ""
 
     def accepts_text(self, piece: str) -> bool:
-        """Take note of a piece in which no failure can begin or go on; False if one may."""
+        """Note a piece in which no failure can begin or continue; return False if one may."""
         if "*" in piece or "*" in self._line:
             return False
         self._line = (self._line + piece).rpartition("\n")[2][:_LONGEST_MARK]

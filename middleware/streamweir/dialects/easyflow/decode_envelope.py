@@ -207,7 +207,7 @@ class Envelope:
 
     @property
     def empty(self) -> dict[str, Any] | None:
-        """The value of a message that is an empty object under a name of its own; None for any other."""
+        """An empty object if the message has no fields of its own; else None."""
         return {} if not self._top else None
 
     def __bool__(self) -> bool:

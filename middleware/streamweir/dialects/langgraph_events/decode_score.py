@@ -78,7 +78,7 @@ def is_protocol_event(fields: Mapping[str, Any]) -> bool:
 
 
 def mode_of_shape(fields: Mapping[str, Any]) -> str | None:
-    """Return the mode whose objects have these fields, if there is no name beside them; None: no mode has."""
+    """Return the mode whose objects have these fields and no name; None if there is none."""
     match fields:
         case {"step": int(), "type": "task" | "task_result" | "checkpoint", "payload": dict()}:
             return "debug"

@@ -23,7 +23,7 @@ _RAN: Final = {"providerExecuted": True}
 
 
 class Calls:
-    """The calls of one stream; of too many the oldest are forgotten, and ended as any other.
+    """The calls of one stream. If there are too many, the oldest are ended and forgotten.
 
     Args:
         room: how many bytes may be kept of them, about.
