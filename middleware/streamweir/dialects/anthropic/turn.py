@@ -23,16 +23,13 @@ _TEXTS: Final = {"text": "text", "thinking": "thinking", "compaction": "content"
 """The field of a block that arrives in pieces, by the type of the block."""
 
 _PIECES: Final = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "signature",
-    "input_json_delta": "partial_json",
-    "compaction_delta": "content",
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "input"),
+    "compaction_delta": ("content", "content"),
 }
-"""The field of a delta that holds a piece, by the type of the delta."""
-
-_FIELD_OF: Final = {"partial_json": "input"}
-"""The field of the block for the pieces of a delta's field, unless both are called the same."""
+"""The field of a delta that holds a piece, and the field of the block that it extends, by its type."""
 
 
 class _Block:
@@ -85,9 +82,10 @@ class AnthropicTurn(TurnCollector):
         self._blocks: dict[int, _Block] = {}
 
     def _take(self, message: Any, data: bytes) -> None:
+        if message.get("type") == "content_block_delta":  # most messages
+            self._delta(self._blocks[message["index"]], message["delta"], data)
+            return
         match message:
-            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
-                self._delta(self._blocks[index], delta, data)
             case {"type": "content_block_start", "index": int(index), "content_block": dict()}:
                 self._add(index, raw_object(data)["content_block"])
             case {"type": "message_delta", "delta": {"stop_reason": str()}}:
@@ -103,25 +101,28 @@ class AnthropicTurn(TurnCollector):
         self._count(len(data))
 
     def _delta(self, block: _Block, delta: dict[str, Any], data: bytes) -> None:
-        kind = delta.get("type")
-        if kind == "citations_delta":
-            citation = write_object(raw_object(raw_object(raw_object(data)["delta"])["citation"]))
-            block.citations.append(citation)
-            self._count(len(citation))
+        kind: str = delta["type"]
+        if kind not in _PIECES:
+            self._add_citation(block, kind, data)
             return
+        field, name = _PIECES[kind]
         if kind == "compaction_delta":
             self._keep_opaque(block, data)
-        field = _PIECES.get(kind) if isinstance(kind, str) else None
-        piece = None if field is None else delta.get(field)
-        if field is None or not isinstance(piece, str):
-            self._give_up()  # a part of the block that cannot be kept
-            return
-        pieces = block.pieces_of(_FIELD_OF.get(field, field))
-        self._count(pieces.append(piece))
-        if field == "text":
+        pieces = block.pieces.get(name) or block.pieces_of(name)
+        self._count(pieces.append(delta[field]))
+        if kind == "text_delta":
             self._content = pieces
-        elif field == "thinking":
+        elif kind == "thinking_delta":
             self._thinking = pieces
+
+    def _add_citation(self, block: _Block, kind: str, data: bytes) -> None:
+        """Add a citation; a delta of any other type is a part of the block that cannot be kept."""
+        if kind != "citations_delta":
+            self._give_up()
+            return
+        citation = write_object(raw_object(raw_object(raw_object(data)["delta"])["citation"]))
+        block.citations.append(citation)
+        self._count(len(citation))
 
     def _keep_opaque(self, block: _Block, data: bytes) -> None:
         """Keep the fields of a compaction that arrive whole beside its content."""
