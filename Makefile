@@ -16,7 +16,7 @@ HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process
 HAS_VITE_NODE := command -v npm > /dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run console test test-typescript test-console fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs format clean
+.PHONY: help setup run console test test-typescript test-console fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs pictures format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ audit: $(READY)  ## look what is installed up among the known advisories (needs 
 
 docs: $(READY)  ## write what the documents say of each dialect, from the dialects
 	@$(BIN)/python docs/generate.py
+
+pictures: $(READY) $(PAGE)  ## take the pictures of docs/console.md (Node 20.19, Chromium)
+	@$(BIN)/python docs/pictures.py $(CURDIR)/$(CONSOLE) "$$(command -v $(CHROMIUM))"
 
 format: $(READY)  ## format the code, fix what lint can fix
 	@$(BIN)/ruff format --quiet .
