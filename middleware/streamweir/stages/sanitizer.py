@@ -82,6 +82,8 @@ class ErrorSanitizer:
                 return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         match event:
+            case Data(data_type="custom", data=data) if is_failed_report(data):
+                return (self._failed_report(event),)
             case Error():
                 return (self._error(event),)
             case Warning():
@@ -90,8 +92,6 @@ class ErrorSanitizer:
                 return (self._failed_tool(event),)
             case Status() if _is_failed_step(event):
                 return (self._failed_step(event),)
-            case Data(data_type="custom", data=data) if is_failed_report(data):
-                return (self._failed_report(event),)
         return self._safe_beside(event) if event.meta else None
 
     def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:

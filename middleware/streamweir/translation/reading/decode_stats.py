@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from streamweir.codec.head_messages import head_message
 from streamweir.codec.message_kinds import message_kind
+from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 
@@ -51,7 +52,10 @@ class DecodeStats:
         if type(first) is Content and first.content:  # nearly all
             self.has_any = True
             return
-        known = [event for event in events if type(event) is not Data or not event.unknown]
+        if len(events) == 1:
+            known = () if type(first) is Data and first.unknown else events
+        else:
+            known = [event for event in events if type(event) is not Data or not event.unknown]
         if not known:
             self.unknown += 1
             if len(self.kinds) < MAX_NAMED and self.unknown <= _MOST_LOOKED_AT:
@@ -61,7 +65,10 @@ class DecodeStats:
             self.has_any = not (is_end and all(map(_is_about_the_run, known)))
 
     def _name(self, frame: Frame) -> None:
-        value = frame.json() if frame.is_json else None
+        try:
+            value = frame.json()
+        except MalformedEvent:
+            value = None
         word: Any = value.get("type") if type(value) is dict else None
         if word is not None and word in self._types:  # a message is named by its type first of all
             return
