@@ -72,9 +72,10 @@ class AssistantGroup(NamedTuple):
 
         A call that the upstream has run may be missing: some protocols do not show it.
         """
-        own = {call["id"]: call for call in self.calls}
+        calls = self.calls
+        own = {call["id"]: call for call in calls}
         known = {call.client_id: call for call in turn.calls}
-        if len(own) < len(self.calls) or not own.keys() <= known.keys():
+        if len(own) < len(calls) or not own.keys() <= known.keys():
             return False
         for call_id, call in known.items():
             sent = own.get(call_id)

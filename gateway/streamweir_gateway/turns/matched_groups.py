@@ -9,7 +9,7 @@ Source: the conversation contract, section 4 (where it goes back).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streamweir.requests.canonical import Message
@@ -47,7 +47,7 @@ def names_of_turns(
         messages: of the request.
         owner: the endpoint and the client.
     """
-    return [[*_names(groups, place, messages, owner)] for place in range(len(groups))]
+    return [_names(groups, place, messages, owner) for place in range(len(groups))]
 
 
 def matched_groups(
@@ -66,35 +66,49 @@ def matched_groups(
     """
     found: list[MatchedGroup] = []
     for group, of_group in zip(groups, names, strict=True):
-        if found and (longer := _extended(found[-1], group, messages)) is not None:
+        own = [stored[name] for name in of_group if name in stored]
+        if group.is_first(messages):
+            match = _match((), group, messages, own)
+        elif found and (longer := _extended(found[-1], group, messages)) is not None:
             found[-1] = longer
             continue
-        own = [stored[name] for name in of_group if name in stored]
-        before = [] if group.is_first(messages) else _free(found)
-        turns = [*own, *(turn for entry in before for turn in entry.parts_of)][:_MOST_JOINED]
-        match = _match([entry.group for entry in before], group, messages, turns)
-        while match.turn is not None and found and found[-1].group.begin >= match.group.begin:
-            found.pop()
-        found.append(match if match.turn is not None else MatchedGroup(group, parts_of=own))
+        else:
+            match = _match_with_earlier(found, group, messages, own)
+        found.append(match)
     return _with_joined_rest(found)
+
+
+def _match_with_earlier(
+    found: list[MatchedGroup],
+    group: AssistantGroup,
+    messages: Sequence[Message],
+    own: Sequence[StoredTurn],
+) -> MatchedGroup:
+    """Return the match of a message that others may belong to; these are taken out of `found` then."""
+    before = _free(found)
+    turns = [*own, *(turn for entry in before for turn in entry.parts_of)][:_MOST_JOINED]
+    match = _match([entry.group for entry in before], group, messages, turns)
+    if match.turn is None:
+        return MatchedGroup(group, parts_of=own)
+    while found and found[-1].group.begin >= match.group.begin:
+        found.pop()
+    return match
 
 
 def _names(
     groups: Sequence[AssistantGroup], place: int, messages: Sequence[Message], owner: TurnOwner
-) -> Iterator[str]:
-    """Yield the names: a turn is stored under its first call of the client, else under its text."""
+) -> list[str]:
+    """Return the names: a turn is stored under its first call of the client, else under its text."""
     group = groups[place]
-    calls = group.calls
-    yield from (owner.name_of_call(call["id"]) for call in calls)
+    names = [owner.name_of_call(call["id"]) for call in group.calls]
+    if names or group.is_first(messages):
+        return [*names, owner.name_of_text("".join(texts), group.asked)] if (texts := group.texts) else names
     size = 0
-    if calls or group.is_first(messages):
-        spans: Iterable[AssistantGroup] = (group,)
-    else:
-        spans = _spans(groups[max(0, place - _MOST_JOINED) : place], group, messages)
-    for span in spans:
+    for span in _spans(groups[max(0, place - _MOST_JOINED) : place], group, messages):
         if len(texts := span.texts) > size:
             size = len(texts)
-            yield owner.name_of_text("".join(texts), span.asked)
+            names.append(owner.name_of_text("".join(texts), span.asked))
+    return names
 
 
 def _match(
@@ -104,8 +118,10 @@ def _match(
     turns: Sequence[StoredTurn],
 ) -> MatchedGroup:
     """Return the most messages, with `group` as the last of them, that are one of the turns."""
-    spans = [*_spans(before, group, messages)] if before and turns else [group]
-    for span in reversed(spans):
+    if not before or not turns:
+        turn = next((turn for turn in turns if group.is_turn(turn)), None)
+        return MatchedGroup(group, turn, () if turn is not None else turns)
+    for span in reversed([*_spans(before, group, messages)]):
         for turn in turns:
             if _may_be(span, turn) and span.is_turn(turn) and _has_run(turn, span, messages):
                 return MatchedGroup(span, turn)
@@ -132,8 +148,6 @@ def _spans(
     """Yield a message alone, then with more and more of those before it that may belong to it."""
     span = group
     yield span
-    if group.is_first(messages):
-        return
     for earlier in reversed(before):
         if any(message["role"] != "tool" for message in messages[earlier.end : span.begin]):
             return

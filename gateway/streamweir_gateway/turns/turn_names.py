@@ -35,7 +35,7 @@ class TurnOwner(NamedTuple):
         Args:
             call_id: the id under which the client has the call.
         """
-        return _digest(_begun(*self), "call", call_id)
+        return _digest(_begun(*self, "call"), call_id)
 
     def name_of_text(self, text: str, asked: str) -> str:
         """Return the name of a turn without a call.
@@ -44,7 +44,7 @@ class TurnOwner(NamedTuple):
             text: of the turn; white space does not matter, because clients join its blocks in their own ways.
             asked: the text of the user's last message before the turn.
         """
-        return _digest(_begun(*self), "text", "".join(text.split()), asked)
+        return _digest(_begun(*self, "text"), "".join(text.split()), asked)
 
 
 def upstream_digest(upstream: str, dialect: str) -> str:
@@ -53,9 +53,9 @@ def upstream_digest(upstream: str, dialect: str) -> str:
 
 
 @lru_cache(maxsize=_MOST_OWNERS)
-def _begun(endpoint: str, key: str | None) -> hashlib.blake2b:
-    """Return the hash of an owner, which all names of its turns continue."""
-    return _hash("turn", endpoint, "open" if key is None else "key", key or "")
+def _begun(endpoint: str, key: str | None, kind: str) -> hashlib.blake2b:
+    """Return the hash of an owner and of a kind of name, which all such names of its turns continue."""
+    return _hash("turn", endpoint, "open" if key is None else "key", key or "", kind)
 
 
 def _hash(*parts: str) -> hashlib.blake2b:
@@ -69,5 +69,8 @@ def _digest(begun: hashlib.blake2b, *parts: str) -> str:
 
 
 def _written(parts: Iterable[str]) -> bytes:
-    found = [part.encode("utf-8", "surrogatepass") for part in parts]
-    return b"".join([len(data).to_bytes(8, "big") + data for data in found])
+    written = b""
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        written += len(data).to_bytes(8, "big") + data
+    return written
