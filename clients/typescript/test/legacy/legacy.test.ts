@@ -41,6 +41,17 @@ describe("a stream of the old vocabulary", () => {
     expect(message.metadata.requestId).toBe("r");
   });
 
+  test("calls without ids end in the order of their starts, a call behind other events before older ones", async () => {
+    const call = { type: "tool_call", tool_name: "a" };
+    const result = (text: string) => ({ type: "tool_result", tool_name: "a", result: text });
+    const end = [{ type: "final_answer", content: "B" }, { type: "done" }];
+    const results = async (messages: object[]) =>
+      (await folded([...messages, ...end])).toolCalls.map(({ result, status }) => result ?? status);
+    expect(await results([call, call, result("1"), result("2")])).toEqual(["1", "2"]);
+    expect(await results([call, { type: "token", content: "B" }, call, result("2")])).toEqual(["failed", "2"]);
+    expect(await results([result("1")])).toEqual(["1"]);
+  });
+
   test("an answer that says more goes on, one that says otherwise replaces", async () => {
     const more = await folded([
       { type: "token", content: "Hel" },
@@ -135,6 +146,12 @@ describe("for pages of the envelope", () => {
     expect(page.toolStepMap.size).toBe(0);
   });
 
+  test("the end of a standard call has the name of its start", () => {
+    toEnvelope(wire("tool_call_start", { tool_id: "n1", tool_name: "weather", arguments: {} }, 1));
+    const end = toEnvelope(wire("tool_call_end", { tool_id: "n1", status: "success", result: "sunny" }, 2));
+    expect(end).toMatchObject({ type: "tool_end", run_id: "n1", data: { tool_name: "weather", tool_output: "sunny" } });
+  });
+
   test("ends, stops and failures", () => {
     const page = context();
     const types = (...events: unknown[]) => events.map((event) => toExecutionStep(event, page).type);
@@ -179,6 +196,15 @@ test("a normalizer that throws costs one event", async () => {
     events.push(type);
   }
   expect(events).toEqual(["content", "warning", "session_end"]);
+});
+
+test("of an unknown event that reports a failure, codes and ids are kept", () => {
+  const message = { type: "import", run_id: "r1", error: { code: "NO_TABLE", message: "no table at /srv" }, rows: 3 };
+  const [event] = normalizeStreamEvent(message);
+  const value = { run_id: "r1", error: { code: "NO_TABLE", message: "[withheld]" }, rows: 3 };
+  expect(event?.data).toEqual({ data_type: "custom", data: { name: "import", value } });
+  const [bare] = normalizeStreamEvent({ type: "error", data: { content: "no table at /srv" } });
+  expect(JSON.stringify(bare)).not.toContain("/srv");
 });
 
 test("a message of any shape gives events, and no text of a failure", () => {
