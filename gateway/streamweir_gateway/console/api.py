@@ -31,7 +31,7 @@ from streamweir_gateway.console.playground import PlaygroundRequest, play
 from streamweir_gateway.console.plots import Plots
 from streamweir_gateway.console.row import Row, as_object
 from streamweir_gateway.console.row_book import RowBook
-from streamweir_gateway.console.row_filter import RowFilter
+from streamweir_gateway.console.row_filter import RowFilter, whole_number
 from streamweir_gateway.console.viewer_presence import run_until_left
 from streamweir_gateway.console.viewers import MAX_VIEWERS, Viewers
 from streamweir_gateway.console.worker_links import WorkerLinks
@@ -131,8 +131,8 @@ class ConsoleApi:
     async def _streams(self, query: Query) -> Any:
         try:
             wanted = RowFilter.of(query)
-        except ValueError:
-            raise Refusal("BAD_REQUEST", "limit must be a whole number.") from None
+        except ValueError as error:
+            raise Refusal("BAD_REQUEST", str(error)) from None
         await self._links.refresh()
         page = wanted.page(self._book)
         return {"streams": page.rows, "total": page.total, "seq": self._book.seq}
@@ -224,9 +224,10 @@ class ConsoleApi:
             raise Refusal("OVERLOADED", "There are too many viewers.", headers={"Retry-After": "10"})
         since, row_id = query.get("since", ""), query.get("stream", "")
         row = self._row(row_id) if row_id else None
-        if since and not since.isdecimal():
-            raise Refusal("BAD_REQUEST", "since must be the number of a change.")
-        viewer = self._viewers.add(int(since) if since else None)
+        try:
+            viewer = self._viewers.add(whole_number("since", since) if since else None)
+        except ValueError as error:
+            raise Refusal("BAD_REQUEST", str(error)) from None
         self._links.watch(True)
         follower = None
         if row is not None:

@@ -20,6 +20,7 @@ STATIC: Final = Path(__file__).with_name("static")
 """The folder of the built files."""
 
 _VIEWS: Final = re.compile(r"/(?:streams/[^/]+|playground|config|dialects)?/?")
+_LONGEST_PATH: Final = 200
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -85,6 +86,8 @@ class ConsolePage:
 
     def _file(self, path: str) -> bytes:
         """Return a built file; a path that leads out of the folder names none."""
+        if not path.isprintable() or len(path) > _LONGEST_PATH:
+            raise Refusal("ENDPOINT_NOT_FOUND")
         found = (self._folder / path.lstrip("/")).resolve()
         if not found.is_relative_to(self._folder.resolve()) or not found.is_file():
             raise Refusal("ENDPOINT_NOT_FOUND")

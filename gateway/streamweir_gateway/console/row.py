@@ -5,15 +5,16 @@ Source: the console contract, section 1 (a row).
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 
-__all__ = ["FINAL_STATES", "AttemptRow", "CaptureKind", "Row", "State"]
+__all__ = ["FINAL_STATES", "STATES", "AttemptRow", "CaptureKind", "Row", "State"]
 
 State: TypeAlias = Literal["waiting", "streaming", "detached", "ended", "refused"]
 CaptureKind: TypeAlias = Literal["none", "metadata", "content"]
 
+STATES: Final[tuple[str, ...]] = get_args(State)
 FINAL_STATES = frozenset({"ended", "refused"})
 """States that a row does not leave."""
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
-from streamweir_gateway.console.row import Row
+from streamweir_gateway.console.row import STATES, Row
 
-__all__ = ["MAX_ROWS", "RowFilter", "RowPage"]
+__all__ = ["MAX_ROWS", "RowFilter", "RowPage", "whole_number"]
 
 USUAL_ROWS: Final = 100
+_MOST_DIGITS: Final = 15
 MAX_ROWS: Final = 2000
 _EARLIEST_MS: Final = 100_000_000_000
 """A greater `before` is a time, not the number of a change."""
@@ -21,6 +22,17 @@ _SEARCHED: Final = (
     *("id", "request_id", "trace_id", "thread_id", "session_id"),
     *("endpoint", "upstream", "reason", "code"),
 )
+
+
+def whole_number(name: str, text: str) -> int:
+    """Return the number in a parameter.
+
+    Raises:
+        ValueError: the text has other characters than digits, or too many; the message is for users.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise ValueError(f"{name} must be a whole number.")
+    return int(text)
 
 
 class RowPage(NamedTuple):
@@ -56,13 +68,14 @@ class RowFilter(NamedTuple):
         """Return the filter in a query.
 
         Raises:
-            ValueError: `limit` is no number.
+            ValueError: a parameter cannot have its value; the message is for users.
         """
-        limit = int(query.get("limit") or USUAL_ROWS)
-        if limit < 0:
-            raise ValueError("limit must not be negative")
+        limit = whole_number("limit", query.get("limit") or str(USUAL_ROWS))
+        state = query.get("state", "")
+        if state and state not in STATES:
+            raise ValueError(f"state must be one of {', '.join(STATES)}.")
         return cls(
-            query.get("state", ""),
+            state,
             query.get("endpoint", ""),
             query.get("reason", ""),
             query.get("q", "").lower(),
@@ -94,7 +107,7 @@ class RowFilter(NamedTuple):
         place = next((place for place, row in enumerate(rows) if self._names(row)), None)
         if place is not None:
             yield from rows[place + 1 :]
-        elif self.before.isdecimal():
+        elif self.before.isdecimal() and len(self.before) <= _MOST_DIGITS:
             limit = int(self.before)
             yield from (row for row in rows if (row.began if limit > _EARLIEST_MS else row.seq) < limit)
 

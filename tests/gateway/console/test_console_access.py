@@ -1,5 +1,6 @@
 """Access to the console: each rule, over real HTTP."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -154,3 +155,92 @@ async def test_info_has_a_sample_for_endpoints_of_every_dialect(tmp_path: Path) 
     assert len(found) == len(names)
     for endpoint in found:
         assert all(sample["body"] for sample in endpoint["samples"].values())
+
+
+LOOK_LIKE_ADDRESSES = (
+    *("localhost.", "console.example.", "127.1", "0x7f.1", "2130706433", "127.0.0.1:", "localhost:80:80"),
+    *("user@localhost", "localhost/evil", "127.0.0.1.nip.io", "[::1", "::1", "1.2.3.4, evil", "*", "[evil]"),
+)
+
+
+async def test_hosts_that_look_like_addresses_are_refused(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO, console={"hosts": ["console.example"]}) as console:
+        for host in ("[::ffff:127.0.0.1]:80", "console.EXAMPLE:99", "10.0.0.1"):
+            assert await code_of(console, API + "info", host=host) == (200, None), host
+        for host in LOOK_LIKE_ADDRESSES:
+            assert await code_of(console, "/", host=host) == (403, "FORBIDDEN"), host
+
+
+async def test_other_methods_get_405_with_the_headers_of_every_answer(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        for name in ("info", "streams", "streams/x", "feed", "plots", "config", "dialects"):
+            for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+                answer = await console.request(API + name, method)
+                assert (answer.status, answer.header("allow")) == (405, "GET"), name
+                assert_guarded(answer, is_api=True)
+        assert (await console.request(API + "playground")).header("allow") == "POST"
+
+
+async def test_schemes_and_places_of_the_token_other_than_bearer_are_refused(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        given = [("Authorization", f"bearer {TOKEN}")]
+        assert (await console.request(API + "info", token=None, headers=given)).status == 200
+        for name, value in (
+            ("Authorization", f"Basic {TOKEN}"),
+            ("Authorization", TOKEN),
+            ("X-Api-Key", TOKEN),
+            ("Authorization", f"Bearer {TOKEN}x"),
+            ("Authorization", "Bearer"),
+            ("Authorization", "Bearer \xff"),
+        ):
+            answer = await console.request(API + "info", token=None, headers=[(name, value)])
+            assert answer.status == 401, value
+            assert_guarded(answer, is_api=True)
+
+
+async def test_parameters_that_are_no_numbers_get_400_with_a_clear_text(tmp_path: Path) -> None:
+    digits = "9" * 5000
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        for query, text in (
+            ("streams?limit=-1", "limit must be a whole number."),
+            ("streams?limit=1e3", "limit must be a whole number."),
+            ("streams?limit=%D9%A1", "limit must be a whole number."),
+            (f"streams?limit={digits}", "limit must be a whole number."),
+            ("streams?state=gone", "state must be one of waiting, streaming, detached, ended, refused."),
+            ("feed?since=x", "since must be a whole number."),
+            (f"feed?since={digits}", "since must be a whole number."),
+        ):
+            answer = await console.request(API + query)
+            assert (answer.status, answer.json["error"]["message"]) == (400, text), query
+        for query in (
+            "streams?limit=99999",
+            "streams?before=gone",
+            f"streams?before={digits}",
+            "streams?q=%ff",
+        ):
+            assert (await console.request(API + query)).status == 200, query
+        assert (await console.request(API + "feed?stream=gone")).status == 404
+
+
+async def test_paths_outside_the_built_page_are_not_found(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        for path in (
+            *("/../x", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/assets/", "/..", "/\\..\\x", "/%00"),
+            *("/streams/a/b", "/" + "x" * 5000, "/" + "x/" * 2000),
+        ):
+            answer = await console.request(path, token=None)
+            assert answer.status == 404, path
+            assert_guarded(answer, is_api=False)
+
+
+async def test_connections_without_a_whole_head_hold_up_no_viewer(tmp_path: Path) -> None:
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        slow = [await asyncio.open_connection(*console.at.address) for _ in range(60)]
+        for _, writer in slow:
+            writer.write(b"GET / HTTP/1.1\r\nHost: local")
+        assert (await console.request(API + "info")).status == 200
+        for _, writer in slow:
+            writer.transport.abort()
+        answer = await console.request("/", headers=[("X", "y" * 100_000)], token=None)
+        assert answer.status in (413, 431)
+        assert_guarded(answer, is_api=True)
