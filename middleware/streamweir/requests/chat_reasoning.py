@@ -174,15 +174,15 @@ def _native_extra(extra: dict[str, Any]) -> dict[str, Any]:
 def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages with neighbours of the assistant merged.
 
-    A message joins the one before it if it has reasoning itself, or if a message that it would be merged with
-    has reasoning or calls. Some clients show reasoning, text and each call as messages of their own. The
-    upstream wants the reasoning in the message with the calls, and the results directly behind a message with
-    calls.
+    A message joins the one before it if it has reasoning or opaque calls itself, or if a message that it
+    would be merged with has reasoning or calls. Some clients show reasoning, text and each call as messages
+    of their own. The upstream wants the reasoning in the message with the calls, and the results directly
+    behind a message with calls.
     """
     groups: list[list[Message]] = []
     is_joinable = False  # the last group has reasoning or calls
     for message in messages:
-        has_reasoning = any(True for _ in _reasoning_parts(message))
+        has_reasoning = any(True for _ in _reasoning_parts(message)) or _has_opaque_call(message)
         if groups and (is_joinable or has_reasoning) and _is_mergeable(groups[-1][-1], message):
             groups[-1].append(message)
         else:
@@ -190,6 +190,10 @@ def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
             is_joinable = False
         is_joinable = is_joinable or has_reasoning or bool(message.get("tool_calls"))
     return [group[0] if len(group) == 1 else _merged(group) for group in groups]
+
+
+def _has_opaque_call(message: Message) -> bool:
+    return any("opaque" in call for call in message.get("tool_calls", ()))
 
 
 def _is_mergeable(*messages: Message) -> bool:
