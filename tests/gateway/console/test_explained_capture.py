@@ -12,7 +12,11 @@ from console_client import console_of
 from places import DOCS
 from scripted_upstream import Call, chunk, upstream
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="Unix sockets"),
+]
 
 SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 READ = b'data: {"type": "token", "content": "Tea"}\n\n'
