@@ -12,6 +12,7 @@ from itertools import chain
 from streamweir.capture import Capture, CaptureError, begins_capture, parse_captures
 from streamweir.capture.capture import Read
 from streamweir.capture.reading import lines_of
+from streamweir.options.limits import Limits
 from streamweir_gateway.cli.command import CommandFailed
 from streamweir_gateway.cli.input_output import label_of, open_input, pieces
 from streamweir_gateway.observability.text_line import printable
@@ -19,6 +20,7 @@ from streamweir_gateway.observability.text_line import printable
 __all__ = ["captures_from", "recordings_in"]
 
 _LONGEST_FIRST_LINE = 64 << 10
+_MOST_BYTES = Limits().stream_bytes
 
 
 def recordings_in(name: str) -> list[Capture]:
@@ -32,10 +34,24 @@ def recordings_in(name: str) -> list[Capture]:
         captures, body = captures_from(arriving, name)
         if captures is None:
             capture = Capture({"kind": "capture", "version": 1, "id": name})
-            capture.recorded.append(Read(0.0, b"".join(body)))
+            capture.recorded.append(Read(0.0, _whole(body, name)))
             capture.attempts.append({"kind": "attempt", "attempt": 1, "t": 0.0, "ended": "eof"})
             captures = [capture]
     return captures
+
+
+def _whole(body: Iterable[bytes], name: str) -> bytes:
+    """Return a plain body.
+
+    Raises:
+        CommandFailed: it is larger than a stream may be.
+    """
+    whole = bytearray()
+    for piece in body:
+        whole += piece
+        if len(whole) > _MOST_BYTES:
+            raise CommandFailed(f"{label_of(name)} is larger than a stream may be")
+    return bytes(whole)
 
 
 def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] | None, Iterable[bytes]]:

@@ -1,0 +1,56 @@
+"""Recorded files that are empty, cut, from a newer version, binary or hostile: clear errors, no traceback."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import run
+
+HEAD = {"kind": "capture", "version": 1, "id": "r", "began": "2026-11-22T08:00:00.123Z", "speaks": "legacy"}
+READ = {"kind": "read", "t": 1, "n": 0, "attempt": 1, "data": 'data: {"type":"token","content":"a"}\n\n'}
+
+
+def lines(*values: object) -> bytes:
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+FILES = {
+    "newer": (lines({**HEAD, "version": 2}), b"made by a newer streamweir"),
+    "broken": (lines(HEAD) + b"garbage\n" + lines(READ), b"line 2 is no JSON object"),
+    "base64": (lines(HEAD, {"kind": "read", "t": -5, "n": {}, "base64": "!!"}), b"line 2 holds no base64"),
+    "cut": (lines(HEAD, READ) + b'{"kind":"re', b"line 3 broke off and was passed over"),
+    "types": (
+        lines(
+            HEAD,
+            {"kind": "read", "t": "x", "attempt": "x", "data": "a"},
+            {"kind": "attempt", "ended": ["x"], "failure": {"code": 5}},
+            {"kind": "response", "side": "upstream", "status": "x", "headers": [[1, 2], 3]},
+            {"kind": "end", "t": [], "reason": {}, "status": []},
+        ),
+        b"",
+    ),
+    "empty": (b"", b""),
+    "binary": (bytes(range(256)) * 50, b""),
+}
+
+
+@pytest.mark.parametrize("command", ["convert", "learn"])
+@pytest.mark.parametrize("name", FILES)
+def test_file_that_is_no_whole_capture_gives_a_clear_error(tmp_path: Path, command: str, name: str) -> None:
+    content, sentence = FILES[name]
+    file = tmp_path / f"{name}.capture.jsonl"
+    file.write_bytes(content)
+    ended = run(command, str(file))
+    assert ended.returncode in (0, 1)
+    assert sentence in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_body_larger_than_a_stream_is_refused_by_learn(tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    with file.open("wb") as sparse:
+        sparse.truncate(300 << 20)
+    ended = run("learn", str(file))
+    assert ended.returncode == 1
+    assert b"larger than a stream may be" in ended.stderr
