@@ -22,6 +22,12 @@ __all__ = ["MatchedGroup", "matched_groups", "names_of_turns"]
 _MOST_JOINED: Final = 16
 """The most messages that one turn may be."""
 
+_MOST_TEXT: Final = 1 << 20
+"""The most characters of joined texts in one request, so that it costs what its bytes cost."""
+
+_SPAN: Final = 64
+"""Messages that are joined count for so many characters more."""
+
 
 class MatchedGroup(NamedTuple):
     """Messages of the assistant, and the turn that they are.
@@ -42,12 +48,29 @@ def names_of_turns(
 ) -> list[list[str]]:
     """Return, for each message of the assistant, the names of turns that may end with it.
 
+    A turn is stored under its first call of the client, else under its text.
+
     Args:
         groups: each message of the assistant.
         messages: of the request.
         owner: the endpoint and the client.
     """
-    return [_names(groups, place, messages, owner) for place in range(len(groups))]
+    found: list[list[str]] = []
+    left = _MOST_TEXT
+    for place, group in enumerate(groups):
+        names = [owner.name_of_call(call["id"]) for call in group.calls]
+        if texts := group.texts:
+            names.append(owner.name_of_text("".join(texts), group.asked))
+        if left > 0 and not group.calls and not group.is_first(messages):
+            size = len(texts)
+            for span in _spans(groups[max(0, place - _MOST_JOINED) : place], group, messages):
+                left -= _SPAN
+                if left > 0 and len(joined := span.texts) > size:
+                    size, text = len(joined), "".join(joined)
+                    left -= len(text)
+                    names.append(owner.name_of_text(text, span.asked))
+        found.append(names)
+    return found
 
 
 def matched_groups(
@@ -93,22 +116,6 @@ def _match_with_earlier(
     while found and found[-1].group.begin >= match.group.begin:
         found.pop()
     return match
-
-
-def _names(
-    groups: Sequence[AssistantGroup], place: int, messages: Sequence[Message], owner: TurnOwner
-) -> list[str]:
-    """Return the names: a turn is stored under its first call of the client, else under its text."""
-    group = groups[place]
-    names = [owner.name_of_call(call["id"]) for call in group.calls]
-    if names or group.is_first(messages):
-        return [*names, owner.name_of_text("".join(texts), group.asked)] if (texts := group.texts) else names
-    size = 0
-    for span in _spans(groups[max(0, place - _MOST_JOINED) : place], group, messages):
-        if len(texts := span.texts) > size:
-            size = len(texts)
-            names.append(owner.name_of_text("".join(texts), span.asked))
-    return names
 
 
 def _match(
@@ -181,10 +188,19 @@ def _has_run(turn: StoredTurn, span: AssistantGroup, messages: Sequence[Message]
 def _with_joined_rest(found: Sequence[MatchedGroup]) -> list[MatchedGroup]:
     """Return the entries with neighbours that are no turns as one."""
     joined: list[MatchedGroup] = []
+    neighbours: list[AssistantGroup] = []
     for entry in found:
-        last = joined[-1] if joined else None
-        if last is not None and last.turn is None is entry.turn and last.group.end == entry.group.begin:
-            joined[-1] = MatchedGroup(joined_group(last.group, entry.group))
+        follows = bool(neighbours) and neighbours[-1].end == entry.group.begin
+        if neighbours and not (follows and entry.turn is None):
+            joined.append(MatchedGroup(_joined(neighbours)))
+            neighbours = []
+        if entry.turn is None:
+            neighbours.append(entry.group)
         else:
             joined.append(entry)
-    return joined
+    return [*joined, MatchedGroup(_joined(neighbours))] if neighbours else joined
+
+
+def _joined(groups: Sequence[AssistantGroup]) -> AssistantGroup:
+    messages = [message for group in groups for message in group.messages]
+    return groups[-1]._replace(begin=groups[0].begin, messages=messages)

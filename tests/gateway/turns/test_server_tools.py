@@ -7,7 +7,12 @@ import pytest
 
 from loopback import Answer, Gateway, ask, gateway, settled
 from scripted_upstream import SSE, Call, answer, chunk, upstream
+from streamweir.requests.canonical import Message
+from streamweir.requests.messages import made_message
 from streamweir.translation.message_state import MessageStreamHandler
+from streamweir_gateway.turns.assistant_groups import groups_of
+from streamweir_gateway.turns.matched_groups import names_of_turns
+from streamweir_gateway.turns.turn_names import TurnOwner
 from strict_upstreams.model import sse
 
 pytestmark = pytest.mark.anyio
@@ -221,3 +226,11 @@ async def test_turn_with_calls_of_the_upstream_is_found_in_the_messages_of_an_ag
     last = model.bodies[-1]["messages"]
     assert [message["role"] for message in last] == ["user", "assistant", "user", "assistant", "user"]
     assert [last[1]["content"], last[3]["content"]] == [WHOLE, WHOLE]
+
+
+def test_names_of_many_neighbours_cost_no_more_than_a_bounded_text() -> None:
+    messages: list[Message] = [made_message("assistant", "x" * 1000) for _ in range(3000)]
+    groups = groups_of(messages)
+    names = names_of_turns(groups, messages, TurnOwner("/chat", None))
+    assert len(names) == len(messages)
+    assert sum(map(len, names)) < len(messages) + 1100
