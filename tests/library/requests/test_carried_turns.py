@@ -571,3 +571,13 @@ def test_compaction_is_carried_by_clients_of_other_protocols(protocol: str) -> N
     turn = Turn("anthropic", UPSTREAM, "", {"compaction": COMPACTION}, "Go on.")
     sent = written(conversation(protocol, [turn]), protocol, "anthropic")
     assert {"type": "compaction", **COMPACTION} in sent["messages"][1]["content"]
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+def test_text_and_calls_with_values_are_one_message_of_a_chat_model(protocol: str) -> None:
+    value = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+    turn = Turn("openai-chat", UPSTREAM, text="I look.", calls=[("call_1", "weather", CITY, value)])
+    body = written(conversation(protocol, [turn]), protocol, "openai-chat")
+    (message,) = [message for message in body["messages"] if message["role"] == "assistant"]
+    assert message["content"] == "I look."
+    assert message["tool_calls"][0]["extra_content"] == value["extra_content"]
