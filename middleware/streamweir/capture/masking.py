@@ -38,8 +38,17 @@ _CONTEXT: Final = tuple(
     found for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT) if found.name not in _WHOLE_LINES
 )
 _FORMS: Final = tuple(found for found in CREDENTIALS_BY_FORM if found.name not in _WHOLE_LINES)
-_NAMED: Final = re.compile(r'(\\{0,4}")([\w.$-]{1,64})\1[ ]?:[ ]?\1(?=[^"\\\s]{0,200}\d)([^"\\\s]{8,})')
-"""A value under the name of a secret. `token` may hold a token of a model, so only key-like values count."""
+_NAMED: Final = re.compile(r'(\\{0,4}")([\w.$-]{1,64})\1[ ]?:[ ]?\1([^"\\\s]{4,})')
+"""A value under a name, in JSON or in a JSON text."""
+_VALUE: Final = r"[^\s\"'\\,;&<>(){}\[\]*]{4,}"
+_ASSIGNED: Final = re.compile(
+    r"([\w.$-]{1,64})"
+    rf"(?=[ ]?=[ ]?(?:\\{{0,4}}[\"'])?({_VALUE})|:[ ]?(?=\S{{0,200}}\d)({_VALUE}))"
+)
+"""`password=x` and `password: x1` in a text. Behind a colon only values with a digit count."""
+_SHORTEST_KEY: Final = 8
+_SURE_NAMES: Final = ("pass", "pwd", "secret", "credential")
+"""Parts of names whose values are secrets in any form. `token` may hold a token of a model."""
 
 
 class MaskedRead(NamedTuple):
@@ -100,7 +109,13 @@ class SecretMask:
                 if (span := _hidden(match, rule.replacement)) is not None
             ]
         if signs.name:
-            found += [match.span(3) for match in _NAMED.finditer(text) if is_secret_name(match[2])]
+            found += [match.span(3) for match in _NAMED.finditer(text) if _is_secret(match[2], match[3])]
+        if signs.assignment:
+            found += [
+                match.span(match.lastindex or 0)
+                for match in _ASSIGNED.finditer(text)
+                if is_secret_name(match[1])
+            ]
         return _joined(found) if found else found
 
     def begun_at_end(self, text: str) -> int:
@@ -116,6 +131,14 @@ def _rules_for(text: str, signs: Signs) -> Iterator[Rule]:
             yield rule
     if signs.form:
         yield from _FORMS
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Return whether the value of a key is a secret: under a sure name any, else one like a key."""
+    if not is_secret_name(name):
+        return False
+    is_sure = any(part in name.lower() for part in _SURE_NAMES)
+    return is_sure or (len(value) >= _SHORTEST_KEY and any(letter.isdigit() for letter in value))
 
 
 def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:

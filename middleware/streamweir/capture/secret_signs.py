@@ -7,6 +7,7 @@ without a credential, never False for one with a credential.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -24,6 +25,7 @@ _SHORTEST: Final = 9
 _AROUND_NUMBERS: Final = b":.,-"
 _MOST_WORDS: Final = 20_000
 """The most words that are remembered; then all are forgotten."""
+_QUERY: Final = re.compile(rb"[?&]")
 _PARTS_OF_NAMES: Final = tuple(
     part.encode()
     for part in (
@@ -51,10 +53,12 @@ class Signs(NamedTuple):
     Attributes:
         form: a word may be a credential.
         name: a key may be the name of a secret.
+        assignment: a word like `password=x` or `password:` may be followed by a secret, or hold one.
     """
 
     form: bool
     name: bool
+    assignment: bool
 
 
 class SecretSigns:
@@ -76,8 +80,14 @@ class SecretSigns:
         words = {*text.encode("latin-1", "replace").translate(_BLANK).split()}
         unknown = words - self._harmless - self._names
         if unknown and not self._learn(unknown):
-            return Signs(form=True, name=True)
-        return Signs(form=False, name=any(_is_key(name, text) for name in words & self._names))
+            return Signs(form=True, name=True, assignment=True)
+        names = words & self._names
+        return Signs(
+            form=False,
+            name=any(_is_key(name, text) for name in names),
+            assignment=any(b"=" in name or name.endswith(b":") for name in names)
+            or (bool(names) and " =" in text),
+        )
 
     def _learn(self, words: set[bytes]) -> bool:
         """Remember words without credentials; return False, and remember none, if one may be a credential."""
@@ -90,7 +100,7 @@ class SecretSigns:
         joined = b"\n".join(words).lower()
         names = set()
         if any(part in joined for part in _PARTS_OF_NAMES):
-            names = {word for word in words if is_secret_name(word.rstrip(b"\\:").decode("latin-1"))}
+            names = {word for word in words if _has_secret_name(word)}
         self._names |= names
         self._harmless |= words - names
         return True
@@ -101,6 +111,12 @@ def _is_doubtful(word: bytes) -> bool:
     if word.isalnum() and (len(word) < _SHORTEST or word.isalpha()):
         return len(word) >= _SHORTEST and word.startswith(_LETTERS_THAT_COUNT)
     return not word.strip(_AROUND_NUMBERS).isdigit()
+
+
+def _has_secret_name(word: bytes) -> bool:
+    """Return whether a word is the name of a secret, or holds one before `=`, also in a query."""
+    parts = _QUERY.split(word)
+    return any(is_secret_name(part.partition(b"=")[0].rstrip(b"\\:").decode("latin-1")) for part in parts)
 
 
 def _is_key(name: bytes, text: str) -> bool:

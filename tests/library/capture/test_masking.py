@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,22 @@ def test_value_under_the_name_of_a_secret_is_masked_if_it_is_long() -> None:
         1,
     )
     assert mask.apply(r'"{\"password\":\"hunter2222\"}"')[0] == r'"{\"password\":\"**********\"}"'
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("login failed: password=hunter2", "login failed: password=*******"),
+        ('{"error":"password: hunter2"}', '{"error":"password: *******"}'),
+        ('{"password":"changeme"}', '{"password":"********"}'),
+        ("GET /x?a=1&password=hunter2&b=3", "GET /x?a=1&password=*******&b=3"),
+        (r'{"log":"secret=\"xyz12\""}', r'{"log":"secret=\"*****\""}'),
+        ("password: required, tokens: 123456, max_tokens=4096", None),
+        ('{"type":"token","token":"Hel","content":"a = b"}', None),
+    ],
+)
+def test_value_assigned_to_the_name_of_a_secret_is_masked(text: str, masked: str | None) -> None:
+    assert SecretMask().apply(text)[0] == (masked or text)
 
 
 WORDS = (
