@@ -248,11 +248,12 @@ async def test_capture_of_a_stream_under_way_has_its_bytes_so_far(tmp_path: Path
         async with console_of(tmp_path, endpoints=endpoints, console={"capture": "content"}) as console:
             asking = asyncio.create_task(console.call("/chat"))
             row = await console.row(state="streaming")
-            lines = await console.capture(row["id"])
-            assert not of_kind(lines, "end")
-            assert b"Hel" in body_of(of_kind(lines, "read"))
-            assert [event["type"] for event in events_in(lines)] == ["session_start", "content"]
+            # A read is shown once its last line is complete, or has been waited for.
             async with asyncio.timeout(20):
+                while not body_of(of_kind(lines := await console.capture(row["id"]), "read")):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+                assert not of_kind(lines, "end")
+                assert [event["type"] for event in events_in(lines)] == ["session_start", "content"]
                 while "heartbeat" not in marks(lines := await console.capture(row["id"])):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
             assert body_of(of_kind(lines, "read")) == HELLO[0] + b"data: {"
