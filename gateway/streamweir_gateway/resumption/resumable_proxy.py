@@ -121,6 +121,9 @@ class ResumableProxy(Proxy):
             await self._resumption.join(RunsCall(scope, receive, send, note=record), run.handle, about)
             return
         if has_no_client:
+            live.recorder = recorder = self._streams.recorder(own, scope)
+            if recorder is not None:
+                recorder.asked(prepared.incoming, prepared.body.data)
             self._resumption.go_on(run, own)
             await self._answer_pending(run, prepared, send, record)
             return

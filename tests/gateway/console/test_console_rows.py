@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console_client import Console, console_of
-from loopback import client
+from loopback import ask, client
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
@@ -198,3 +198,30 @@ async def pages_hold_each_row_once(console: Console) -> None:
         found += [row["request_id"] for row in page["streams"]]
         before = page["streams"][-1]["id"]
     assert found == [f"chat-{number}" for number in (4, 3, 2, 1, 0)]
+
+
+async def test_response_in_the_background_has_a_row_with_its_capture(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    async def slow(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await goes_on.wait()
+        await call.send(*map(chunk, HELLO[1:]), LAST_CHUNK)
+
+    options = {"answers": ["openai-responses"], "request": "mapped", "resume": "on"}
+    async with (
+        upstream(slow) as backend,
+        console_of(
+            tmp_path, endpoints=endpoint(backend.url, **options), console={"capture": "content"}
+        ) as console,
+    ):
+        body = b'{"model": "m", "input": "hi", "background": true}'
+        asked = await ask(console.running.at, "POST", "/chat", body=body)
+        assert asked.json["status"] == "in_progress"
+        row = await console.row(state="streaming")
+        assert (row["endpoint"], row["answers"]) == ("/chat", "openai-responses")
+        goes_on.set()
+        row = await console.row(state="ended", reason="done")
+        assert [one["id"] for one in await console.rows()] == [row["id"]]
+        reads = [line for line in await console.capture(row["id"]) if line["kind"] == "read"]
+        assert len(reads) >= 2
