@@ -301,7 +301,7 @@ export interface InteractionEvent {
   metadata: EventMetadata;
 }
 
-/** The run failed (`terminal`), or a part of it did and the run goes on. */
+/** The run failed (`terminal`), or a part of it failed and the run continues. */
 export interface ErrorEvent {
   type: "error";
   data: {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
+from streamweir_gateway.address import Address
 from streamweir_gateway.cli.command import UsageError
-from streamweir_gateway.config import Address
 
 __all__ = ["address_text", "base_url", "loopback_address"]
 

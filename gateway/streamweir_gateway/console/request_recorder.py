@@ -233,9 +233,8 @@ class RequestRecorder:
         return {name: value for name, value in found.items() if value is not None}
 
     def _session_id(self) -> str | None:
-        if self.stream is not None and (session := self.stream.pipeline.lifecycle.session) is not None:
-            return session.session_id
-        return self._session
+        current = None if self.stream is None else self.stream.pipeline.lifecycle.session_id
+        return current or self._session
 
     def sent(self, request: UpstreamRequest) -> None:
         """Note a request to the upstream."""

@@ -206,9 +206,8 @@ class StreamRows:
             row.malformed = stream.reader.malformed
             if stream.reader.dialect is not None:
                 row.speaks = stream.reader.dialect.name
-            if (session := pipeline.lifecycle.session) is not None:
-                row.session_id = self._shown(session.session_id)
-                row.thread_id = self._shown((session.meta or {}).get("thread_id"))
+            row.session_id = self._shown(pipeline.lifecycle.session_id)
+            row.thread_id = self._shown(pipeline.lifecycle.thread_id)
         return row
 
     def _shown(self, text: str | None) -> str | None:

@@ -91,7 +91,8 @@ class Lifecycle:
         summary: of `session_end`; empty before.
         has_answer: something came that is an answer or a part of one: text other than blanks, thinking, a
             call, an interaction, a reference, or data other than custom data and states. Never cleared.
-        session: the `session_start` of the stream; None before it.
+        session_id: of the `session_start`; None before it.
+        thread_id: of the `session_start`; None if it has none.
         warnings: the number of warnings in the stream so far.
         waiting: warnings to be sent before the next event.
         pauses: a person was asked something; since then neither an answer to it nor more of the stream's
@@ -118,7 +119,8 @@ class Lifecycle:
     has_answer = False
     pauses = False
     warnings = 0
-    session: SessionStart | None = None
+    session_id: str | None = None
+    thread_id: str | None = None
     error: ErrorInfo | None = None
     reason: Reason | None = None
     on_silence: Callable[[], Warning | None] | None = None
@@ -291,7 +293,7 @@ class Lifecycle:
             upstream=self._upstream,
             meta=meta,
         )
-        self.session = start
+        self.session_id, self.thread_id = start.session_id, (meta or {}).get("thread_id")
         return (start, *self._waiting_warnings()) if self.waiting else (start,)
 
     def _waiting_warnings(self) -> Sequence[Warning]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from ipaddress import IPv4Network, IPv6Network
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from streamweir_gateway.address import Address
 from streamweir_gateway.config.diagnostics import InvalidValue, not_this
 from streamweir_gateway.config.values.scalars import Scalar, read_text, text_schema
 
@@ -18,24 +19,6 @@ NEEDS_AUTH: Final = (
     "anybody could call: name `auth.keys`, or write `auth: open` on purpose,"
     " or listen on a loopback address (127.0.0.1, [::1], localhost)"
 )
-
-
-class Address(NamedTuple):
-    """Where a server listens."""
-
-    host: str
-    port: int
-
-    @property
-    def reachable_host(self) -> str:
-        """The host at which a client on this machine reaches the server."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-
-    @property
-    def url(self) -> str:
-        """The URL at which a client on this machine reaches the server."""
-        host = self.reachable_host
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
 def _listen(value: Any) -> Address:

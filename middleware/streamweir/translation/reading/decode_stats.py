@@ -43,12 +43,12 @@ class DecodeStats:
         """Count a message.
 
         Args:
-            events: of the message; at least one.
+            events: of the message; none for a failure of no known kind that was held back.
             frame: of the message.
             is_complete: the decoder has read the end. At the end and behind it, events about the run do not
                 set `has_any`.
         """
-        first = events[0]
+        first = events[0] if events else None
         if type(first) is Content and first.content:  # nearly all
             self.has_any = True
             return
