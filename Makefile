@@ -11,7 +11,7 @@ DRIVER := .cache/browser
 CLIENT := clients/typescript
 CONSOLE := gateway/console
 PAGE := gateway/streamweir_gateway/console/static/index.html
-PAGE_SOURCES := $(shell find $(CONSOLE) -name node_modules -prune -o -path $(CONSOLE)/test -prune -o -type f -print)
+PAGE_SOURCES := $(shell find $(CONSOLE) $(CLIENT)/src -name node_modules -prune -o -path $(CONSOLE)/test -prune -o -type f -print)
 HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2> /dev/null
 HAS_VITE_NODE := command -v npm > /dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null
 
