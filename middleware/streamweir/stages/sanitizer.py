@@ -264,7 +264,7 @@ class ErrorSanitizer:
 
 _Names: TypeAlias = tuple[tuple[str, str], ...]
 
-_MOST_STARTS: Final = 256
+_MOST_STARTS: Final = 32
 _HARMLESS_STARTS: Final[set[_Names | None]] = set()
 """The fields beside starts of streams that were sent unchanged: of one model they are always the same."""
 
