@@ -50,7 +50,7 @@ _MOST_DECODED: Final = 32
 _ENCODED_TWICE: Final = 3
 
 _LONGEST_REMEMBERED: Final = 64
-_MOST_REMEMBERED: Final = 256
+_MOST_REMEMBERED: Final = 16
 _HARMLESS_IDS: Final[set[str]] = set()
 """Short ids and names without a secret, such as names of models, which come in many streams."""
 

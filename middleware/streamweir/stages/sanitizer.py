@@ -264,7 +264,7 @@ class ErrorSanitizer:
 
 _Names: TypeAlias = tuple[tuple[str, str], ...]
 
-_MOST_STARTS: Final = 32
+_MOST_STARTS: Final = 4
 _HARMLESS_STARTS: Final[set[_Names | None]] = set()
 """The fields beside starts of streams that were sent unchanged: of one model they are always the same."""
 
@@ -359,7 +359,7 @@ def _names_failure(name: str) -> bool:
     return is_failing_name(name) or is_stack_trace(name)
 
 
-_reports_by_name: Final = lru_cache(maxsize=256)(_names_failure)
+_reports_by_name: Final = lru_cache(maxsize=64)(_names_failure)
 """Answers `_names_failure` for a name of at most `_CACHED` characters: a stream has few of them."""
 
 
