@@ -150,7 +150,7 @@ class ConsoleApi:
         return self._losses
 
     def note_configuration(self) -> None:
-        """Forget what was made of the configuration before."""
+        """Forget the answers that were made from the earlier configuration."""
         self._losses = b""
 
     # --- the playground -------------------------------------------------------------------------------------

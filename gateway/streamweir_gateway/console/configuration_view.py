@@ -141,7 +141,7 @@ _WORST = ("closed", "half_open", "open")
 
 
 def _merged(states: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Return one state for each upstream: the worst breaker, and the sum of what is open."""
+    """Return one state for each upstream: its worst breaker, and the sum of its open streams."""
     found: dict[str, dict[str, Any]] = {}
     for state in (state for each in states for state in each):
         known = found.get(state["name"])

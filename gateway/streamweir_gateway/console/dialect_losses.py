@@ -17,7 +17,7 @@ _STANDARD = "standard"
 
 
 def dialect_losses(dialects: Dialects) -> dict[str, Any]:
-    """Return the names of the dialects, and for each pair what the one can say and the other cannot."""
+    """Return the names of the dialects, and for each pair the events that the second cannot express."""
     found = [
         describe(dialects[name]) for name in sorted(dialects, key=lambda name: (name != _STANDARD, name))
     ]

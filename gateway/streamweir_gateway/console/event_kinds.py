@@ -85,6 +85,6 @@ class EventKinds(ListeningSink):
 
 
 def _ids_of(meta: Any) -> dict[str, Any] | None:
-    """Return the ids of an event; None if it has none. Longer ones are no ids."""
+    """Return the ids of an event, or None. Longer values do not count as ids."""
     found = {name: meta[name] for name in _IDS if name in meta}
     return {name: value for name, value in found.items() if len(str(value)) <= _LONGEST_ID} or None

@@ -85,7 +85,7 @@ class ConsolePage:
             return _NOT_BUILT.encode()
 
     def _file(self, path: str) -> bytes:
-        """Return a built file; a path that leads out of the folder names none."""
+        """Return a built file, or None; a path that leads out of the folder gives None."""
         if not path.isprintable() or len(path) > _LONGEST_PATH:
             raise Refusal("ENDPOINT_NOT_FOUND")
         found = (self._folder / path.lstrip("/")).resolve()

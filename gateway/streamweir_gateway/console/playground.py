@@ -1,4 +1,4 @@
-"""Sends what a client would send, to the gateway's own address, and hands the answer on byte by byte.
+"""Sends a client's request to the gateway's own address, and relays the answer byte by byte.
 
 Source: the console contract, section 1 (POST `playground`).
 """

@@ -47,7 +47,7 @@ _STATUS_OF_REASON: Final = {
 
 
 class StreamRows:
-    """Makes the rows of one process, and keeps what its captures are made of.
+    """Makes the rows of one process, and keeps the recorders of its captures.
 
     Args:
         worker: the number of the process, from 1.
@@ -118,7 +118,7 @@ class StreamRows:
         return made
 
     def ended(self, record: RequestRecord) -> None:
-        """End the row of a request; one that was refused has had none before."""
+        """End the row of a request; a refused request gets its row here."""
         recorder = self._open.pop(id(record), None)
         if recorder is not None:
             self._end(recorder)
@@ -146,7 +146,7 @@ class StreamRows:
         return rows, gone
 
     def open_rows(self) -> list[Row]:
-        """Return every open row: for a console that knows none of them."""
+        """Return every open row, for a console that has just started."""
         return [self._row(recorder) for recorder in self._by_row.values()]
 
     def find(self, row_id: str) -> RequestRecorder | None:

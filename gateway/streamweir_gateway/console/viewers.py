@@ -1,7 +1,7 @@
-"""The viewers of the console's feed, each with what has changed since it was last sent something.
+"""The viewers of the console's feed, each with the rows that have changed since the last frames it was sent.
 
-A viewer that is slow, or does not read at all, keeps the names of changed rows and nothing else: what it is
-sent next is the present state. So it holds up neither a stream nor another viewer.
+For a viewer that is slow, or does not read at all, only the names of changed rows are kept: the next frames
+have their present state. So such a viewer holds up neither a stream nor another viewer.
 
 Source: the console contract, section 1 (`feed`).
 """
@@ -111,7 +111,7 @@ class Viewers:
             viewer.news.set()
 
     def frames(self, viewer: Viewer, info: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
-        """Yield what a viewer has not been sent yet, as SSE events."""
+        """Yield the changes that a viewer has not been sent yet, as SSE events."""
         rows, viewer.rows = viewer.rows, {}
         viewer.news.clear()
         for row_id in rows:

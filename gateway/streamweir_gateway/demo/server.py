@@ -118,7 +118,7 @@ def _body(scenario: Scenario, script: Iterator[Beat], writer: _ScriptWriter, pac
 
 
 def _reported(steps: Steps, request: Request, watchers: DemoWatchers) -> Steps:
-    """Report what is sent to the watchers of the request."""
+    """Yield the steps, and report the bytes that they send to the watchers of the request."""
     request_ids = request.values_of("x-request-id")
     for step in steps:
         if isinstance(step, Send) and request_ids:

@@ -77,7 +77,7 @@ class ConsolePlace:
             self._commands.send(command)
 
     def look_after(self) -> None:
-        """Send what waits, and start the console again if it has ended."""
+        """Send the waiting commands, and start the console again if it has ended."""
         if self._commands is not None:
             self._commands.flush()
         if self._process is None or self._process.exitcode is None:
@@ -111,7 +111,7 @@ class ConsolePlace:
 
 
 def _run(commands: socket.socket, entrance: ConsoleEntrance, link_path: str, gateway: Address) -> None:
-    """Run the console in its process; the process that starts it needs none of what it imports."""
+    """Run the console in its process. The import is here, since the starting process does not need it."""
     from streamweir_gateway.processes.console_process import run_console  # noqa: PLC0415
 
     run_console(commands, entrance, link_path, gateway)

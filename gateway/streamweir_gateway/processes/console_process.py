@@ -1,4 +1,4 @@
-"""The process of the console. It serves no stream, so that none notices a viewer.
+"""The process of the console. It serves no stream, so a viewer slows no stream down.
 
                      rows, logs                          HTTP, SSE
     serving process ------------> console process <------------------ viewer

@@ -59,7 +59,7 @@ async def garbled(redis: RedisServer, rng: random.Random) -> None:
 
 
 class Fault:
-    """A store, and what is done to it before each turn.
+    """A store, and the fault that it is given before each turn.
 
     Args:
         name: of the fault.
