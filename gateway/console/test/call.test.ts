@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import type { Endpoint } from "../src/data/rows.js";
-import { bodyWith, type Choices, callOf, curlOf, namesIn, quoted, withFraming } from "../src/views/playground/call.js";
+import { shellQuoted } from "../src/text/shell-quoted.js";
+import { bodyWith, type Choices, callOf, curlOf, namesIn, withFraming } from "../src/views/playground/call.js";
 
 const ENDPOINT: Endpoint = {
   path: "/chat",
@@ -56,7 +57,7 @@ describe("curlOf", () => {
   });
 
   test("a quote ends and begins the word again", () => {
-    expect(quoted("it's")).toBe("'it'\\''s'");
+    expect(shellQuoted("it's")).toBe("'it'\\''s'");
   });
 });
 

@@ -1,5 +1,6 @@
 // The client's request of a capture as a line for a POSIX shell.
 
+import { shellQuoted } from "../text/shell-quoted.js";
 import { fromBase64 } from "./item-text.js";
 import { asText, isObject, type Json } from "./shapes.js";
 
@@ -14,11 +15,6 @@ const OWN = new Set([
   "user-agent",
 ]);
 const HIDDEN = "[redacted]";
-
-/** Quotes a text for a shell. */
-export function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
 
 /**
  * Returns the command; undefined: the request, or its body, was not kept.

@@ -41,6 +41,8 @@ export class Answer extends Changes {
   readonly #connection = new AbortController();
   /** Events of one JSON document, until it is known whether the document is the protocol's own. */
   readonly #held: unknown[] = [];
+  /** Characters of the raw answer; the first and the last ones are kept. */
+  #length = 0;
   #head = "";
   #tail = "";
   #isFolded = false;
@@ -136,8 +138,6 @@ export class Answer extends Changes {
       if (event) this.#handler.handleEvent(event);
     }
   }
-
-  #length = 0;
 
   #hiddenCharacters(): number {
     return this.#length - this.#head.length - this.#tail.length;

@@ -1,6 +1,7 @@
 // One request of the playground, and its curl line.
 
 import type { Endpoint, Sample } from "../../data/rows.js";
+import { shellQuoted } from "../../text/shell-quoted.js";
 
 /** The ways in which a demo is told to go; the word stands in the message. */
 export const DEMO_WAYS = ["answer", "fail", "cut", "stall", "ask"] as const;
@@ -90,12 +91,13 @@ export function curlOf(choices: Choices, gateway: string): string {
   const method = methodOf(choices.endpoint);
   const hasBody = !WITHOUT_BODY.has(method);
   const query = hasBody ? "" : new URLSearchParams(asQuery(choices.body)).toString();
-  const words = ["curl", "-N", quoted(gateway + pathOf(choices) + (query && `?${query}`))];
+  const words = ["curl", "-N", shellQuoted(gateway + pathOf(choices) + (query && `?${query}`))];
   if (method !== "POST") words.push("-X", method);
-  if (choices.protocol) words.push("-H", quoted(`X-Streamweir-Protocol: ${choices.protocol}`));
-  words.push("-H", quoted(`Accept: ${ACCEPT[choices.framing] ?? "*/*"}`));
-  if (choices.key) words.push("-H", quoted(`Authorization: Bearer ${choices.key}`));
-  if (hasBody) words.push("-H", quoted("Content-Type: application/json"), "--data-raw", quoted(textOf(choices.body)));
+  if (choices.protocol) words.push("-H", shellQuoted(`X-Streamweir-Protocol: ${choices.protocol}`));
+  words.push("-H", shellQuoted(`Accept: ${ACCEPT[choices.framing] ?? "*/*"}`));
+  if (choices.key) words.push("-H", shellQuoted(`Authorization: Bearer ${choices.key}`));
+  if (hasBody)
+    words.push("-H", shellQuoted("Content-Type: application/json"), "--data-raw", shellQuoted(textOf(choices.body)));
   return words.join(" ");
 }
 
@@ -113,9 +115,4 @@ function asQuery(body: unknown): Record<string, string> {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** Returns a text as one word of a POSIX shell. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
