@@ -25,7 +25,7 @@ _SHORTEST: Final = 9
 _AROUND_NUMBERS: Final = b":.,-"
 _MOST_WORDS: Final = 20_000
 """The most words that are remembered; then all are forgotten."""
-_QUERY: Final = re.compile(rb"[?&]")
+_NAMES: Final = re.compile(r"[\w.$-]{1,64}(?=[=:]|\Z)")
 _PARTS_OF_NAMES: Final = tuple(
     part.encode()
     for part in (
@@ -85,8 +85,7 @@ class SecretSigns:
         return Signs(
             form=False,
             name=any(_is_key(name, text) for name in names),
-            assignment=any(b"=" in name or name.endswith(b":") for name in names)
-            or (bool(names) and " =" in text),
+            assignment=any(b"=" in name or b":" in name for name in names) or (bool(names) and " =" in text),
         )
 
     def _learn(self, words: set[bytes]) -> bool:
@@ -114,9 +113,9 @@ def _is_doubtful(word: bytes) -> bool:
 
 
 def _has_secret_name(word: bytes) -> bool:
-    """Return whether a word is the name of a secret, or holds one before `=`, also in a query."""
-    parts = _QUERY.split(word)
-    return any(is_secret_name(part.partition(b"=")[0].rstrip(b"\\:").decode("latin-1")) for part in parts)
+    """Return whether a word is the name of a secret, or holds one at its end or before `=` or `:`."""
+    text = word.decode("latin-1")
+    return is_secret_name(text.rstrip("\\:")) or any(map(is_secret_name, _NAMES.findall(text)))
 
 
 def _is_key(name: bytes, text: str) -> bool:

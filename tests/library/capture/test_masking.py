@@ -85,6 +85,10 @@ WORDS = (
         "word-word",
         ":17",
         "password",
+        "password=",
+        "/secret: ",
+        " = ",
+        "hunter2",
         "token",
         "the",
         '"',
@@ -109,8 +113,15 @@ def test_signs_find_every_secret_that_the_rules_find(words: list[str]) -> None:
             for match in rule.pattern.finditer(text)
             if (span := masking._hidden(match, rule.replacement)) is not None
         ]
-        named = [match.span(3) for match in masking._NAMED.finditer(text) if is_secret_name(match[2])]
-        assert mask.spans(text) == masking._joined([*slow, *named])
+        named = [
+            match.span(3) for match in masking._NAMED.finditer(text) if masking._is_secret(match[2], match[3])
+        ]
+        assigned = [
+            match.span(match.lastindex or 0)
+            for match in masking._ASSIGNED.finditer(text)
+            if is_secret_name(match[1])
+        ]
+        assert mask.spans(text) == masking._joined([*slow, *named, *assigned])
 
 
 def test_released_read_hides_the_beginning_of_a_known_secret() -> None:
