@@ -46,6 +46,7 @@ class RunWriter(StreamWriter):
     ) -> None:
         super().__init__(dialect, encoder, framing, source=source)
         self.run = run
+        self._writes_blocks = False
         self.skips = 0
         self._held: list[Frame] | None = None
 

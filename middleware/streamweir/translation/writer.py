@@ -178,7 +178,10 @@ class StreamWriter:
         if self._may_fail_whole and self._is_held(event, stamp):
             return
         try:
-            self._out += self._encoded(event, stamp)
+            if self._writes_blocks and (block := self._encoder.sse_block(event, stamp)) is not None:
+                self._out.append(block)
+            else:
+                self._out += self._encoded(event, stamp)
         except Exception:
             self.added -= 1  # the number goes to the error that this ends with
             raise
@@ -195,6 +198,8 @@ class StreamWriter:
             numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
         if event is not self._piece or numbers is None:
             self._piece, self._alike, self._template = event, 0, None
+            if numbers is not None and self._writes_blocks:
+                self._template = self._encoder.text_template(event, stamp)
         if self._template is not None and numbers is not None:
             if self._notes_texts:
                 self._encoder.texts_written(event, texts)
@@ -252,6 +257,8 @@ class StreamWriter:
 
     def _set_framing(self, framing: str) -> None:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
+        self._writes_blocks = framing == "sse" and type(self._encoder).sse_block is not Encoder.sse_block
+        """The encoder writes SSE blocks itself, and nothing is added to them."""
 
     def _own(self, stamp: Stamp) -> Stamp:
         """Return the stamp of an event among those that this client gets."""
@@ -260,19 +267,19 @@ class StreamWriter:
     def _prepared(self, event: Event, stamp: Stamp) -> Event | None:
         """Return `event` for this client; None if it gets no part of it."""
         match event:
+            case Content():
+                text = event if self._carries_opaque else without_opaque(event)
+                return text if self._texts is None or text is None else self._texts.append(text)
             case SessionStart():
                 source = self._source
                 self._encoder.writes_extra = source is not None and source.dialect is self._dialect
                 self._encoder.upstream = event.upstream or ""
-            case Content():
-                text = event if self._carries_opaque else without_opaque(event)
-                return text if self._texts is None or text is None else self._texts.append(text)
+            case SessionEnd() if self._not_understood is not None and event.status != "error":
+                return self._failed_end(event, stamp)
             case Thinking() | ToolCallStart() | ToolCallDelta():
                 return without_opaque(event)
             case Warning():
                 self._not_understood = event if event.is_not_understood else self._not_understood
-            case SessionEnd() if self._not_understood is not None and event.status != "error":
-                return self._failed_end(event, stamp)
             case SessionEnd() | Error(terminal=True):
                 if self.unsupported and not self._has_reported:
                     self._report_unsupported(stamp)

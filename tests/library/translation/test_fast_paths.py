@@ -20,6 +20,8 @@ from streamweir.events import (
     Data,
     Error,
     Event,
+    SessionEnd,
+    SessionStart,
     Stamp,
     Status,
     Thinking,
@@ -60,6 +62,14 @@ CONTENTS = st.builds(
 )
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     CONTENTS,
+    st.builds(SessionStart, session_id=st.none() | TEXTS, request_id=st.none() | TEXTS, meta=METAS),
+    st.builds(
+        SessionEnd,
+        status=st.sampled_from(["completed", "suspended"]),
+        reason=st.sampled_from([None, "done"]),
+        summary=st.none() | st.dictionaries(TEXTS, JSON, max_size=3),
+        meta=METAS,
+    ),
     st.builds(Thinking, content=TEXTS, stage=st.sampled_from([None, "planning"]), meta=METAS),
     st.builds(ToolCallEnd, tool_id=TEXTS, result=JSON, meta=METAS),
     st.builds(Data, data_type=st.just("custom"), data=st.dictionaries(TEXTS, JSON, max_size=3), meta=METAS),
@@ -184,6 +194,7 @@ def test_envelope_written_in_parts_equals_the_whole_envelope(
         (frame,) = encoder.encode(event, stamp)
         assert frame.data == written_plainly(event, stamp)
         assert frame.id == str(stamp.sequence)
+        assert encoder.sse_block(event, stamp) == write_sse(frame)
 
 
 @given(

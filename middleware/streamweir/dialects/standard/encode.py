@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
-from streamweir.codec.frame_template import Number
+from streamweir.codec.frame_template import FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.dialects.standard.encode_first_version import in_first_version
-from streamweir.events import EVENT_TYPES, Content, Event, Stamp, Thinking, wire_data, wire_metadata
+from streamweir.events import (
+    EVENT_TYPES,
+    Content,
+    Event,
+    SessionEnd,
+    SessionStart,
+    Stamp,
+    Thinking,
+    wire_data,
+    wire_metadata,
+)
 from streamweir.framing import Frame
 from streamweir.jsontext import write_json
 
@@ -17,6 +27,11 @@ __all__ = ["StandardEncoder"]
 
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
 """By class: how an event begins on the wire."""
+
+_EMPTY_TEXT: Final = b'{"content":""'
+_TEXT: Final = b'id: %%d\ndata: %b{"content":%%b%b,"timestamp":%%d,"sequence":%%d%b\n\n'
+_TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
+"""The places in the block of a text."""
 
 
 class StandardEncoder(Encoder):
@@ -42,7 +57,7 @@ class StandardEncoder(Encoder):
     @property
     def carries_opaque(self) -> bool:
         """Clients of 1.0 have no opaque values."""
-        return super().carries_opaque and not (self.options and self.option("version") == "1.0")
+        return not self.options or (super().carries_opaque and self.option("version") != "1.0")
 
     _is_first_version = False
     _timestamp = -1
@@ -63,9 +78,35 @@ class StandardEncoder(Encoder):
             write_json(wire_data(event)),
             self._metadata,
             sequence.encode(),
-            b"," + write_json(wire_metadata(event))[1:] + b"}" if event.meta else b"}}",
+            _end_of(event) if event.meta else b"}}",
         )
         return (Frame(b"".join(message), None, sequence),)
+
+    def sse_block(self, event: Event, stamp: Stamp) -> bytes | None:
+        """Return the SSE block of an event of the current version."""
+        if self.options:
+            return None
+        if stamp.timestamp != self._timestamp:
+            self._begin_read(stamp)
+        return b"id: %d\ndata: %b%b%b%d%b\n\n" % (
+            stamp.sequence,
+            _STARTS[type(event)],
+            write_json(_data_of(event)),
+            self._metadata,
+            stamp.sequence,
+            _end_of(event) if event.meta else b"}}",
+        )
+
+    def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
+        """Return the template of a text: its sequence, its text, the time and the sequence again."""
+        if self.options:
+            return None
+        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
+        begin = b'%b,"metadata":{"request_id":%b' % (fields, write_json(stamp.request_id))
+        end = _end_of(event) if event.meta else b"}}"
+        if begin.find(b"%") >= 0 or end.find(b"%") >= 0:
+            begin, end = begin.replace(b"%", b"%%"), end.replace(b"%", b"%%")
+        return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS)
 
     def _begin_read(self, stamp: Stamp) -> None:
         """Encode the fields that are the same in all events of one read."""
@@ -82,3 +123,20 @@ class StandardEncoder(Encoder):
         """The sequence counts; the timestamp is that of the read."""
         del event, texts
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
+
+
+def _data_of(event: Event) -> dict[str, Any]:
+    """Return `wire_data(event)`, faster for the start and the end of nearly all streams."""
+    if type(event) is Content:
+        return wire_data(event)
+    if type(event) is SessionStart and event.session_id is not None and event.request_id is not None:
+        return {"session_id": event.session_id, "request_id": event.request_id, "protocol": event.protocol}
+    if type(event) is SessionEnd and event.reason is not None and event.summary is not None:
+        return {"status": event.status, "reason": event.reason, "summary": event.summary}
+    return wire_data(event)
+
+
+def _end_of(event: Event) -> bytes:
+    """Return the end of an event with metadata of the upstream."""
+    metadata = wire_metadata(event)
+    return b"," + write_json(metadata)[1:] + b"}" if metadata else b"}}"

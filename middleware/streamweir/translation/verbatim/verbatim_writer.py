@@ -225,7 +225,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         def write_alike(frame: Frame) -> bytes:
             return style.applied_to(write(frame))
 
-        self._style, self._bytes_of = style, write_alike
+        self._style, self._bytes_of, self._writes_blocks = style, write_alike, False
 
     def _copy(self, frame: Frame) -> None:
         """Write the bytes of a frame, once."""
