@@ -18,6 +18,7 @@ from streamweir.events import (
     Event,
     Interaction,
     Meta,
+    SessionEnd,
     SessionStart,
     Status,
     ToolCallDelta,
@@ -52,7 +53,9 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: as it was decoded.
         short: returns the digest of a text that is too long.
     """
-    if type(event) is Content and event.channel is None and event.meta is None:  # nearly all
+    if event.meta is None and (
+        type(event) is SessionEnd or (type(event) is Content and event.channel is None)
+    ):  # nearly all
         return event
     if not _may_have_long_names(event):
         return event

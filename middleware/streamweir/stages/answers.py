@@ -30,14 +30,11 @@ _MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
 
 def is_answer(event: Event) -> bool:
     """Return whether an event is an answer, or a part of one (the standard protocol, section 3 rule 8)."""
-    if type(event) in _ANSWERS:
-        return True
-    match event:
-        case Content() | Thinking():
-            return not is_blank(event.content)
-        case Data():
-            return event.data_type not in _MUTE_DATA or bool(event.is_answer)
-    return False
+    if isinstance(event, (Content, Thinking)):
+        return not is_blank(event.content)
+    if type(event) is Data:
+        return event.data_type not in _MUTE_DATA or bool(event.is_answer)
+    return type(event) in _ANSWERS
 
 
 def is_blank(text: str) -> bool:

@@ -37,7 +37,7 @@ from streamweir.events import (
 )
 from streamweir.ids import RecentIds
 from streamweir.own_warnings import own_warning
-from streamweir.stages.answers import is_answer, is_blank
+from streamweir.stages.answers import is_answer
 from streamweir.stages.endings import (
     CODES_BY_REASON,
     error_event,
@@ -209,19 +209,24 @@ class Lifecycle:
 
     def _turn(self, event: Event) -> Iterable[Event]:
         before = () if self.started else self._start(event)
-        match event:
-            case SessionStart():
-                return before
-            case SessionEnd() | Error(terminal=True):
-                return chain(before, self._turn_to_end(event))
+        if isinstance(event, SessionStart):
+            return before
+        if isinstance(event, SessionEnd) or (isinstance(event, Error) and event.terminal):
+            return self._turn_to_end(event, before)
         if self.waiting:
             before = (*before, *self._waiting_warnings())
         self._note(event)
         return (*before, event)
 
-    def _turn_to_end(self, event: SessionEnd | Error) -> Iterator[Event]:
+    def _turn_to_end(self, event: SessionEnd | Error, before: Sequence[Event]) -> Iterable[Event]:
         failure, end = self._ending(event)
-        yield from self._last_warnings()
+        warnings = self._last_warnings()
+        if before or warnings or failure is not None:
+            return chain(before, warnings, self._ends(failure, end))
+        return (self._session_end(end),)
+
+    def _ends(self, failure: Error | None, end: SessionEnd) -> Iterator[Event]:
+        """Yield the end; it counts the events that have been written before it."""
         if failure is not None:
             self.error = info_of_error(failure, end.reason)
             yield failure
@@ -247,13 +252,13 @@ class Lifecycle:
         return (self._session_end(end),)
 
     def _note(self, event: Event) -> None:
+        kind = type(event)
         if is_answer(event):
             self.has_answer, self.pauses = True, False
-        if type(event) is Data:
+            self._has_text = self._has_text or kind is Content
+        if kind is Content or kind is Data:
             return
         match event:
-            case Content():
-                self._has_text = self._has_text or not is_blank(event.content)
             case ToolCallStart():
                 self._tool_calls += 1
             case ToolCallEnd():
@@ -310,7 +315,7 @@ class Lifecycle:
             self.waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
         for warnings in self.closing_warnings:
             self.waiting += warnings()
-        return self._waiting_warnings()
+        return self._waiting_warnings() if self.waiting else ()
 
     def _ending(self, event: SessionEnd | Error) -> tuple[Error | None, SessionEnd]:
         """Return the end of the stream, with the error before it if there is one."""
@@ -320,7 +325,7 @@ class Lifecycle:
             return self._failed(event, None)
         if event.status == "error":
             return self._failed(self._failure_of(event), event.summary)
-        if event.status == "cancelled":
+        if event.status == "cancelled" or (self.has_answer and event.summary is None):
             return None, event
         finish = event.summary.get("finish_reason") if event.summary else None
         if finish is not None and (code := code_of_finish(finish)):

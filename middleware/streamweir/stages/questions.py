@@ -19,22 +19,22 @@ class HeldQuestions:
     Attributes:
         is_on: questions are held. Set before the first event if the turn of the stream is kept; cleared by
             the first frame that is copied to a client, because copies cannot be held.
-        held: the questions that wait.
+        held: the questions that wait; None if there are none.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset({Interaction, SessionEnd, Error})
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
-    def __init__(self) -> None:
-        self.is_on = False
-        self.held: list[Event] = []
+    is_on = False
+    held: list[Event] | None = None
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Hold a question; return those that are held with the event that lets them pass."""
         if self.is_on and type(event) is Interaction and event.state == "requested":
+            self.held = self.held or []
             self.held.append(event)
             return ()
         if not self.held:
             return None
-        held, self.held = self.held, []
+        held, self.held = self.held, None
         return (*held, event)

@@ -7,7 +7,7 @@ events of one `message_id` in one channel; without an id, those up to `is_comple
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final, Literal
 from zlib import crc32
@@ -91,7 +91,8 @@ class TextDeduplication:
     ) -> None:
         self._full_text = full_text
         self._sanitizer = sanitizer
-        self._kept_characters = min(KEPT_CHARACTERS, room // _TEXTS_PER_ROOM)
+        kept = room // _TEXTS_PER_ROOM
+        self._kept_characters = kept if kept < KEPT_CHARACTERS else KEPT_CHARACTERS
         self._left = room // 2
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._last_in: dict[str | None, _Key] = {}
@@ -102,11 +103,10 @@ class TextDeduplication:
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
             return passed if passed is None or passed else self._rest_of(event)  # type: ignore[arg-type]
-        match event:
-            case ToolCallStart() | ToolCallEnd():
-                self._tools += 1
-            case Error(terminal=True) | SessionEnd():
-                return (*self._complete_all(), event)
+        if kind is SessionEnd or (kind is Error and event.terminal):  # type: ignore[union-attr]
+            return (*self._complete_all(), event)
+        if kind is ToolCallStart or kind is ToolCallEnd:
+            self._tools += 1
         return None
 
     def _text(self, event: Content | Thinking) -> Iterable[Event] | None:
@@ -297,7 +297,7 @@ class TextDeduplication:
         self._forgotten |= _bit_of(key)
         if self._last_in.get(key[1]) == key:
             del self._last_in[key[1]]
-        return _completion(key, message)
+        return (_completion(key, message),) if _is_open(key, message) else ()
 
     def _drop(self, key: _Key) -> None:
         message = self._messages.pop(key, None)
@@ -322,10 +322,13 @@ class TextDeduplication:
         message = self._messages.get(_key(event))
         return alone if message is None else _renamed(alone, message)
 
-    def _complete_all(self) -> Iterator[Event]:
+    def _complete_all(self) -> Sequence[Event]:
+        ends: list[Event] = []
         for key, message in self._messages.items():
-            yield from _completion(key, message)
+            if _is_open(key, message):
+                ends.append(_completion(key, message))
         self._messages.clear()
+        return ends
 
 
 def _room_of(key: _Key, message: _Message) -> int:
@@ -356,15 +359,11 @@ def _own_meta(meta: Meta | None, number: int) -> Meta | None:
     return {**meta, "message_id": f"{meta.get('message_id')}_{number}"}
 
 
-def _completion(key: _Key, message: _Message) -> Iterable[Event]:
-    _, channel, is_thinking = key
-    if is_thinking or message.completed or not message.got_text:
-        return ()
-    return (
-        Content(
-            content="",
-            is_complete=True,
-            channel=channel,
-            meta=_own_meta(message.meta, message.number),
-        ),
-    )
+def _is_open(key: _Key, message: _Message) -> bool:
+    """Return whether clients expect the end of a message. Thinking has none."""
+    return message.got_text and not (message.completed or key[2])
+
+
+def _completion(key: _Key, message: _Message) -> Event:
+    meta = message.meta if message.number == 1 else _own_meta(message.meta, message.number)
+    return Content("", is_complete=True, channel=key[1], meta=meta)

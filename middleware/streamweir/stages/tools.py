@@ -42,6 +42,8 @@ _CALL: Final = 2048
 _COMPARED: Final = 16
 """A start is compared with so many open calls of its id and name; an honest upstream repeats one at once."""
 
+_ENDS: Final = frozenset({SessionEnd, Error})
+
 UNNAMED: Final = "unknown"
 """The name of a tool whose call has none."""
 
@@ -128,7 +130,7 @@ class Tools:
         Raises:
             LimitExceeded: more calls are open at a time than can be kept.
         """
-        if not self._has_begun and isinstance(event, SessionEnd | Error):
+        if not self._has_begun and type(event) in _ENDS:
             return None
         match event:
             case ToolCallStart():

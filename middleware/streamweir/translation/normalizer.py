@@ -117,7 +117,9 @@ class StreamNormalizer:
             return
         position.now = self._clock()
         self.bytes = total = self.bytes + len(data)
-        if self._keeps_head:
+        if total < UNDERSTOOD_HEAD_BYTES:
+            self._head += data
+        elif self._keeps_head:
             self._keep_head(data)
         is_too_large = total > self._limit
         if is_too_large:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 from streamweir.codec.short_names import with_short_names
 from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
@@ -365,7 +365,7 @@ class Pipeline:
         """
         if self._lifecycle.has_failed:
             return
-        named = cast("Content | Thinking", with_short_names(event))
+        named: Any = with_short_names(event)
         self._push(named.with_text(texts[0]), 0)
         rest = texts[1:]
         if not (self._texts.goes_on and self._lifecycle.has_answer):
