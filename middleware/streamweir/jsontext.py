@@ -39,9 +39,6 @@ __all__ = [
 MAX_DEPTH: Final = 100
 """Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
 
-_LONG: Final = 16 << 10
-"""Bytes of JSON in which brackets are looked for one by one."""
-
 _SHALLOW: Final = 8
 """The levels that are measured in C, innermost first; deeper ones are walked in Python."""
 
@@ -232,7 +229,7 @@ def valid_utf8(raw: bytes) -> bytes:
 
 def _is_too_deep(data: bytes) -> bool:
     """Is the nesting over `MAX_DEPTH`? Looked at only if a count of the brackets cannot rule it out."""
-    if not _has_more_than(MAX_DEPTH, data, b"[", b"{"):
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
     brackets = b"".join(_brackets(data))
     for _ in range(_SHALLOW):
@@ -242,20 +239,6 @@ def _is_too_deep(data: bytes) -> bool:
         depth += 1 if bracket == 0x5B else -1
         if depth > MAX_DEPTH:
             return True
-    return False
-
-
-def _has_more_than(most: int, data: bytes, *letters: bytes) -> bool:
-    """Return whether `data` holds more than `most` of some letters."""
-    if len(data) < _LONG:
-        return sum(map(data.count, letters)) > most
-    for letter in letters:  # `find` passes over other bytes twenty times as fast as `count`
-        at = data.find(letter)
-        while at >= 0:
-            most -= 1
-            if most < 0:
-                return True
-            at = data.find(letter, at + 1)
     return False
 
 

@@ -166,7 +166,7 @@ class StreamRows:
     def _end(self, recorder: RequestRecorder) -> None:
         record = recorder.record
         row = self._row(recorder)
-        if recorder.attempts or record.reason is not None:
+        if recorder.attempts or record.resumes is not None or record.reason is not None:
             row.state = "ended"
         else:
             row.state = "refused"
@@ -259,10 +259,8 @@ def _state(recorder: RequestRecorder) -> State:
 
 
 def _was_refused(record: RequestRecord) -> bool:
-    """Return whether a request that opened no recorder was refused, and neither relayed nor a folded read."""
-    is_folded_read = record.resumes is not None and record.reason is not None
-    is_relayed = record.bytes_out is not None or record.close_code is not None
-    return record.code is not None and not is_relayed and not is_folded_read
+    """Return whether a request that opened no recorder was refused, and not relayed."""
+    return record.code is not None and record.bytes_out is None and record.close_code is None
 
 
 def _end_fields(record: RequestRecord) -> dict[str, Any]:

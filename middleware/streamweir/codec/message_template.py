@@ -100,12 +100,12 @@ class TextFields:
         self.learned_after = learned_after
         self.template = CountingTemplate if counts else MessageTemplate
         self.prefix = prefix
-        self._usual = usual
+        self.usual = usual
 
     @cached_property
     def known(self) -> tuple[MessageTemplate, ...]:
         """The templates of the usual message: nothing of any stream is in them."""
-        usual = self._usual
+        usual = self.usual
         if usual is None:
             return ()
         text = next(text for path in self.texts if (text := _at(usual, path)) is not None)

@@ -131,6 +131,11 @@ class SniffingParser:
         blank, self._blank = self._blank, b""
         return chain((Frame(b"", raw=blank, is_gap=True),), self.chosen.feed(head))
 
+    def note_sse_blocks(self) -> None:
+        """Note that the body begins with whole SSE blocks of data, which were read without the parser."""
+        self.chosen = parser = SSEParser(self._limit)
+        parser.note_blocks()
+
     def decide(self, head: bytes) -> str | None:
         """Return the framing of a body that begins with `head`, without reading it; None if it is unknown."""
         if self.chosen is None:

@@ -70,6 +70,12 @@ class SSEParser:
         """No byte of the next event has arrived."""
         return not self._is_open
 
+    def note_blocks(self) -> None:
+        """Note that the body begins with whole blocks of data, which have been read without the parser."""
+        self.recognised = True
+        self._head = None
+        self._is_open = False
+
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
 

@@ -1,7 +1,8 @@
 """Text after text, read and written by its form, is the same as each text by itself."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,10 @@ from streamweir.framing import Frame
 from streamweir.jsontext import write_json
 from streamweir.testing import cuts
 from streamweir.translation import writer
-from streamweir.translation.items import TextRun, items_of
+from streamweir.translation.items import TextRun, events_of, items_of
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.reading.body_reader import BodyReader
 
 CASES = sorted(path for path in RECORDED.glob("*/*") if path.suffix in (".sse", ".ndjson"))
 
@@ -104,6 +106,7 @@ def without_forms() -> Iterator[None]:
     """Every message is decoded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MessageTemplates, "note", lambda *_: None)
+        patch.setattr(BodyReader, "expect_texts", lambda *_: None)
         yield
 
 
@@ -121,6 +124,49 @@ def test_recorded_streams_are_read_by_their_forms_as_without(path: Path) -> None
         block for block in re.split(rb"(?<=\n\n)" if path.suffix == ".sse" else rb"(?<=\n)", body) if block
     ]
     assert translated(blocks, speaks, **given_options) == expected
+
+
+USUAL = [
+    (name, fields.usual)
+    for name, dialect in process_dialects().items()
+    if dialect.decoder is not None
+    and dialect.decoder.begin_with_text is not Decoder.begin_with_text
+    and (fields := dialect.decoder.text_fields)
+    and fields.usual
+]
+FACTS = (
+    *("started", "first_output", "malformed", "unknown", "has_understood", "has_text", "cut_off", "complete"),
+    *("shown_form", "is_document"),
+)
+
+
+@pytest.mark.parametrize(("name", "usual"), USUAL)
+@pytest.mark.parametrize("write", [write_json, lambda message: json.dumps(message).encode()])
+@pytest.mark.parametrize("texts", [1, 2, 40])
+def test_reader_of_a_body_that_begins_with_usual_texts_knows_the_same_facts(
+    name: str, usual: Mapping[str, str], write: Callable[[Any], bytes], texts: int
+) -> None:
+    key = next(key for key, value in usual.items() if value == "Hello")
+    blocks = [b"data: %b\n\n" % write({**usual, key: f"word{number} "}) for number in range(texts)]
+
+    def reader() -> StreamReader:
+        reader = StreamReader(name)
+        events = events_of(reader.feed(b"".join(blocks)))
+        assert [event.content for event in events if isinstance(event, Content)] == [
+            f"word{number} " for number in range(texts)
+        ]
+        return reader
+
+    at_once = reader()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BodyReader, "expect_texts", lambda *_: None)
+        decoded = reader()
+    for fact in FACTS:
+        assert getattr(at_once, fact) == getattr(decoded, fact), fact
+    assert vars(at_once.frames.decoder) == vars(decoded.frames.decoder)
+    assert at_once.frames.stats.messages == decoded.frames.stats.messages
+    parser = at_once.body.parser
+    assert (parser.framing, parser.recognised, parser.is_at_boundary) == ("sse", True, True)
 
 
 TEXT_READS = [b'data: {"type":"token","content":"word%d "}\n\n' % number for number in range(8)]
@@ -465,7 +511,12 @@ def test_hostile_streams_are_read_and_written_by_forms_as_without(dialect: str, 
 def test_texts_are_written_at_once_as_one_by_one(
     answers: str, texts: list[str], like: Content | Thinking, cut: int
 ) -> None:
-    metas: list[Any] = [None, {"message_id": "m", "run_id": "r", "extra": {"iteration": 1, "sequence": 4}}]
+    metas: list[Any] = [
+        None,
+        {"message_id": "m", "run_id": "r", "extra": {"iteration": 1, "sequence": 4}},
+        {"message_id": "100%d", "private": {"prompt": "p"}},
+        {"private": {"prompt": "p"}},
+    ]
     for meta in metas:
         for framing in ("sse", "ndjson"):
             piece = type(like)("x", meta=meta)

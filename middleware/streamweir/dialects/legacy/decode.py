@@ -102,6 +102,11 @@ class LegacyDecoder(Decoder):
             self._answered = kind == "final_answer"
         return (event,)
 
+    def begin_with_text(self) -> bool:
+        """Note a first text: the answer has begun, in flat messages without names."""
+        self._began = True
+        return True
+
     @property
     def shown_form(self) -> Options:
         """Where the messages of the stream have their type and their fields; nothing for the usual place."""

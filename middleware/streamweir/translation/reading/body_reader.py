@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from streamweir.codec.message_template import MessageTemplate, Piece
+from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
 from streamweir.translation.reading.frame_reader import GAP_BYTES, FrameReader
 from streamweir.translation.reading.surroundings import Surroundings
-from streamweir.translation.reading.text_blocks import TextBlocks
+from streamweir.translation.reading.text_blocks import TextBlocks, usual_surroundings
 
 __all__ = ["BodyReader"]
 
@@ -50,6 +50,8 @@ class BodyReader:
     has_ended = False
     around: Surroundings | None = None
     next_around: Surroundings | None = None
+    _usual: TextFields | None = None
+    """Set before the first read, if that may consist of usual texts of the dialect."""
     _unread = b""
     """The beginning of a block that may be a text."""
 
@@ -89,7 +91,7 @@ class BodyReader:
         """Return the result of `read_texts` in the form of `read`."""
         return [TextRun(piece, texts)], Frame(b"", raw=raw) if self.parser.keeps_raw else None
 
-    def read(self, data: bytes) -> Iterator[FrameItems]:
+    def read(self, data: bytes) -> Iterable[FrameItems]:
         """Return the frames that `data` completes, with their items. To be iterated before the next call.
 
         Raises:
@@ -102,11 +104,34 @@ class BodyReader:
             next_around is None or not (self._unread or data.startswith(next_around.before))
         )
         self.around = self.next_around = None
+        if self._usual is not None and (begin := self._begin_with_texts(data)) is not None:
+            return begin
         if self._unread:
             data, self._unread = self._unread + data, b""
         if is_short or decoder is None or decoder.judges_texts or len(data) > self._limit:
             return self._parsed(data)
         return self._read_blocks(data)
+
+    def expect_texts(self, fields: TextFields) -> None:
+        """Note that the body may begin with the usual texts of its dialect; before the first byte."""
+        self._usual = fields
+
+    def _begin_with_texts(self, data: bytes) -> Sequence[FrameItems] | None:
+        """Return the texts of a first read that consists of usual texts; None for any other read.
+
+        Frames that are copied are read one by one: the line style of the first one has to be known.
+        """
+        usual, self._usual = self._usual, None
+        if usual is None or len(data) > self._limit or self.parser.raw_in:
+            return None
+        for around in usual_surroundings(usual):
+            texts = around.texts_in(data)
+            if texts and self._frames.begin_with_texts(around.template):
+                self.parser.note_sse_blocks()
+                self._blocks.know(around)
+                self.around = self.next_around = around
+                return (([TextRun(around.template.event, texts)], None),)
+        return None
 
     def _read_blocks(self, data: bytes) -> Iterator[FrameItems]:
         """Read texts by their surroundings, and the bytes between them by the parser."""

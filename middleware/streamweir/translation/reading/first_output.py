@@ -20,7 +20,7 @@ from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Status, Thinking, Warning
 from streamweir.framing import Frame
 
-__all__ = ["FirstOutput", "find_output"]
+__all__ = ["NO_ERROR", "FirstOutput", "find_output"]
 
 _TRUNCATED: Final = "UPSTREAM_TRUNCATED"
 _OPENING: Final = frozenset({SessionStart, Status, Warning})
@@ -44,7 +44,8 @@ class FirstOutput(NamedTuple):
     retry_after_ms: int | None = None
 
 
-_NO_ERROR: Final = FirstOutput()
+NO_ERROR: Final = FirstOutput()
+"""Any output but a terminal error."""
 
 
 def find_output(events: Iterable[Event], frame: Frame | None, dialect: Dialect | None) -> FirstOutput | None:
@@ -63,7 +64,7 @@ def find_output(events: Iterable[Event], frame: Frame | None, dialect: Dialect |
             if (found := _of_error(cast("Error", event), frame, dialect)) is not None:
                 return found
         elif kind is not SessionEnd or not _is_broken_off(cast("SessionEnd", event)):
-            return _NO_ERROR
+            return NO_ERROR
     return None
 
 
@@ -79,7 +80,7 @@ def _of_error(error: Error, frame: Frame | None, dialect: Dialect | None) -> Fir
     if error.code == _TRUNCATED and (dialect is None or dialect.name != "standard"):
         return None
     if not error.terminal:
-        return _NO_ERROR
+        return NO_ERROR
     failure = None if frame is None else _failure_in(frame)
     status = None
     if error.code == "RATE_LIMITED":

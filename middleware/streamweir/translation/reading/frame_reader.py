@@ -14,7 +14,7 @@ from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
 from streamweir.codec.frame_growth import GROWTH, FrameGrowth, largest_frame_of, uncounted_events
-from streamweir.codec.message_template import MessageTemplates
+from streamweir.codec.message_template import MessageTemplate, MessageTemplates
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Data, Error, Event, ToolCallEnd, Warning
@@ -22,7 +22,7 @@ from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent, StreamItem
 from streamweir.translation.reading.decode_stats import DecodeStats
-from streamweir.translation.reading.first_output import FirstOutput, find_output
+from streamweir.translation.reading.first_output import NO_ERROR, FirstOutput, find_output
 from streamweir.translation.reading.marked_event import event_in
 from streamweir.translation.reading.provenance import Provenance
 from streamweir.translation.reading.unreadable import Unreadable
@@ -99,7 +99,7 @@ class FrameReader:
         self._most = GROWTH * limits.event_bytes
         self._most_of_few = -1
         """The most bytes of a frame of which a few events need not be counted; set with the dialect."""
-        self._empty_left = max(MIN_EMPTY, limits.stream_bytes)
+        self._empty_left = limits.stream_bytes if limits.stream_bytes > MIN_EMPTY else MIN_EMPTY
         """So many bytes may still be counted for frames without an event, or with one that no rule reads."""
         self._raw = raw
 
@@ -177,6 +177,16 @@ class FrameReader:
             if items:  # a warning about the frame, whose bytes are held back
                 read.append((items, Frame(b"", raw=None if frame.raw is None else b"", is_gap=True)))
         return read
+
+    def begin_with_texts(self, template: MessageTemplate) -> bool:
+        """Note that the body begins with usual texts; return False if they have to be decoded."""
+        if self._raw or self.decoder is None or not self.decoder.begin_with_text():
+            return False
+        self.started = self.stats.has_any = True
+        self.stats.messages += 1
+        self.first_output = NO_ERROR
+        self.templates.current = template
+        return True
 
     def count_empty(self, size: int) -> None:
         """Count something that costs time and means nothing.

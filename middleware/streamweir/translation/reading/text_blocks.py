@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
-from streamweir.codec.message_template import MessageTemplate
+from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.framing import Frame
 from streamweir.framing.control_bytes import CR
 from streamweir.jsontext import valid_utf8
@@ -27,6 +28,12 @@ _BLANK_LINE: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 
 
+@lru_cache(maxsize=16)
+def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
+    """Return the surroundings of the usual texts of a dialect in SSE, once for all streams."""
+    return tuple(Surroundings(template, None, b"data: ", b"\n\n") for template in fields.known)
+
+
 class TextBlocks:
     """Learns the surroundings of the texts of one stream, template by template.
 
@@ -44,6 +51,10 @@ class TextBlocks:
     def around(self, template: MessageTemplate | None) -> Surroundings | None:
         """Return the surroundings of the texts of a template; None if they are unknown."""
         return None if template is None else self._learned.get(template, _UNKNOWN)[0]
+
+    def know(self, around: Surroundings) -> None:
+        """Note surroundings that need not be learned."""
+        self._learned[around.template] = around, 1
 
     def end_of_probe(
         self, template: MessageTemplate | None, data: bytes, begin: int, framing: str | None
