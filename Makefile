@@ -74,7 +74,7 @@ $(CLIENT)/node_modules/.ready: $(CLIENT)/package.json $(CLIENT)/package-lock.jso
 fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
 	@$(TESTS) -m 'not slow and not browser and not image and not long' --hypothesis-profile fast $(ARGS)
 
-long: $(READY)  ## run the tests that take a minute each: packages are built, a dialect is added, soak commands in short
+long: $(READY)  ## run the tests that take up to a minute each: packages, an added dialect, growth, soak commands in short
 	@$(TESTS) -m long $(ARGS)
 
 check: lint test  ## format, lint, types, tests: all that has to hold before a commit
@@ -102,7 +102,7 @@ storm: $(READY)  ## clients that read nothing of a flood and leave, workers that
 	@$(BIN)/python tests/soak/hung_workers.py
 
 costs: $(READY)  ## hostile messages of up to 8 MiB, 200 of each dialect: time and memory in proportion (half an hour); ARGS="-k legacy"
-	@$(BIN)/python -m pytest -q tests/library/test_costs.py tests/library/test_frame_growth.py --hostile 200 --event-bytes 8388608 $(ARGS)
+	@$(BIN)/python -m pytest -q -m '' tests/library/test_costs.py tests/library/test_frame_growth.py --hostile 200 --event-bytes 8388608 $(ARGS)
 
 mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, CASE=12 for one alone
 	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
