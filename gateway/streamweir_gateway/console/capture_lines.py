@@ -33,6 +33,7 @@ from streamweir.request_id import valid_request_id
 from streamweir.translation.translator import Translator
 from streamweir_gateway.console.capture_events import EventLane, NotedEvents, SentEvents, TranslatedEvents
 from streamweir_gateway.console.capture_payload import CapturePayload
+from streamweir_gateway.console.entry_parts import LANE_OF_PART, EntryParts
 from streamweir_gateway.console.silences import Silences
 from streamweir_gateway.console.stream_log import Entry, LeftOut, NumberedEntry
 
@@ -79,6 +80,7 @@ class CaptureLines:
         self._sent_reads: int | None = None
         self._last_read: int | None = None
         self._had_gap = False
+        self._parts = EntryParts()
         self._left_out: Mapping[str, LeftOut] = {}
         self._begin(payload.entries)
 
@@ -96,7 +98,10 @@ class CaptureLines:
                 self._take_gap(entry)
             self._next = number + 1
             self._now = max(self._now, self._since(entry[1]))
-            getattr(self, f"_take_{entry[0]}")(entry)
+            self._take(self._parts.joined(entry) if entry[0] in ("read", "write") else entry)
+
+    def _take(self, entry: Entry) -> None:
+        getattr(self, f"_take_{entry[0]}")(entry)
 
     def flush(self) -> None:
         """Write the events that the stream has so far: the file ends here."""
@@ -183,6 +188,11 @@ class CaptureLines:
     def _take_given(self, entry: Entry) -> None:
         self._events.given(entry[2])
 
+    def _take_read_part(self, entry: Entry) -> None:
+        self._parts.add(entry)
+
+    _take_write_part = _take_read_part
+
     def _take_read(self, entry: Entry) -> None:
         _, t, data, attempt, written, number, _ = entry
         self._write_events(written)
@@ -241,8 +251,10 @@ class CaptureLines:
 
     def _take_gap(self, entry: Entry) -> None:
         """Report how much is left out before an entry, once for each lane."""
+        if (cut := self._parts.take()) is not None:
+            self._take(cut)
         self._now = max(self._now, self._since(entry[1]))
-        if entry[0] in ("read", "write") and entry[4] is not None:  # the events before it have been sent
+        if entry[0] in LANE_OF_PART and entry[4] is not None:  # the events before it have been sent
             self._sent = max(self._sent, entry[4])
         if self._had_gap:
             return

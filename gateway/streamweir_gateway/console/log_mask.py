@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
+from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import recorded_headers
 from streamweir.redaction import hide_credentials
-from streamweir_gateway.console.request_secrets import secrets_in
+from streamweir_gateway.console.entry_parts import LANE_OF_PART
 from streamweir_gateway.console.stream_log import GONE
 
 __all__ = ["LogMask"]
@@ -28,7 +29,6 @@ __all__ = ["LogMask"]
 NOTICE_BYTES: Final = 64 << 10
 """So many raw bytes of a stream under way are masked before its end."""
 
-_LANES: Final = frozenset({"read", "write"})
 _ADDRESSES: Final = ("url", "target")
 
 
@@ -82,13 +82,13 @@ class LogMask:
         done = 0
         while self._raw and done < most:
             entry = self._raw.popleft()
-            if entry[0] not in _LANES:
+            if entry[0] not in LANE_OF_PART:
                 self._take_head(entry)
                 done += 1024
                 continue
             done += len(entry[2])
-            if entry[-1] == GONE:
-                self._take_gap(entry[0])
+            if entry[-1] == GONE and not entry[2]:
+                self._take_gap(LANE_OF_PART[entry[0]])
             else:
                 self._take_piece(entry)
         if self.is_over and not self._raw:
@@ -104,7 +104,7 @@ class LogMask:
         return hide_credentials(self._mask.apply_to_text(text))
 
     def _take_piece(self, entry: list[Any]) -> None:
-        kind = entry[0]
+        kind = LANE_OF_PART[entry[0]]
         lane = self._lanes.get(kind)
         if lane is None:
             lane, self._held[kind] = CutBodyMask(self._mask), deque()

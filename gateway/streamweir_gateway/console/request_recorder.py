@@ -10,6 +10,7 @@ they are lists, whose last element is the number of secrets that were masked in 
     begin       fields of the attempt: what shapes its translation
     given*      facts from the requests that the decoder needs
     read*       bytes, attempt, sequence of the next event, number
+                several entries if they are large, see `entry_parts.py`; so are those of a write
     write*      bytes, number of the read before it or None, sequence of the next event, number
     kind        0, sequence, type, ids, code of a warning. With `capture: metadata`, for each event that is no
                 further piece of a text
@@ -35,6 +36,7 @@ from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
 from streamweir_gateway.console.event_kinds import EventKinds
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.recorded_client import RecordedClient
@@ -98,6 +100,7 @@ class RequestRecorder:
         "_destination",
         "_has_content",
         "_max_body",
+        "_most",
         "_options",
         "_position",
         "_reads",
@@ -140,6 +143,7 @@ class RequestRecorder:
         self._began = record.began
         self._has_content = has_content
         self._max_body = max_bytes // 4
+        self._most = size_of_parts(max_bytes)
         self._destination: Destination | None = None
         self._options: Mapping[str, Options] = {}
         self._position: Any = None
@@ -286,7 +290,7 @@ class RequestRecorder:
     def _reader(self, attempt: AttemptRow) -> Callable[[bytes], None]:
         """Return the function that takes each read of the present response."""
         log_add, mask_add, position, number = self.log.add, self.mask.add, self._position, attempt.attempt
-        monotonic, has_content = time.monotonic, self._has_content
+        monotonic, has_content, most = time.monotonic, self._has_content, self._most
 
         def read(data: bytes) -> None:
             if not data:
@@ -296,8 +300,11 @@ class RequestRecorder:
                     ["read", monotonic(), data, number, position.written, self._reads, RAW],
                     len(data),
                 )
-                log_add(entry, size)
-                mask_add(entry, size)
+                if size > most:
+                    self._add_parts(entry)
+                else:
+                    log_add(entry, size)
+                    mask_add(entry, size)
             else:
                 log_add(("read", monotonic(), len(data), number, position.written, self._reads, 0), 0)
             self._reads += 1
@@ -310,6 +317,11 @@ class RequestRecorder:
         """Add an entry that may hold secrets."""
         self.log.add(entry, size)
         self.mask.add(entry, size)
+
+    def _add_parts(self, entry: list[Any]) -> None:
+        """Add a large read or write, so that the log can leave out a part of it."""
+        for part in parts_of(entry, self._most):
+            self._add(part, len(part[2]))
 
     def _note_first(self, attempt: AttemptRow) -> None:
         """Note the time of the first event of an attempt, one read late."""
@@ -332,7 +344,7 @@ class RequestRecorder:
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that notes a piece of the body."""
         log_add, mask_add, monotonic = self.log.add, self.mask.add, time.monotonic
-        has_content = self._has_content
+        has_content, most = self._has_content, self._most
 
         def written(data: bytes) -> None:
             position, reads = self._position, self._reads
@@ -340,8 +352,11 @@ class RequestRecorder:
             read = reads - 1 if reads else None
             if has_content:
                 entry, size = ["write", monotonic(), data, read, sequence, self._writes, RAW], len(data)
-                log_add(entry, size)
-                mask_add(entry, size)
+                if size > most:
+                    self._add_parts(entry)
+                else:
+                    log_add(entry, size)
+                    mask_add(entry, size)
             else:
                 log_add(("write", monotonic(), len(data), read, sequence, self._writes, 0), 0)
             self._writes += 1

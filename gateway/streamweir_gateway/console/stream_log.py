@@ -27,9 +27,19 @@ NumberedEntry: TypeAlias = tuple[int, Entry]
 RAW: Final = None
 """The secrets of this entry are not masked yet."""
 GONE: Final = -1
-"""This entry was left out before its secrets were masked."""
+"""This entry was left out before its secrets were masked. It has bytes only at an edge of the gap."""
 
-_CAN_BE_LEFT_OUT: Final = frozenset({"read", "write", "kind"})
+EDGE_BYTES: Final = 4096
+"""Of a secret that begins or ends in a gap, so many bytes within the gap are seen."""
+
+_LEFT_OUT: Final = {
+    "read": ("read", 1),
+    "read_part": ("read", 0),
+    "write": ("write", 1),
+    "write_part": ("write", 0),
+    "kind": ("kind", 1),
+}
+"""By the kind of an entry that can be left out: under which kind it is counted, and as how many lines."""
 
 
 class LeftOut(NamedTuple):
@@ -47,10 +57,11 @@ class StreamLog:
 
     Attributes:
         size: bytes that are kept.
-        left_out: by kind of entry.
+        left_out: by kind of entry. A large read or write of which a part is kept counts with its bytes alone,
+            unless its last part is left out.
     """
 
-    __slots__ = ("_half", "_head", "_kept", "_next", "_tail", "_tail_size", "left_out", "size")
+    __slots__ = ("_edges", "_half", "_head", "_kept", "_next", "_tail", "_tail_size", "left_out", "size")
 
     def __init__(self, max_bytes: int) -> None:
         self._half = max_bytes // 2
@@ -63,6 +74,7 @@ class StreamLog:
         self._next = 0
         self.size = 0
         self.left_out: dict[str, LeftOut] = {}
+        self._edges: dict[str, _Edges] = {}
 
     def add(self, entry: Entry, size: int) -> None:
         """Add an entry that holds `size` bytes."""
@@ -92,19 +104,48 @@ class StreamLog:
         while self._tail_size > self._half and tail:
             number, entry, size = tail.popleft()
             self._tail_size -= size
-            if entry[0] in _CAN_BE_LEFT_OUT:
+            if entry[0] in _LEFT_OUT:
                 self.size -= size
                 self._leave_out(entry)
             else:
                 self._kept.append((number, entry))
 
     def _leave_out(self, entry: Entry) -> None:
-        before = self.left_out.get(entry[0], LeftOut())
+        kind, lines = _LEFT_OUT[entry[0]]
+        before = self.left_out.get(kind, LeftOut())
         data = entry[2]
         taken = data if isinstance(data, int) else len(data)
-        self.left_out[entry[0]] = LeftOut(before.bytes + taken, before.lines + 1)
+        self.left_out[kind] = LeftOut(before.bytes + taken, before.lines + lines)
         if isinstance(entry, list) and entry[-1] is RAW:
-            entry[2], entry[-1] = b"", GONE
+            entry[-1] = GONE
+            self._edges.setdefault(kind, _Edges()).add(entry)
+
+
+class _Edges:
+    """The entries of one lane at the edges of its gap, which keep their bytes until they are masked.
+
+    The secrets in the entries before and behind the gap are found by them.
+    """
+
+    __slots__ = ("_first_bytes", "_last", "_last_bytes")
+
+    def __init__(self) -> None:
+        self._first_bytes = 0
+        self._last: deque[list[Any]] = deque()
+        self._last_bytes = 0
+
+    def add(self, entry: list[Any]) -> None:
+        """Take an entry that is left out; an older one that is no longer at an edge loses its bytes."""
+        size = len(entry[2])
+        if self._first_bytes < EDGE_BYTES:
+            self._first_bytes += size
+            return
+        self._last.append(entry)
+        self._last_bytes += size
+        while self._last_bytes - len(self._last[0][2]) >= EDGE_BYTES:
+            oldest = self._last.popleft()
+            self._last_bytes -= len(oldest[2])
+            oldest[2] = b""
 
 
 def _is_masked(numbered: NumberedEntry) -> bool:

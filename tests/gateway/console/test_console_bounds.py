@@ -88,6 +88,40 @@ async def test_long_stream_keeps_its_first_and_last_part(tmp_path: Path, capture
         assert sum(1 for line in lines if line["kind"] == "end") == 1
 
 
+@pytest.mark.parametrize("form", ["text/event-stream", "application/json"])
+async def test_single_large_piece_of_a_stream_keeps_its_first_and_last_part(
+    tmp_path: Path, form: str
+) -> None:
+    secret = "planted-secret-of-the-file-0123"
+    text = "".join(f"{number} {secret} " for number in range(20_000))
+    body = b'data: {"type": "token", "content": "%s"}\n\n' % text.encode() + HELLO[2]
+    keep = {"stream_bytes": "256KiB"}
+    async with (
+        upstream(SSE + chunk(body) + LAST_CHUNK) as backend,
+        console_of(
+            tmp_path,
+            endpoints={"/chat": {"upstream": backend.url, "speaks": "legacy", "headers": {"X-Key": secret}}},
+            console={**CONTENT, "keep": keep},
+        ) as console,
+    ):
+        got = await console.call("/chat", headers=[("Accept", form)])
+        row = await console.row(state="ended")
+        file = await console.file(row["id"])
+        assert secret.encode() not in file
+        lines = [json.loads(line) for line in file.splitlines()]
+        left_out = {line["lane"]: line for line in of_kind(lines, "mark", what="left_out")}
+        place = next(place for place, line in enumerate(lines) if line.get("what") == "left_out")
+        for lane, sent in (("read", body), ("write", got.body)):
+            shown = sent.replace(secret.encode(), b"*" * len(secret))
+            first, last = body_of(of_kind(lines[:place], lane)), body_of(of_kind(lines[place:], lane))
+            assert shown.startswith(first), lane
+            assert shown.endswith(last), lane
+            assert len(first) + len(last) + left_out[lane]["bytes"] == len(shown)
+        first, last = (body_of(of_kind(part, "write")) for part in (lines[:place], lines[place:]))
+        assert last, "the end of the stream is kept, however large its pieces are"
+        assert len(file) < 512 << 10
+
+
 async def test_viewers_that_read_nothing_hold_up_no_stream(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as backend,
