@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote, urlsplit
 from streamweir.capture.masking import SecretMask
 from streamweir.errors import ConfigurationError
 from streamweir.options.durations import parse_duration
-from streamweir.redaction.secret_names import is_secret_header
 from streamweir_gateway.cli.command import FAILED, OK, CommandFailed, UsageError
 from streamweir_gateway.cli.home_made import home_made
 from streamweir_gateway.recording.recorder import Recording, RecordingOptions
@@ -33,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask, write the capture; tell by the exit code whether the stream was whole."""
     request = _request(args)
     options = _options(args)
-    mask = SecretMask(_secrets(args.url, request))
+    mask = SecretMask(_secrets(args.url))
     with _output(args.output) as write:
         recording = Recording(args.url, request, options, mask, write)
         try:
@@ -114,12 +113,8 @@ def _body(text: str) -> bytes:
         raise CommandFailed(f"cannot read {text[1:]}: {error.strerror}") from error
 
 
-def _secrets(url: str, request: UpstreamRequest) -> Iterator[str]:
-    """Return the credentials in headers and in the URL, with and without their scheme."""
-    for name, value in request.headers:
-        if is_secret_header(name):
-            yield from (value, value.rpartition(" ")[2])
-            yield from (pair.partition("=")[2].strip() for pair in value.split(";"))
+def _secrets(url: str) -> Iterator[str]:
+    """Yield the password in a URL, in both of its forms."""
     if password := urlsplit(url).password:
         yield from (password, unquote(password))
 

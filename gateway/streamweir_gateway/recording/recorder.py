@@ -6,7 +6,7 @@ Source: the contract of capture files, sections 1 to 3.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 import streamweir
 from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
+from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import CaptureWriter, body_fields, recorded_headers
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import ErrorInfo
@@ -56,7 +57,7 @@ class Recording(EventTap):
         url: of the upstream; its credentials are left out.
         request: to the upstream.
         options: how the stream is read.
-        mask: hides secrets in every line.
+        mask: hides secrets in every line; it learns those in the heads of request and response.
         write: takes each line.
 
     Attributes:
@@ -121,6 +122,7 @@ class Recording(EventTap):
         """Write the head of the response."""
         self._is_stream = status == _OK
         texts = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+        self._learn(texts)
         shown = recorded_headers(texts, self._mask)
         self._lines.line("response", self.elapsed, side="upstream", attempt=1, status=status, headers=shown)
 
@@ -163,7 +165,11 @@ class Recording(EventTap):
         """End the capture: the user stopped it, and the attempt was left."""
         self.end("left")
 
+    def _learn(self, headers: Iterable[tuple[str, str]], target: str = "") -> None:
+        self._mask.add(secrets_in(((name.lower(), value) for name, value in headers), target))
+
     def _note_request(self, url: str, request: UpstreamRequest) -> None:
+        self._learn(request.headers, request.target)
         masked, count = self._mask.apply(request.body.decode("latin-1"))
         body = self._shown(masked.encode("latin-1")) | ({"redacted": count} if count else {})
         self._lines.line(

@@ -1,5 +1,6 @@
 """What is recorded is translated again to the same events, for every recorded stream there is."""
 
+import base64
 import json
 from typing import Any
 
@@ -59,6 +60,37 @@ def test_converting_gives_the_recorded_events_again(body: Recorded) -> None:
         found = loaded(recorded(body.body, body.dialect, ended))
         assert found.body == body.body or any(b"*" in data for _, data in found.reads)
         assert [*map(comparable, translated(found))] == [*map(comparable, found.events)], ended
+
+
+def test_secrets_in_the_heads_of_request_and_response_are_masked_in_every_line() -> None:
+    basic = base64.b64encode(b"user:open-sesame").decode()
+    planted = [
+        "open-sesame",
+        basic,
+        "in-a-cookie-1",
+        "in-the-query-2",
+        "a-new-cookie-3",
+        "of-a-header-4",
+        "5" * 32,
+    ]
+    body = "".join(f'data: {{"type": "token", "content": "<{text}>"}}\n\n' for text in planted)
+    headers = [
+        *(("Authorization", f"Basic {basic}"), ("Cookie", "a=x; session=in-a-cookie-1")),
+        *(("X-Api-Key", "of-a-header-4"), ("X-Streamweir-Run", "run_" + "5" * 32)),
+    ]
+    request = UpstreamRequest(
+        "POST", Origin("http", "127.0.0.1", 80), "/?api_key=in-the-query-2", headers, basic.encode()
+    )
+    lines: list[bytes] = []
+    options = RecordingOptions("legacy", process_dialects(), True)
+    url = "http://127.0.0.1/?api_key=in-the-query-2"
+    recording = Recording(url, request, options, SecretMask(), lines.append)
+    recording.note_response(200, [(b"Set-Cookie", b"session=a-new-cookie-3; HttpOnly")])
+    recording.note_read(body.replace("5" * 32, "run_" + "5" * 32).encode())
+    recording.end("eof")
+    written = b"".join(lines).decode()
+    assert not [text for text in planted[:-1] if text in written]
+    assert "run_" + "5" * 32 not in written
 
 
 def test_time_never_falls_and_every_line_has_one() -> None:
