@@ -138,7 +138,6 @@ class ConsoleApi:
         return {"streams": page.rows, "total": page.total, "seq": self._book.seq}
 
     async def _plots_of(self, query: Query) -> Any:
-        await self._links.refresh()
         return self._plots.all(query.get("endpoint") or None)
 
     async def _config(self, _query: Query) -> Any:

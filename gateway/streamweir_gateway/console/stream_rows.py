@@ -6,8 +6,7 @@
     open       `recorder`: the request may become a stream       ended
     ended      `ended`: its record is reported                   —
 
-A request that opens a second recorder keeps its row. A row is made when it is taken or when it ends: one that
-begins and ends between two calls of `take` is made once.
+A request that opens a second recorder keeps its row.
 
 Source: the console contract, section 1 (a row).
 """
@@ -23,7 +22,6 @@ from typing import Any, Final
 from starlette.types import Scope
 
 from streamweir.capture.masking import SecretMask
-from streamweir.request_id import session_id_of
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
 from streamweir_gateway.console.log_mask import LogMask
@@ -76,10 +74,8 @@ class StreamRows:
         self._open: dict[int, RequestRecorder] = {}
         """By the identity of the record."""
         self._by_row: dict[str, RequestRecorder] = {}
-        self._new: dict[str, None] = {}
-        """Open rows that no call of `take` has returned yet."""
         self._changed: deque[Row] = deque(maxlen=MOST_WAITING)
-        """Rows that ended, in this order, until `take` returns them."""
+        """Rows that began or ended, in this order, until `take` returns them."""
         self._gone: deque[str] = deque(maxlen=MOST_WAITING)
         self._sent: dict[str, tuple[Any, ...]] = {}
         """By open row, the facts of it that were returned last."""
@@ -117,7 +113,7 @@ class StreamRows:
         )
         self._open[id(record)] = self._by_row[made.row_id] = made
         if before is None:
-            self._new[made.row_id] = None
+            self._changed.append(self._row(made))
             self.on_change()
         return made
 
@@ -137,7 +133,7 @@ class StreamRows:
     # --- called by the link to the console ------------------------------------------------------------------
 
     def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
-        """Return the rows that began or ended since the last call, and the rows whose captures are gone.
+        """Return the rows that have changed since the last call, and the rows whose captures are gone.
 
         Args:
             with_open: return open rows too whose facts have changed.
@@ -145,8 +141,8 @@ class StreamRows:
         rows, gone = [*self._changed], [*self._gone]
         self._changed.clear()
         self._gone.clear()
-        new, self._new = self._new, {}
-        rows += self._moved() if with_open else [self._row(self._by_row[row_id]) for row_id in new]
+        if with_open:
+            rows += self._moved()
         return rows, gone
 
     def open_rows(self) -> list[Row]:
@@ -179,7 +175,6 @@ class StreamRows:
         row.bytes_out = record.bytes_out
         recorder.end(_end_fields(record))
         self._by_row.pop(recorder.row_id, None)
-        self._new.pop(recorder.row_id, None)
         self._sent.pop(recorder.row_id, None)
         self._masking.add(recorder.mask)
         self._shelf.add(recorder)
@@ -211,10 +206,8 @@ class StreamRows:
             row.malformed = stream.reader.malformed
             if stream.reader.dialect is not None:
                 row.speaks = stream.reader.dialect.name
-            session_id, thread_id = pipeline.lifecycle.session_id, pipeline.lifecycle.thread_id
-            is_ours = session_id == session_id_of(record.request_id)
-            row.session_id = session_id if is_ours else self._shown(session_id)
-            row.thread_id = self._shown(thread_id)
+            row.session_id = self._shown(pipeline.lifecycle.session_id)
+            row.thread_id = self._shown(pipeline.lifecycle.thread_id)
         return row
 
     def _shown(self, text: str | None) -> str | None:

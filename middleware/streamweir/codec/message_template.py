@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -32,7 +32,10 @@ from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json, write_json
 
-__all__ = ["MessageTemplate", "MessageTemplates", "Path", "Piece", "TextFields"]
+if TYPE_CHECKING:
+    from streamweir.codec.text_form import TextForm
+
+__all__ = ["Hole", "MessageTemplate", "MessageTemplates", "Path", "Piece", "TextFields"]
 
 Piece = Content | Thinking
 """An event that says nothing but one more piece of text."""
@@ -79,6 +82,7 @@ class TextFields:
         ignored: places of numbers and strings that have no meaning.
         usual: a message with only a piece of the answer, as most servers of the dialect write it, apart from
             blanks: a short answer is over before its template could be learned.
+        form: likewise, the form of messages with values that are constant in a stream.
         learned_after: so many texts in a row that are like one before them. To learn a template takes as
             long as decoding one to five messages, the more the plainer they are.
         counts: the numbers at `ignored` are counts so far, such as those of tokens: the latest message is
@@ -94,8 +98,10 @@ class TextFields:
         learned_after: int = 1,
         counts: bool = False,
         prefix: re.Pattern[bytes] = _NO_PREFIX,
+        form: TextForm | None = None,
     ) -> None:
         self.texts = texts
+        self.form = form
         self.ignored = ignored
         self.learned_after = learned_after
         self.template = CountingTemplate if counts else MessageTemplate
@@ -114,7 +120,7 @@ class TextFields:
         return tuple(template for template in templates if template is not None)
 
 
-class _Hole(NamedTuple):
+class Hole(NamedTuple):
     """A value that changes from message to message: its place in the bytes, and in the message."""
 
     begin: int
@@ -143,7 +149,7 @@ class MessageTemplate:
         "size",
     )
 
-    def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
+    def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[Hole]) -> None:
         self.event = event
         self._name = name
         constants: list[bytes] = []
@@ -218,7 +224,7 @@ class CountingTemplate(MessageTemplate):
 
     __slots__ = ("latest",)
 
-    def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[_Hole]) -> None:
+    def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[Hole]) -> None:
         super().__init__(event, name, data, holes)
         self.latest = b""
 
@@ -271,6 +277,8 @@ class MessageTemplates:
             self._row = 0 if last is None else self._row + 1
             may_be_usual = self._fields.known and len(frame.data) <= _LONGEST_USUAL
             self.current = _usual_template_of(frame, piece, self._fields) if may_be_usual else None
+            if self.current is None and not self._row and self._fields.form is not None:
+                self.current = _formed_template_of(frame, piece, self._fields)
             if self.current is None and (self._known or self._row >= self._fields.learned_after):
                 self.current = self._template_of(frame, piece, self._fields)
         if type(self.current) is CountingTemplate:
@@ -306,6 +314,13 @@ def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> Messag
     return None
 
 
+def _formed_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
+    """Return the template of a first text that has the form of the dialect."""
+    if fields.form is None or (piece.meta and "extra" in piece.meta) or len(frame.data) > _LONGEST_COMPARED:
+        return None
+    return fields.form.template_of(frame, piece, fields)
+
+
 def _piece_of(event: Event | None) -> Piece | None:
     """Return `event`, if it is nothing but a piece of text."""
     if type(event) is Content:
@@ -321,14 +336,14 @@ def _are_alike(one: Piece, other: Piece) -> bool:
     return one.meta == other.meta and one.with_text(other.content) == other
 
 
-def _text_hole(data: bytes, begin: int, path: Path) -> _Hole | None:
+def _text_hole(data: bytes, begin: int, path: Path) -> Hole | None:
     """Return the place of the text at `path` of the JSON that starts at `begin`; None if uncertain."""
     if path:
         return _hole(data, path, is_text=True)
-    return _Hole(begin, len(data.rstrip()), path, is_text=True)
+    return Hole(begin, len(data.rstrip()), path, is_text=True)
 
 
-def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
+def _hole(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
     """Return the bytes of the value at `path`, found by its key; None unless only one place is possible."""
     key = _key_at(path)
     value = _A_STRING if is_text else _A_STRING_OR_NUMBER
@@ -340,7 +355,7 @@ def _hole(data: bytes, path: Path, *, is_text: bool) -> _Hole | None:
                 return None
             found, end = match, match.end()
         at = data.find(key, end)
-    return None if found is None else _Hole(*found.span(1), path, is_text)
+    return None if found is None else Hole(*found.span(1), path, is_text)
 
 
 @cache
@@ -349,7 +364,7 @@ def _key_at(path: Path) -> bytes:
     return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
 
 
-def _fits(data: bytes, begin: int, holes: Sequence[_Hole]) -> bool:
+def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
     """Are these the places of the values? Shown by reading the message with other values in them."""
     probe = data
     for hole in reversed(holes):

@@ -569,6 +569,24 @@ def test_frame_of_a_template_is_read_by_a_template(name: str) -> None:
     assert items[-1].texts == ["word8 "]
 
 
+FORMED = [
+    name
+    for name in BY_FORM
+    if (decoder := process_dialects()[name].decoder) and decoder.text_fields and decoder.text_fields.form
+]
+
+
+@pytest.mark.parametrize("name", FORMED)
+@pytest.mark.parametrize("spaced", [False, True])
+def test_text_behind_one_of_the_form_of_its_dialect_is_read_by_its_template(name: str, spaced: bool) -> None:
+    frames = said(name, [Content(f"word{number} ") for number in range(3)])
+    if spaced:
+        frames = [re.sub(rb'(?<=")(:|,)(?=["0-9{\[n])', rb"\1 ", frame) for frame in frames]
+    reader = StreamReader(name)
+    _, items = ([*items_of(reader.feed(piece))] for piece in frames[:2])
+    assert [type(item) for item in items] == [TextRun]
+
+
 FIELDS = TextFields(texts=(("a",), ("b", "a")), ignored=(("t",), ("b", "t")))
 
 

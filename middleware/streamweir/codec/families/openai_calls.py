@@ -43,16 +43,18 @@ class ClientCalls:
     Args:
         room: how many bytes they may take together before they are whole, about.
         opaque_name: the key of their opaque values; None: there are none.
+        request_id: of the stream.
 
     Attributes:
-        request_id: of the stream.
         room: for them.
         may_be_run: the server may run calls itself; whether it has done so is known behind the calls.
     """
 
-    def __init__(self, room: int = EVENT_BYTES, *, opaque_name: str | None = None) -> None:
+    def __init__(
+        self, room: int = EVENT_BYTES, *, opaque_name: str | None = None, request_id: str = ""
+    ) -> None:
         self._opaque_name = opaque_name
-        self.request_id = ""
+        self._request_id = request_id
         self.room = Room("the calls of an answer", room)
         self.may_be_run = False
         self._choices: dict[int, _Calls] = {}
@@ -152,7 +154,7 @@ class ClientCalls:
             self.room.take(_CALL)
             self._ids += 1
             upstream_id = _id_of(piece)
-            call = _Call(upstream_id, upstream_id or made_call_id(self.request_id, self._ids), self._ids)
+            call = _Call(upstream_id, upstream_id or made_call_id(self._request_id, self._ids), self._ids)
             calls.add(call, piece)
         return call
 

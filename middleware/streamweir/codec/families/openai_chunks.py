@@ -9,7 +9,7 @@ in any shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import standard_finish
@@ -18,6 +18,8 @@ from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
+from streamweir.codec.families.openai_usage import TOKENS, tokens_in
+from streamweir.codec.families.plain_chunks import text_alone_in
 from streamweir.codec.finish import finish_error
 from streamweir.events import (
     Content,
@@ -33,9 +35,8 @@ from streamweir.events import (
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
 
-__all__ = ["TOKENS", "ChunkReader", "chunk", "is_completion", "is_usage_alone", "tokens_in", "usage_of"]
+__all__ = ["ChunkReader", "chunk", "is_completion"]
 
-TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _TEXTS: Final = ("content", "refusal", *REASONING)
 _BEHIND_REASONING: Final = ("content", "refusal", "tool_calls", "function_call", "audio", "annotations")
 """Fields of a delta that close the reasoning before them, unless they are empty."""
@@ -98,13 +99,15 @@ class ChunkReader:
     Attributes:
         known: the fields of a delta that a rule reads; a dialect with more of them adds its own.
         opaque_name: the key of the opaque values; None: the dialect has none.
-        calls: those that are for the client to run.
         complete: a finish reason has come.
         summary: finish reason and usage so far.
     """
 
     known: ClassVar[frozenset[str]] = _DELTA
     opaque_name: ClassVar[str | None] = None
+    _calls: ClientCalls | None = None
+    _reasoning: Reasoning | None = None
+    _other_reasoning: Reasoning | None = None
 
     def __init__(self, *, room: int = EVENT_BYTES) -> None:
         self.complete = False
@@ -112,14 +115,49 @@ class ChunkReader:
         self._begun = False
         self._id: Any = None
         self._id_meta: Meta | None = None
-        self._reasoning = Reasoning(self.opaque_name, room=room)
-        self._other_reasoning = Reasoning(None)
-        """That of further choices, whose opaque values would belong to no message of the conversation."""
-        self.calls = ClientCalls(room, opaque_name=self.opaque_name)
+        self._request_id = ""
+        self._room = room
 
-    def set_room(self, room: int) -> None:
-        """Set how many bytes are kept of the calls, and of the details of the reasoning."""
-        self.calls.room.size = self._reasoning.room = room
+    @property
+    def calls(self) -> ClientCalls:
+        """Those that are for the client to run; made when they are first asked for."""
+        if self._calls is None:
+            self._calls = ClientCalls(self._room, opaque_name=self.opaque_name, request_id=self._request_id)
+        return self._calls
+
+    def _reasoning_of(self, choice: int) -> Reasoning:
+        """Return that of a choice; opaque values of further choices belong to no message."""
+        if choice:
+            self._other_reasoning = self._other_reasoning or Reasoning(None)
+            return self._other_reasoning
+        self._reasoning = self._reasoning or Reasoning(self.opaque_name, room=self._room)
+        return self._reasoning
+
+    @property
+    def _has_asked(self) -> bool:
+        return self._calls is not None and self._calls.has_asked
+
+    @property
+    def _is_reasoning(self) -> bool:
+        return self._reasoning is not None and self._reasoning.is_pending
+
+    def name_stream(self, request_id: str, room: int) -> None:
+        """Set the request id of the stream, and how many bytes are kept of calls and of details.
+
+        To be called before the first message is read.
+        """
+        self._request_id = request_id
+        self._room = room
+
+    def text_alone(self, message: Mapping[str, Any]) -> Content | None:
+        """Return the text of a chunk that holds nothing else; None for any other message.
+
+        It is what `read` would yield. Most chunks are of this kind, and take less time here.
+        """
+        if not (self._id and self._begun) or self.complete or self._has_asked or self._is_reasoning:
+            return None
+        text = text_alone_in(message)
+        return None if text is None else Content(text, meta=self._id_meta)
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of one chunk, one whole answer or one error object."""
@@ -156,9 +194,11 @@ class ChunkReader:
 
     def close(self) -> Iterator[Event]:
         """Yield the rest, and the end: suspended if the client is to run tools."""
-        yield from self._reasoning.close(meta_of(message_id=self._id))
-        yield from self.calls.hand_over()
-        yield SessionEnd("suspended" if self.calls.has_asked else "completed", summary=self.summary or None)
+        if self._reasoning is not None:
+            yield from self._reasoning.close(meta_of(message_id=self._id))
+        if self._calls is not None:
+            yield from self._calls.hand_over()
+        yield SessionEnd("suspended" if self._has_asked else "completed", summary=self.summary or None)
 
     # One choice
 
@@ -180,7 +220,7 @@ class ChunkReader:
             yield (named_data if is_known else custom)("choice", rest, meta)
         if choice.get("usage") is not None:
             yield from self._count(choice["usage"], meta)
-        if self.calls.has_asked and any(fields.get(name) for name in _TEXTS):
+        if self._has_asked and any(fields.get(name) for name in _TEXTS):
             yield from self.calls.go_on(index)
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
         if (error := _error_in(choice)) is not None:  # OpenRouter
@@ -192,11 +232,10 @@ class ChunkReader:
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
         """Yield the events of the fields of a delta, or of a whole message."""
-        reasoning = self._reasoning if index == 0 else self._other_reasoning
         if not _REASONS.isdisjoint(delta):
-            yield from reasoning.read(delta, whole, meta)
-        if reasoning.is_pending and any(delta.get(name) for name in _BEHIND_REASONING):
-            yield from reasoning.close(meta)
+            yield from self._reasoning_of(index).read(delta, whole, meta)
+        if self._is_reasoning and not index and any(delta.get(name) for name in _BEHIND_REASONING):
+            yield from self._reasoning_of(index).close(meta)
         for name in ("content", "refusal"):
             value = delta.get(name)
             if isinstance(value, str):
@@ -233,7 +272,7 @@ class ChunkReader:
         if (error := finish_error(reason, meta)) is not None:
             yield error
             return
-        if index == 0:
+        if index == 0 and self._reasoning is not None:
             yield from self._reasoning.close(meta)
             self._reasoning.end_message()
         if reason == _RAN:
@@ -241,7 +280,8 @@ class ChunkReader:
             return
         self.complete = True
         self.summary["finish_reason"] = standard_finish(reason)
-        yield from self.calls.start(index)
+        if self._calls is not None:
+            yield from self._calls.start(index)
 
 
 def is_completion(message: Mapping[str, Any]) -> bool:
@@ -260,29 +300,6 @@ def _may_lack_choices(message: Mapping[str, Any]) -> bool:
     if message.get("choices") is not None:
         return False
     return "choices" in message or message.get("object") == "chat.completion.chunk"
-
-
-def is_usage_alone(message: Any, *, is_first: bool) -> bool:
-    """Return whether `message` is a chunk with its usage only.
-
-    Args:
-        message: of a stream.
-        is_first: it is the first of the stream: its role counts as content.
-    """
-    if not isinstance(message, dict) or not message.get("usage"):
-        return False
-    choices = message.get("choices") or []
-    return isinstance(choices, list) and all(_is_empty(choice, is_first=is_first) for choice in choices)
-
-
-def _is_empty(choice: Any, *, is_first: bool) -> bool:
-    """Return whether a choice has no text, no call and no finish reason."""
-    if not isinstance(choice, dict):
-        return False
-    delta = choice.get("delta") or {}
-    others = {name for name, value in choice.items() if value and name not in ("index", "delta")}
-    names = {name for name, value in delta.items() if value} if isinstance(delta, dict) else {"delta"}
-    return not others and not names - (set() if is_first else {"role"})
 
 
 def is_chunk(message: Mapping[str, Any]) -> bool:
@@ -361,16 +378,3 @@ def _audio(audio: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(audio.get("data"), str):
         return None
     return {"base64": audio["data"], "media_type": f"audio/{text_of(audio.get('format')) or 'pcm'}"}
-
-
-def tokens_in(usage: Any) -> dict[str, Any]:
-    """The counts of a `usage` object that a summary has, as far as they are counts."""
-    found = ((name, usage.get(name)) for name in TOKENS) if isinstance(usage, dict) else ()
-    return {name: count for name, count in found if type(count) is int and 0 <= count < 1 << 53}
-
-
-def usage_of(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the `usage` object of a summary; None unless it has all counts, for clients need all of them."""
-    found: Iterable[tuple[str, Any]] = ((name, (summary or {}).get(name)) for name in TOKENS)
-    usage = {name: value for name, value in found if value is not None}
-    return usage if len(usage) == len(TOKENS) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from streamweir.codec.coerce import custom
@@ -44,15 +45,24 @@ class RagflowChunkReader(ChunkReader):
     def __init__(self) -> None:
         super().__init__()
         self.judges_texts = False
-        self._text = TaggedText("think")
-        self._line = AnswerLine()
-        self._references = NewReferences()
         self._meta: Meta | None = None
+
+    @cached_property
+    def _text(self) -> TaggedText:
+        return TaggedText("think")
+
+    @cached_property
+    def _line(self) -> AnswerLine:
+        return AnswerLine()
+
+    @cached_property
+    def _references(self) -> NewReferences:
+        return NewReferences()
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of one chunk."""
         self.judges_texts = self.judges_texts or _is_ragflow(message)
-        yield from super().read(message)
+        return super().read(message)
 
     def read_delta(
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
@@ -96,9 +106,19 @@ class RagflowChunkReader(ChunkReader):
         """Note a further text that has no other meaning; return False if it may have one."""
         return not self.judges_texts or (self._text.accepts_text(text) and self._line.accepts_text(text))
 
+    def text_alone(self, message: Any) -> Content | None:
+        """Return the text of a chunk that holds nothing else; None for RAGFlow's, whose texts are judged."""
+        if self.judges_texts or type(message) is not dict:
+            return None
+        alone = super().text_alone(message)
+        if alone is not None:
+            self._meta = alone.meta
+        return alone
+
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""
-        yield from _passages(self._text.flush(), self._meta)
+        if self.judges_texts:
+            yield from _passages(self._text.flush(), self._meta)
 
     def _whole_text(self, text: str, meta: Meta | None, whole: Whole) -> Iterator[Event]:
         """Yield the whole text, without the thinking in its tags, which is sent by itself."""
@@ -118,14 +138,15 @@ class RagflowChunkReader(ChunkReader):
 
 
 def _is_ragflow(message: Mapping[str, Any]) -> bool:
-    match message:
-        case {"choices": [{"delta": dict(delta)}, *_]}:
-            return not _OWN.isdisjoint(delta) or (
-                message.get("system_fingerprint") == "" and delta.keys() >= _NULLED
-            )
-        case {"choices": [{"message": dict()}, *_], "param": _}:
-            return True  # up to 0.19, streamed or not
-    return False
+    choices = message.get("choices")
+    choice = choices[0] if type(choices) is list and choices else None
+    if type(choice) is not dict:
+        return False
+    delta = choice.get("delta")
+    if type(delta) is dict:
+        is_filled = message.get("system_fingerprint") == "" and delta.keys() >= _NULLED
+        return is_filled or not _OWN.isdisjoint(delta)
+    return type(choice.get("message")) is dict and "param" in message  # up to 0.19, streamed or not
 
 
 def _passages(passages: list[Passage], meta: Meta | None) -> Iterator[Event]:

@@ -12,6 +12,7 @@ from streamweir.codec.counts import keep_counts
 from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.codec.text_form import TextForm
 from streamweir.dialects.anthropic.decode_blocks import Blocks
 from streamweir.dialects.anthropic.shared_words import CANCELLED, FINISH_REASONS, STATUSES
 from streamweir.events import Event, Interaction, Meta, SessionEnd, SessionStart
@@ -39,7 +40,12 @@ _START: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_
 class AnthropicDecoder(Decoder):
     """Reads one stream. `message_stop` is the end; without it the message has broken off."""
 
-    text_fields: ClassVar = TextFields(texts=(("delta", "text"), ("delta", "thinking")))
+    text_fields: ClassVar = TextFields(
+        texts=(("delta", "text"), ("delta", "thinking")),
+        form=TextForm(
+            '{"type":"content_block_delta","index":<number>,"delta":{"type":"text_delta","text":<text>}}'
+        ),
+    )
 
     def __init__(self) -> None:
         self._meta: Meta | None = None

@@ -126,8 +126,7 @@ class FastGPTDecoder(Decoder):
         return (custom(name or "message", value),)
 
     def _answer(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
-        self._chunks.calls.room.size = self.room
-        self._chunks.calls.request_id = self.request_id
+        self._chunks.name_stream(self.request_id, self.room)
         if "responseData" in chunk or parts_of(chunk):
             chunk = yield from self._whole(chunk)
         yield from self._chunks.read(chunk)

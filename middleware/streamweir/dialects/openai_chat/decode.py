@@ -11,6 +11,7 @@ from streamweir.codec.families.openai_chunks import is_completion
 from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.codec.text_form import TextForm
 from streamweir.events import Error, Event, SessionEnd
 from streamweir.framing import Frame
 
@@ -30,6 +31,21 @@ class OpenAIChatDecoder(Decoder):
             ("choices", 0, "delta", "reasoning"),
         ),
         ignored=(("created",), ("obfuscation",)),
+        form=TextForm(
+            '{"id":<string>,"object":"chat.completion.chunk","created":<number>,"model":<string>',
+            ',"service_tier":<string_or_null>?',
+            ',"system_fingerprint":<string_or_null>?',
+            ',"choices":[{"index":0,"delta":{',
+            '"role":"assistant",?',
+            '"content":<text>}',
+            ',"logprobs":null?',
+            ',"finish_reason":null',
+            ',"logprobs":null?',
+            "}]",
+            ',"usage":null?',
+            ',"obfuscation":<padding>?',
+            "}",
+        ),
     )
 
     judges_texts = False  # until a chunk is RAGFlow's
@@ -58,7 +74,11 @@ class OpenAIChatDecoder(Decoder):
         if text == b"[DONE]":
             self.complete = self.complete or self._begun
             return self._chunks.flush()
-        return self._read(frame.json()) if text else ()
+        if not text:
+            return ()
+        message = frame.json()
+        alone = self._chunks.text_alone(message)
+        return self._read(message) if alone is None else (alone,)
 
     def accepts_text(self, text: str) -> bool:
         """RAGFlow's texts may report a failure, or hold thoughts."""
@@ -79,9 +99,9 @@ class OpenAIChatDecoder(Decoder):
         if not isinstance(message, dict) or not (is_completion(message) or message.get("object") == "error"):
             yield custom("message", message)
             return
-        self._begun = True
-        self._chunks.calls.request_id = self.request_id
-        self._chunks.set_room(self.room)
+        if not self._begun:
+            self._begun = True
+            self._chunks.name_stream(self.request_id, self.room)
         for event in self._chunks.read(message):
             is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
             yield SessionEnd("cancelled") if is_end else event

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.chat_encoder import ChatEncoder
 from streamweir.codec.failed_request import FailedRequest
-from streamweir.codec.families.openai_chunks import is_usage_alone, usage_of
 from streamweir.codec.families.openai_errors import error_object
+from streamweir.codec.families.openai_usage import is_usage_alone, usage_of
 from streamweir.codec.frame_template import Number
 from streamweir.codec.kept_values import KeptValues
 from streamweir.codec.opaque_values import OPAQUE_OPTION

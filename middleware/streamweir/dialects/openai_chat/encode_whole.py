@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamweir.codec.families.openai_chunks import usage_of
+from streamweir.codec.families.openai_usage import usage_of
 from streamweir.codec.whole_turn import (
     argument_text,
     citations,

@@ -120,8 +120,7 @@ class RagflowDecoder(Decoder):
     def _read(self, message: Any, *, bare: bool) -> Iterator[Event]:
         self._frames += 1
         self._bare = bare
-        self._openai.calls.room.size = self.room
-        self._openai.calls.request_id = self.request_id
+        self._openai.name_stream(self.request_id, self.room)
         if isinstance(message, dict):
             events = self._message(message)
         else:

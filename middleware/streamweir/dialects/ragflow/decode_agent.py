@@ -21,7 +21,7 @@ from streamweir.codec.coerce import (
     tool_error,
     upstream_error,
 )
-from streamweir.codec.families.openai_chunks import TOKENS, tokens_in
+from streamweir.codec.families.openai_usage import TOKENS, tokens_in
 from streamweir.codec.families.ragflow_failures import AnswerLine, failure, was_cancelled
 from streamweir.codec.families.ragflow_forms import interaction
 from streamweir.codec.families.think_tags import Passage, TaggedText

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.families.openai_chunks import usage_of
+from streamweir.codec.families.openai_usage import usage_of
 from streamweir.codec.families.ragflow_forms import asked_by
 from streamweir.codec.kept_calls import KeptCalls
 from streamweir.codec.kept_values import KeptValues

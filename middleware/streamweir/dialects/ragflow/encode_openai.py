@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from streamweir.codec.families.openai_chunks import chunk, usage_of
+from streamweir.codec.families.openai_chunks import chunk
+from streamweir.codec.families.openai_usage import usage_of
 from streamweir.codec.families.ragflow_forms import asked_by
 from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.codec.questions import asks_person

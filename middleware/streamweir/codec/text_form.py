@@ -1,0 +1,83 @@
+"""The form of a dialect's usual texts: one message shows the template of a stream.
+
+    {"type":"content_block_delta","index":<number>,"delta":{"type":"text_delta","text":<text>}}
+
+Two messages are compared where a message may be anything (`message_template`). Where a dialect declares the
+form of its texts, the place of the text is known, and so are the values beside it that are the same in all
+messages of a stream: an id, a model.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from streamweir.codec.message_template import Hole, MessageTemplate, Piece, TextFields
+from streamweir.framing import Frame
+
+__all__ = ["TextForm"]
+
+_STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
+_PLACES: Final = {
+    "<text>": f"(?P<text>{_STRING})",
+    "<padding>": f"(?P<padding>{_STRING})",
+    "<string>": _STRING,
+    "<string_or_null>": f"(?:{_STRING}|null)",
+    "<number>": r"-?[0-9]{1,20}+",
+}
+_text: Final = msgspec.json.Decoder(str).decode
+
+
+class TextForm:
+    """The form of a message that holds a text and values that are constant in a stream.
+
+    The dialect vouches as for `TextFields`. A text in a message of this form is read by its template from
+    the next one on.
+
+    Args:
+        parts: the JSON of the message in pieces, without blanks; spaces behind commas and colons are found
+            too. `<text>` is the text, `<padding>` a string that changes and has no meaning; `<string>`,
+            `<string_or_null>` and `<number>` are constant. A part that ends with `?` may be missing.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[bytes]:
+        return re.compile("".join(map(_expression, self._parts)).encode(), re.DOTALL)
+
+    def template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
+        """Return the template of a message that was read as `piece`; None if it has another form.
+
+        Args:
+            frame: of the message.
+            piece: the only event of it.
+            fields: of the dialect.
+        """
+        data = frame.data
+        found = self._pattern.fullmatch(data)
+        if found is None:
+            return None
+        begin, end = found.span("text")
+        try:
+            if _text(data[begin:end]) != piece.content:
+                return None
+        except (msgspec.MsgspecError, ValueError):
+            return None
+        holes = [Hole(begin, end, (), is_text=True)]
+        if "padding" in self._pattern.groupindex and found["padding"] is not None:
+            holes.append(Hole(*found.span("padding"), (), is_text=False))
+        return fields.template(piece, frame.event, data, sorted(holes))
+
+
+def _expression(part: str) -> str:
+    """Return the regular expression of a part."""
+    is_optional = part.endswith("?")
+    expression = re.escape(part.removesuffix("?")).replace(",", ", ?").replace(":", ": ?")
+    for place, pattern in _PLACES.items():
+        expression = expression.replace(place, pattern)
+    return f"(?:{expression})?" if is_optional else expression
