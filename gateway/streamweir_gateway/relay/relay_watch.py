@@ -6,12 +6,13 @@ Source: the configuration contract (`relay`, `timeouts`).
 from __future__ import annotations
 
 import asyncio
-import math
+import time
 from dataclasses import dataclass
 from typing import ClassVar
 
 from starlette.types import Receive
 
+from streamweir.delivery.clock_sweep import Watched, sweep_of
 from streamweir.errors import ErrorInfo, Reason
 from streamweir.translation.clock import Due, StreamClock, timeout_error
 from streamweir_gateway.config import Timeouts
@@ -32,7 +33,7 @@ class _Answer:
     """The headers of the answer have come."""
 
 
-class RelayWatch:
+class RelayWatch(Watched):
     """Watches over one exchange. It is made in the task that runs it.
 
     Attributes:
@@ -50,8 +51,9 @@ class RelayWatch:
         "_answer",
         "_clock",
         "_connection",
+        "_interrupt_at",
         "_loop",
-        "_timer",
+        "_sweep",
         "_watcher",
         "info",
         "reason",
@@ -59,23 +61,26 @@ class RelayWatch:
     )
 
     def __init__(self, connection: ClientConnection, timeouts: Timeouts, seconds: float = 0.0) -> None:
+        self.tick = None
         self.waiting = InterruptibleWait()
         self.reason: Reason | None = None
         self.info: ErrorInfo | None = None
         self._connection = connection
-        self._loop = loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
+        self._sweep = sweep_of(self._loop)
+        self._interrupt_at = 0.0
+        """When a task that has been interrupted, and has not noticed, is interrupted again."""
         self._answer = _Answer()
         self._clock = StreamClock(
-            self._answer, now=loop.time() - seconds, timeouts=timeouts, write=timeouts.write
+            self._answer, now=time.monotonic() - seconds, timeouts=timeouts, write=timeouts.write
         )
-        self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     # What the task reports
 
     def watch(self) -> bool:
         """Watch for the client's leaving; return False if a task has to wait for it in `receive`."""
-        self._set_timer()
+        self._sweep.look_soon(self)
         return self._connection.watch(self.lose_client)
 
     def watch_in_task(self, receive: Receive) -> None:
@@ -87,7 +92,7 @@ class RelayWatch:
         clock = self._clock
         if timeouts is not clock.timeouts:
             clock.timeouts, clock.write = timeouts, timeouts.write
-            self._set_timer()
+            self._sweep.look_soon(self)
 
     def request_sent(self, seconds: float = 0.0) -> None:
         """The request goes out, or another piece of it: from here on its answer is waited for.
@@ -96,37 +101,36 @@ class RelayWatch:
             seconds: how long ago that was.
         """
         clock = self._clock
-        clock.asked = clock.last_read = self._loop.time() - seconds
+        clock.asked = clock.last_read = time.monotonic() - seconds
         if seconds:
-            self._set_timer()
+            self._sweep.look_soon(self)
 
     def headers_read(self) -> None:
         """The upstream has answered; its body is waited for."""
         self._answer.started = True
-        self._clock.last_read = self._loop.time()
+        self._clock.last_read = time.monotonic()
 
     def body_read(self) -> None:
         """Bytes of the upstream's body have come."""
-        self._clock.last_read = self._loop.time()
+        self._clock.last_read = time.monotonic()
 
     def begin_writing(self) -> None:
         """Note that bytes are sent to the client: the upstream is not waited for meanwhile."""
         clock = self._clock
         clock.is_busy = True
-        clock.writing_since = self._loop.time()
+        clock.writing_since = time.monotonic()
 
     def end_writing(self) -> None:
         """Note that the client has taken the bytes: the upstream is waited for again."""
         clock = self._clock
         clock.is_busy = False
         clock.writing_since = None
-        clock.last_read = self._loop.time()
+        clock.last_read = time.monotonic()
 
     def close(self) -> None:
         """The exchange is over."""
         self._connection.watch(None)
-        if self._timer is not None:
-            self._timer.cancel()
+        self._sweep.forget(self)
         if self._watcher is not None:
             self._watcher.cancel()
 
@@ -149,26 +153,22 @@ class RelayWatch:
     def _stop(self, reason: Reason | None, info: ErrorInfo | None) -> None:
         if self.reason is None:
             self.reason, self.info = reason, info
+        self._interrupt()
+
+    def _interrupt(self) -> None:
         self.waiting.interrupt()
+        self._interrupt_at = time.monotonic() + AGAIN_SECONDS
+        self._sweep.look_soon(self)
 
-    # The timer
+    # Called by the sweep
 
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        now = self._loop.time()
-        look = self._clock.next_look(now) if self.reason is None else now + AGAIN_SECONDS
-        if look < math.inf:
-            self._timer = self._loop.call_at(look, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        if self.reason is not None:
-            self.waiting.interrupt()
-        else:
-            self._look_at_clock(self._loop.time())
-        self._set_timer()
+    def look(self, now: float) -> float:
+        """Interrupt the task if one of its times is over; return when to look again."""
+        if self.reason is None:
+            self._look_at_clock(now)
+        elif now >= self._interrupt_at:
+            self._interrupt()
+        return self._clock.next_look(now) if self.reason is None else self._interrupt_at
 
     def _look_at_clock(self, now: float) -> None:
         clock = self._clock

@@ -8,8 +8,8 @@
     the gateway drains                    the drain's error     —
     the client leaves for good            —                     True
 
-One timer looks at the clock when something can be due, so that neither an event nor a run costs a task. The
-task of the run is interrupted if it waits.
+The clock is looked at when something can be due, so that neither an event nor a run costs a task or a timer
+(`ClockSweep`). The task of the run is interrupted if it waits.
 
 Source: the configuration contract (`timeouts`, `on_disconnect`); the standard protocol 1.1, sections 3.8
 and 6.
@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
+from streamweir.delivery.clock_sweep import Watched, sweep_of
 from streamweir.errors import ErrorInfo, Reason
 from streamweir.translation.clock import Due, Evidence, StreamClock, timeout_error
 from streamweir_gateway.config import Timeouts
@@ -38,7 +39,7 @@ Stop: TypeAlias = ErrorInfo | Literal["settled", "cancelled", "client_gone"]
 """Why reading from the upstream ends: a failure, `settled` silence, a cancel, or the lack of clients."""
 
 
-class RunSupervisor:
+class RunSupervisor(Watched):
     """Watches over one run. It is made in the task that runs it.
 
     Attributes:
@@ -55,10 +56,10 @@ class RunSupervisor:
     """
 
     __slots__ = (
-        "_loop",
+        "_interrupt_at",
         "_on_disconnect",
         "_runs_until",
-        "_timer",
+        "_sweep",
         "clock",
         "is_over",
         "on_stop",
@@ -68,6 +69,7 @@ class RunSupervisor:
     )
 
     def __init__(self, on_disconnect: float | None) -> None:
+        self.tick = None
         self.stop: Stop | None = None
         self.is_over = False
         self.waiting = InterruptibleWait()
@@ -75,9 +77,10 @@ class RunSupervisor:
         self.response: UpstreamResponse | None = None
         self.on_stop: Callable[[], None] = _nothing
         self._on_disconnect = on_disconnect
-        self._loop = asyncio.get_running_loop()
+        self._sweep = sweep_of(asyncio.get_running_loop())
         self._runs_until: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._interrupt_at = 0.0
+        """When a task that has been interrupted, and has not noticed, is interrupted again."""
 
     # Called by the task of the run
 
@@ -86,7 +89,7 @@ class RunSupervisor:
         clock = self.clock
         clock.source, clock.timeouts = source, timeouts
         self.stop = clock.asked = clock.last_read = None
-        self._set_timer()
+        self._sweep.look_soon(self)
 
     def sent(self) -> None:
         """Start the clock of the first event: there is a connection, and the request is sent."""
@@ -100,8 +103,7 @@ class RunSupervisor:
         """Stop watching: the run is over."""
         self.is_over = True
         self.on_stop = _nothing
-        if self._timer is not None:
-            self._timer.cancel()
+        self._sweep.forget(self)
 
     def is_stopping(self) -> bool:
         """Whether reading from the upstream ends."""
@@ -124,8 +126,7 @@ class RunSupervisor:
             return
         self.stop = stop
         if not self.clock.is_busy:
-            self.waiting.interrupt()
-            self._set_timer()
+            self._interrupt()
         elif self.response is not None:
             self.response.abort()
         if isinstance(stop, ErrorInfo) and stop.reason in _FROM_OUTSIDE:
@@ -137,49 +138,47 @@ class RunSupervisor:
             self.abandon()
         elif self._on_disconnect is not None:
             self._runs_until = time.monotonic() + self._on_disconnect
-            self._set_timer()
+            self._sweep.look_soon(self)
 
     def abandon(self) -> None:
         """End the run at once, without an end for its client."""
         self.is_over = True
-        self.waiting.interrupt()
-        self._set_timer()
+        self._interrupt()
 
     def run_out(self, due: Due) -> None:
         """End reading from the upstream because a clock has run out."""
         self.leave_upstream(_stop_of(due))
 
-    # The timer
+    def _interrupt(self) -> None:
+        self.waiting.interrupt()
+        self._interrupt_at = time.monotonic() + AGAIN_SECONDS
+        self._sweep.look_soon(self)
 
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self.is_over and not self.waiting.is_pending:
-            return
-        now = time.monotonic()
-        seconds = self._next_look(now) - now
-        if seconds < math.inf:
-            self._timer = self._loop.call_later(max(0.001, seconds), self._look)
+    # Called by the sweep
+
+    def look(self, now: float) -> float:
+        """End the run if one of its times is over; return when to look again."""
+        if self.waiting.is_pending:
+            if now >= self._interrupt_at:
+                self._interrupt()
+        elif self.is_over:
+            return math.inf
+        elif self._runs_until is not None and now >= self._runs_until:
+            self.abandon()
+        elif not self.is_stopping():
+            due, when = self.clock.look(now)
+            if due is None:
+                return when if self._runs_until is None else min(when, self._runs_until)
+            self.run_out(due)
+        return self._next_look(now)
 
     def _next_look(self, now: float) -> float:
         if self.waiting.is_pending:
-            return now + AGAIN_SECONDS
-        looks = [] if self.is_stopping() else [self.clock.next_look(now)]
-        if self._runs_until is not None:
-            looks.append(self._runs_until)
-        return min(looks, default=math.inf)
-
-    def _look(self) -> None:
-        self._timer = None
-        now = time.monotonic()
-        if self.waiting.is_pending:
-            self.waiting.interrupt()
-        elif self._runs_until is not None and now >= self._runs_until:
-            self.abandon()
-        elif not self.is_stopping() and (due := self.clock.due(now)) is not None:
-            self.run_out(due)
-        self._set_timer()
+            return self._interrupt_at
+        if self.is_over:
+            return math.inf
+        look = math.inf if self.is_stopping() else self.clock.next_look(now)
+        return look if self._runs_until is None else min(look, self._runs_until)
 
 
 def _stop_of(due: Due) -> Stop:

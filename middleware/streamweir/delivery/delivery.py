@@ -235,21 +235,45 @@ class Delivery:
             if data or not more or not self.is_started:
                 await self._write(data[last:], more=more)
 
+    def beat_at_once(self) -> bool:
+        """Send a heartbeat of the sink, unless something else is being sent, without waiting.
+
+        Returns:
+            False if that would have to wait: nothing has been sent, and `beat` has to be used.
+        """
+        if not self._takes_heartbeats:
+            return True
+        if not self.is_started:
+            return False
+        data = self._heartbeat()
+        if data and not self._write_now(data):
+            return False
+        self.bytes += len(data)
+        return True
+
     async def beat(self) -> None:
         """Send a heartbeat of the sink, unless something else is being sent.
 
         Raises:
             OSError: the client has left.
         """
-        if self._lock.is_taken or self.clock.is_closed:
-            return
-        is_chosen = not isinstance(self.clock.heartbeat, AutoHeartbeat)
-        if not is_chosen and not self.is_started and self.holds_status:
-            return
-        data = self.sink.heartbeat() if is_chosen else self.sink.default_heartbeat()
-        if data:
+        if self._takes_heartbeats and (data := self._heartbeat()):
             async with self._lock:
-                await self._write(self.sink.with_ids(data), more=True)
+                await self._write(data, more=True)
+
+    @property
+    def _takes_heartbeats(self) -> bool:
+        """Whether a heartbeat may be sent now: the body is open, and no task is sending a piece of it."""
+        if self._lock.is_taken or self.clock.is_closed or self._is_dropped:
+            return False
+        is_chosen = not isinstance(self.clock.heartbeat, AutoHeartbeat)
+        return is_chosen or self.is_started or not self.holds_status
+
+    def _heartbeat(self) -> bytes:
+        """Return the bytes of a heartbeat; none if the client's protocol has no heartbeats."""
+        is_chosen = not isinstance(self.clock.heartbeat, AutoHeartbeat)
+        data = self.sink.heartbeat() if is_chosen else self.sink.default_heartbeat()
+        return self.sink.with_ids(data) if data else b""
 
     def drop(self) -> None:
         """Send nothing any longer."""

@@ -5,17 +5,30 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
+import time
 from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
+
+from streamweir.delivery.clock_sweep import TICK_SECONDS, Watched, sweep_of
 
 __all__ = ["GroupScheduler", "LoopScheduler", "Scheduler"]
 
 
 class Scheduler(Protocol):
     """Runs functions beside the task that delivers."""
+
+    def watch(self, look: Callable[[float], float]) -> None:
+        """Set the only timer: call `look` soon, and again at each time that it returns.
+
+        Args:
+            look: gets `time.monotonic()` and returns such a time; infinity: it is not called again.
+        """
+        ...
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         """Set the only timer: call `function` after so many seconds, or never if they are infinite."""
@@ -30,23 +43,42 @@ class Scheduler(Protocol):
         ...
 
 
-class LoopScheduler:
+class LoopScheduler(Watched):
     """A scheduler on the running asyncio loop. Its tasks are cancelled by `close`."""
 
-    __slots__ = ("_loop", "_tasks", "_timer")
+    __slots__ = ("_context", "_look", "_loop", "_sweep", "_tasks")
 
     def __init__(self) -> None:
+        self.tick = None
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
+        self._sweep = sweep_of(self._loop)
+        self._context: Context | None = None
+        """Of the code that has set the timer; the function is called in it."""
+        self._look: Callable[[float], float] | None = None
         self._tasks: set[asyncio.Task[None]] | None = None
+
+    def watch(self, look: Callable[[float], float]) -> None:
+        """See `Scheduler`."""
+        self._look, self._context = look, copy_context()
+        self._sweep.look_soon(self)
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         """See `Scheduler`."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if seconds < math.inf:
-            self._timer = self._loop.call_later(seconds, function)
+        if seconds == math.inf:
+            self._stop()
+            return
+        self._look, self._context = partial(_call_once, function), copy_context()
+        self._sweep.look_at(self, time.monotonic() + seconds)
+
+    def look(self, now: float) -> float:
+        """Call the function of the timer."""
+        look, context = self._look, self._context
+        return math.inf if look is None or context is None else context.run(look, now)
+
+    def _stop(self) -> None:
+        """Stop the timer, and drop the function, which refers to the stream."""
+        self._look = self._context = None
+        self._sweep.forget(self)
 
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
         """See `Scheduler`."""
@@ -57,7 +89,7 @@ class LoopScheduler:
 
     def close(self) -> None:
         """See `Scheduler`."""
-        self.set_timer(math.inf, self.close)
+        self._stop()
         for task in self._tasks or ():
             task.cancel()
 
@@ -80,6 +112,10 @@ class GroupScheduler:
         trio: Any = sys.modules.get("trio")
         is_trio = trio is not None and trio.lowlevel.in_trio_run()
         self._timer: LoopScheduler | _TaskTimer = _TaskTimer(tasks) if is_trio else LoopScheduler()
+
+    def watch(self, look: Callable[[float], float]) -> None:
+        """See `Scheduler`."""
+        self._timer.watch(look)
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         """See `Scheduler`."""
@@ -119,6 +155,15 @@ class _TaskTimer:
         self._whole = anyio.CancelScope()
         self._sleep: anyio.CancelScope | None = None
 
+    def watch(self, look: Callable[[float], float]) -> None:
+        self.set_timer(TICK_SECONDS, partial(self._look, look))
+
+    def _look(self, look: Callable[[float], float]) -> None:
+        now = time.monotonic()
+        seconds = look(now) - now
+        if seconds < math.inf:
+            self.set_timer(max(TICK_SECONDS, seconds), partial(self._look, look))
+
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         self._due, self._function = anyio.current_time() + seconds, function
         if self._sleep is not None:
@@ -139,6 +184,12 @@ class _TaskTimer:
                 if anyio.current_time() >= self._due:
                     self._due = math.inf
                     self._function()
+
+
+def _call_once(function: Callable[[], None], now: float) -> float:
+    del now
+    function()
+    return math.inf
 
 
 async def _run(function: Callable[[], Awaitable[None]]) -> None:

@@ -9,8 +9,8 @@
     `limit_rest` was called, its time     drops the client as `slow_client`
     is over
 
-One timer looks at the clock when something can be due, so that an event costs no timer. On asyncio a stream
-costs no task either.
+The clock is looked at when something can be due, so that an event costs no timer. On asyncio a stream costs
+no task either, and all streams share one timer (`ClockSweep`).
 
 Source: the configuration contract (`heartbeat`, `timeouts.write`); the standard protocol 1.1, sections 3.8
 and 6.
@@ -63,11 +63,8 @@ class DeliverySupervisor:
             self._scheduler.start(self._wait_for_client)
 
     def update(self) -> None:
-        """Set the timer anew, since a duration of the clock has changed."""
-        now = time.monotonic()
-        due = min(self._clock.next_look(now), self._rest_until)
-        is_over = self.dropped is not None or (self.delivery is not None and self.delivery.gone is not None)
-        self._scheduler.set_timer(math.inf if is_over else max(0.001, due - now), self._look)
+        """Look at the clock soon, since a duration of it has changed."""
+        self._scheduler.watch(self._look)
 
     def limit_rest(self, seconds: float) -> None:
         """Limit the time for the rest, in seconds: the source was ended from outside."""
@@ -108,21 +105,37 @@ class DeliverySupervisor:
         await self.delivery.client.until_left()
         self._client_left()  # a server may also report that the response is complete
 
-    def _look(self) -> None:
-        now, clock = time.monotonic(), self._clock
-        if self.delivery is not None and clock.writing_since is not None:
-            clock.note_unsent(self.delivery.client.unsent(), now)
-        due = clock.due(now)
+    def _look(self, now: float) -> float:
+        """Act on the entry of the clock that has run out, if one has; return when to look again."""
+        clock, delivery = self._clock, self.delivery
+        if self._is_over:
+            return math.inf
+        if delivery is not None and clock.writing_since is not None:
+            clock.note_unsent(delivery.client.unsent(), now)
+        due, when = clock.look(now)
+        if due is None and now < self._rest_until:
+            return min(when, self._rest_until)
         if due == "slow_client" or now >= self._rest_until:
             self.drop("slow_client")
         elif due == "heartbeat":
-            clock.last_write = now
-            if self.delivery is not None and not self.delivery.client.unsent():
-                self._scheduler.start(self._beat)
+            self._send_heartbeat(now)
         elif due is not None:
             self._source.run_out(due)
-            return  # once
-        self.update()
+            return math.inf  # once
+        return math.inf if self._is_over else min(clock.next_look(now), self._rest_until)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the client is sent nothing any longer."""
+        return self.dropped is not None or (self.delivery is not None and self.delivery.gone is not None)
+
+    def _send_heartbeat(self, now: float) -> None:
+        delivery = self.delivery
+        self._clock.last_write = now
+        if delivery is None or delivery.client.unsent():
+            return
+        if not delivery.beat_at_once():
+            self._scheduler.start(self._beat)
 
     async def _beat(self) -> None:
         if self.delivery is None:

@@ -155,9 +155,7 @@ class StreamClock:
 
     def due(self, now: float) -> Due | None:
         """Return the entry that has run out first; a heartbeat only if no other has. None if none has."""
-        over = [(when, due) for when, due in self._deadlines() if now >= when]
-        ends = [deadline for deadline in over if deadline[1] != "heartbeat"]
-        return min(ends or over)[1] if over else None
+        return self.look(now)[0]
 
     def next_due(self) -> tuple[float, Due | None]:
         """Return the entry that runs out next, and when, if nothing happens until then."""
@@ -165,10 +163,20 @@ class StreamClock:
 
     def next_look(self, now: float) -> float:
         """Return the time before which no entry can run out, whatever happens."""
-        looks = [row.earliest(self, now) for row in _TABLE]
-        if self.write is not None:
-            looks.append(now + self.write / 4)  # often enough to notice that a client reads
-        return min(looks)
+        return self.look(now)[1]
+
+    def look(self, now: float) -> tuple[Due | None, float]:
+        """Return the results of `due` and of `next_look`, for which the entries are read once."""
+        over: list[tuple[float, Due]] = []
+        earliest = math.inf if self.write is None else now + self.write / 4  # to notice that a client reads
+        for due, since_of, seconds_of in _TABLE:
+            if (seconds := seconds_of(self)) is not None:
+                since = since_of(self)
+                when = (now if since is None else since) + seconds
+                earliest = min(earliest, when)
+                if since is not None and now >= when:
+                    over.append((when, due))
+        return _first(over), earliest
 
     def _deadlines(self) -> Iterator[tuple[float, Due]]:
         for row in _TABLE:
@@ -184,12 +192,10 @@ class _Row(NamedTuple):
     since: Callable[[StreamClock], float | None]
     seconds: Callable[[StreamClock], float | None]
 
-    def earliest(self, clock: StreamClock, now: float) -> float:
-        """The earliest time at which the entry can run out if it is started now or later."""
-        seconds, since = self.seconds(clock), self.since(clock)
-        if seconds is None:
-            return math.inf
-        return (now if since is None else since) + seconds
+
+def _first(over: list[tuple[float, Due]]) -> Due | None:
+    ends = [deadline for deadline in over if deadline[1] != "heartbeat"]
+    return min(ends or over)[1] if over else None
 
 
 def _first_event_since(clock: StreamClock) -> float | None:

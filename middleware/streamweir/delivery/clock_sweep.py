@@ -1,0 +1,148 @@
+"""One timer of an asyncio event loop for the clocks of all of its streams.
+
+    state      entered by                                   next state
+    ────────   ──────────────────────────────────────────   ─────────────────────────────────────────────
+    unwatched  construction, `forget`, a `look` that        watched
+               returns infinity
+    watched    `look_soon`, `look_at`, a `look` that        looking, when its tick has come; unwatched
+               returns a time
+    looking    the sweep of its tick                        watched or unwatched, by the result of `look`,
+                                                            unless it asks for another look itself
+
+Times are rounded up to ticks of 10 ms, and the loop has one timer, for the earliest tick. A short stream is
+over before its first tick, so that its clock is never looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from contextvars import Context
+from heapq import heappop, heappush
+from typing import Final
+from weakref import ReferenceType, WeakKeyDictionary
+
+__all__ = ["TICK_SECONDS", "ClockSweep", "Watched", "sweep_of"]
+
+TICK_SECONDS: Final = 0.01
+"""A look is at most so much later than it was asked for."""
+
+_FARTHEST_SECONDS: Final = 60.0
+"""The longest time between two looks, which bounds the number of ticks that are kept."""
+
+_TICKS: Final = 1 / TICK_SECONDS
+
+
+class Watched:
+    """An object whose clock a sweep looks at.
+
+    Attributes:
+        tick: at which it is looked at next; None: it is not watched. Only the sweep sets it.
+    """
+
+    __slots__ = ("tick",)
+
+    def __init__(self) -> None:
+        self.tick: int | None = None
+
+    def look(self, now: float) -> float:
+        """Act on the clock; return when it is looked at again, or infinity.
+
+        Args:
+            now: `time.monotonic()`, as is the result.
+        """
+        raise NotImplementedError
+
+
+class ClockSweep:
+    """Looks at the clocks of one event loop.
+
+    Args:
+        loop: the running loop.
+    """
+
+    __slots__ = ("__weakref__", "_armed", "_loop", "_ticks", "_timer", "_watched")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._watched: dict[int, set[Watched]] = {}
+        """The objects of each tick. One that all objects have left stays until it has passed."""
+        self._ticks: list[int] = []
+        """A heap of the keys of `_watched`."""
+        self._armed: float = math.inf
+        """The tick that the timer is set for, or that is being swept; infinity: neither."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def look_soon(self, watched: Watched) -> None:
+        """Look within a tick."""
+        self.look_at(watched, time.monotonic())
+
+    def look_at(self, watched: Watched, when: float) -> None:
+        """Look at a time of `time.monotonic()`, in place of a time that was set before."""
+        if watched.tick is not None:
+            self.forget(watched)
+        self._put(watched, int(when * _TICKS) + 1)
+
+    def forget(self, watched: Watched) -> None:
+        """Look no more, until it is asked for again."""
+        tick, watched.tick = watched.tick, None
+        if tick is not None and (there := self._watched.get(tick)) is not None:
+            there.discard(watched)
+
+    def _put(self, watched: Watched, tick: int) -> None:
+        watched.tick = tick
+        there = self._watched.get(tick)
+        if there is not None:
+            there.add(watched)
+            return
+        self._watched[tick] = {watched}
+        heappush(self._ticks, tick)
+        if tick < self._armed:
+            self._arm(tick)
+
+    def _arm(self, tick: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed = tick
+        seconds = max(0.0, tick / _TICKS - time.monotonic())
+        self._timer = self._loop.call_later(seconds, self._sweep, context=Context())
+
+    def _sweep(self) -> None:
+        """Look at all objects whose tick has come."""
+        self._timer, ticks, now = None, self._ticks, time.monotonic()
+        last = max(int(self._armed), int(now * _TICKS))
+        while ticks and ticks[0] <= last:
+            tick = heappop(ticks)
+            for watched in self._watched.pop(tick):
+                if watched.tick == tick:  # not forgotten by the look at another one
+                    watched.tick = None
+                    self._look(watched, now, last + 1)
+        self._armed = math.inf
+        if ticks:
+            self._arm(ticks[0])
+
+    def _look(self, watched: Watched, now: float, earliest: int) -> None:
+        """Look at an object, and put it into its next tick."""
+        try:
+            when = watched.look(now)
+        except Exception as error:
+            when = math.inf
+            report = {"message": "a clock could not be looked at", "exception": error}
+            self._loop.call_exception_handler(report)
+        if watched.tick is None and when < math.inf:
+            self._put(watched, max(earliest, int(min(when, now + _FARTHEST_SECONDS) * _TICKS) + 1))
+
+
+_SWEEPS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ReferenceType[ClockSweep]]] = WeakKeyDictionary()
+"""The sweep of each loop. Its timer and the objects that use it keep it alive, so that no loop is kept."""
+
+
+def sweep_of(loop: asyncio.AbstractEventLoop) -> ClockSweep:
+    """Return the sweep of a running loop, the same for all of its streams."""
+    known = _SWEEPS.get(loop)
+    sweep = None if known is None else known()
+    if sweep is None:
+        sweep = ClockSweep(loop)
+        _SWEEPS[loop] = ReferenceType(sweep)
+    return sweep
