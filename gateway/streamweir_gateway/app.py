@@ -118,7 +118,7 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
         config,
         serve=gateway.serve,
         streams=gateway.streams,
-        metrics=MetricsPage(gateway.observer.metrics.registry),
+        metrics=MetricsPage(lambda: gateway.observer.metrics.registry),
         index=gateway.front_page(lambda: requests, has_console=watcher is not None)
         if shows_index(config)
         else None,

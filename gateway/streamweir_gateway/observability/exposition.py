@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from anyio import to_thread
+from anyio import sleep, to_thread
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
     CollectorRegistry,
@@ -28,21 +28,24 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir.http.headers import header_value
 from streamweir.http.negotiation import accepts_any
-from streamweir_gateway.observability.gap_histogram import GapHistogram
+from streamweir_gateway.observability.counted_histograms import CountedHistograms
 
-__all__ = ["MetricsPage", "is_shared", "shared_directory", "worker_gone"]
+__all__ = ["FLUSH_SECONDS", "MetricsPage", "is_shared", "shared_directory", "worker_gone"]
 
 DIRECTORY_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+
+FLUSH_SECONDS: Final = 0.05
+"""The time within which a process puts its numbers into the metrics that processes share."""
 
 
 class MetricsPage:
     """The ASGI endpoint that Prometheus scrapes.
 
     Args:
-        registry: the metrics to show; if processes share their metrics, those of all of them are shown.
+        registry: returns the metrics to show; if processes share theirs, those of all of them are shown.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: Callable[[], CollectorRegistry]) -> None:
         self._registry = registry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,17 +57,21 @@ class MetricsPage:
         else:
             encode, media_type = generate_latest, CONTENT_TYPE_PLAIN_0_0_4
         # Reading the files of many workers takes milliseconds, which streams should not wait for.
-        body = await to_thread.run_sync(lambda: encode(self._shown()))
+        registry = self._registry()
+        if is_shared():
+            await sleep(2 * FLUSH_SECONDS)  # until the numbers of the other processes are there too
+        body = await to_thread.run_sync(lambda: encode(_shown(registry)))
         headers = {"Content-Type": media_type, "Cache-Control": "no-store"}
         await Response(body, headers=headers)(scope, receive, send)
 
-    def _shown(self) -> CollectorRegistry:
-        if not is_shared():
-            return self._registry
-        everyone, shown = CollectorRegistry(), CollectorRegistry()
-        multiprocess.MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
-        shown.register(GapHistogram(everyone))
-        return shown
+
+def _shown(registry: CollectorRegistry) -> CollectorRegistry:
+    if not is_shared():
+        return registry
+    everyone, shown = CollectorRegistry(), CollectorRegistry()
+    multiprocess.MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
+    shown.register(CountedHistograms(everyone))
+    return shown
 
 
 def _openmetrics(registry: CollectorRegistry) -> bytes:

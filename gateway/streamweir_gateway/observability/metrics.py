@@ -6,16 +6,24 @@ the protocol's closed lists; a text of a client or an upstream never becomes one
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from streamweir import __version__
 from streamweir.errors import CODES
 from streamweir.refusal_codes import REFUSALS
-from streamweir_gateway.observability.exposition import is_shared
-from streamweir_gateway.observability.gap_histogram import GapCounts, GapHistogram, GapsOfEndpoint
+from streamweir_gateway.observability.counted_histograms import (
+    DURATION,
+    EVENT_GAP,
+    FIRST_EVENT,
+    CountedHistograms,
+    HistogramCounters,
+)
+from streamweir_gateway.observability.endpoint_counts import EndpointCounts, EndpointSeries
+from streamweir_gateway.observability.exposition import FLUSH_SECONDS, is_shared
 from streamweir_gateway.observability.record import RequestRecord
 
 __all__ = ["BreakerState", "Metrics", "make_metrics"]
@@ -29,16 +37,6 @@ NO_ENDPOINT: Final = "none"
 
 _BREAKER: Final[dict[BreakerState, int]] = {"closed": 0, "open": 1, "half_open": 2}
 _CODES: Final = frozenset({*CODES, *REFUSALS})
-
-FIRST_EVENT_BOUNDS: Final = (
-    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
-    *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0),
-)
-DURATION_BOUNDS: Final = (
-    *(0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
-    *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0),
-)
-
 
 _BY_ENDPOINT: Final = ("endpoint",)
 _BY_BOTH: Final = ("endpoint", "upstream")
@@ -78,18 +76,6 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 }
 """By name: the labels, and the help text of the counter."""
 
-_HISTOGRAMS: Final = {
-    "time_to_first_event_seconds": (
-        FIRST_EVENT_BOUNDS,
-        "From the arrival of a request to its upstream's first event.",
-    ),
-    "stream_duration_seconds": (
-        DURATION_BOUNDS,
-        "From the arrival of a request to the end of its stream.",
-    ),
-}
-"""By name: the buckets and the help text; all are labelled by endpoint."""
-
 _STORE_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 _GAUGES: Final[dict[str, tuple[str | None, Literal["livesum", "livemax", "livemin", "max"], str]]] = {
@@ -107,39 +93,26 @@ _GAUGES: Final[dict[str, tuple[str | None, Literal["livesum", "livemax", "livemi
 """By name: the label, how values of processes are joined, and the help text."""
 
 
-class _OfEndpoint(NamedTuple):
-    """The series of one endpoint, looked up once."""
-
-    open: Gauge
-    first_event: Histogram
-    gaps: GapsOfEndpoint
-    duration: Histogram
-    events: Counter
-    upstream_bytes: Counter
-    client_bytes: Counter
-
-
 class Metrics:
     """The metrics of one process, in a registry of their own.
 
-    Where several processes share them (`PROMETHEUS_MULTIPROC_DIR`), a process may have only one of these:
-    `make_metrics` sees to it.
+    Numbers of requests are added up, and put into the metrics before this process shows them. If several
+    processes share them (`PROMETHEUS_MULTIPROC_DIR`), that happens within `FLUSH_SECONDS`, and a process may
+    have only one of these: `make_metrics` sees to it.
     """
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call] # they double the series, and processes cannot share them
-        self.registry = registry = CollectorRegistry()
+        self._registry = registry = CollectorRegistry()
         self._counters = {
             name: Counter(_PREFIX + name, text, labels, registry=registry)
             for name, (labels, text) in _COUNTERS.items()
         }
-        self._histograms = {
-            name: Histogram(_PREFIX + name, text, _BY_ENDPOINT, buckets=bounds, registry=registry)
-            for name, (bounds, text) in _HISTOGRAMS.items()
-        }
-        gap_counts = CollectorRegistry()
-        self._gaps = GapCounts(gap_counts)
-        registry.register(GapHistogram(gap_counts))
+        counted = CollectorRegistry()
+        self._first_events = HistogramCounters(FIRST_EVENT, counted)
+        self._durations = HistogramCounters(DURATION, counted)
+        self._gaps = HistogramCounters(EVENT_GAP, counted)
+        registry.register(CountedHistograms(counted))
         self._store_seconds = Histogram(
             _PREFIX + "store_seconds",
             "How long the store of runs took to answer what left for it together.",
@@ -162,9 +135,26 @@ class Metrics:
         for outcome in ("taken_over", "refused"):
             self._counters["config_reloads"].labels(outcome)
         self._served: str | None = None
-        self._of_endpoint: dict[str, _OfEndpoint] = {}
-        self._of_request: dict[tuple[str, int | None, str, str, str], Counter] = {}
-        self._of_stream: dict[tuple[str, str, str], Counter] = {}
+        self._of_endpoint: dict[str, EndpointCounts] = {}
+        self._waiting: dict[tuple[str, tuple[str, ...]], int] = {}
+        """The amounts for counters, by name and labels, that are not in the metrics yet."""
+        self._is_shared = is_shared()
+        self._is_timer_set = False
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """The registry of the metrics, with all numbers in it."""
+        self.flush()
+        return self._registry
+
+    def flush(self) -> None:
+        """Put the numbers that wait into the metrics."""
+        self._is_timer_set = False
+        for counts in self._of_endpoint.values():
+            counts.move_to_metrics()
+        waiting, self._waiting = self._waiting, {}
+        for (name, labels), amount in waiting.items():
+            self._counters[name].labels(*labels).inc(amount)
 
     def endpoint_known(self, endpoint: str) -> None:
         """Show the series of an endpoint from the beginning, at 0."""
@@ -173,27 +163,33 @@ class Metrics:
     def stream_opened(self, record: RequestRecord) -> None:
         """A stream begins."""
         if not record.is_open:
-            self._endpoint(record.endpoint or NO_ENDPOINT).open.inc()
+            self._endpoint(record.endpoint or NO_ENDPOINT).stream_opened()
             record.is_open = True
+            self._flush_soon()
 
     def request_ended(self, record: RequestRecord) -> None:
         """A request, and its stream if there was one, is over."""
         endpoint = record.endpoint or NO_ENDPOINT
         model, key = record.model or "", record.key or ""
-        self._request(endpoint, record.status, _bounded(record.code), model, key).inc()
+        self._count("requests", (endpoint, _shown(record.status), _bounded(record.code), model, key))
         if record.is_open:
             record.is_open = False
             self._stream_ended(endpoint, record)
-        kept = {"kept": 1} if record.keeps_turn else {}
-        for result, number in {**(record.turns or {}), **kept}.items():
-            self._counters["turns"].labels(endpoint, result).inc(number)
-        for kind, count in (("prompt", record.prompt_tokens), ("completion", record.completion_tokens)):
-            if count:
-                self._counters["tokens"].labels(endpoint, model, key, kind).inc(count)
+        if record.turns:
+            for result, number in record.turns.items():
+                self._count("turns", (endpoint, result), number)
+        if record.keeps_turn:
+            self._count("turns", (endpoint, "kept"))
+        if record.prompt_tokens:
+            self._count("tokens", (endpoint, model, key, "prompt"), record.prompt_tokens)
+        if record.completion_tokens:
+            self._count("tokens", (endpoint, model, key, "completion"), record.completion_tokens)
+        self._flush_soon()
 
     def request_relayed(self, endpoint: str, status: int) -> None:
         """A request is over that no stream was part of, and nothing went wrong with."""
-        self._request(endpoint, status).inc()
+        self._count("requests", (endpoint, _shown(status), "", "", ""))
+        self._flush_soon()
 
     def retried(self, upstream: str) -> None:
         """An upstream is asked once more."""
@@ -251,58 +247,45 @@ class Metrics:
         self._gauges["breaker_state"].labels(upstream).set(_BREAKER[state])
 
     def _stream_ended(self, endpoint: str, record: RequestRecord) -> None:
-        series = self._endpoint(endpoint)
-        series.open.dec()
         upstream = record.upstream or ""
-        self._stream(endpoint, upstream, record.reason or "internal").inc()
-        if record.first_event_ms is not None:
-            series.first_event.observe(record.first_event_ms / 1000)
-        if any(record.gaps):
-            series.gaps.add(record.gaps, record.gap_seconds)
-        if record.duration_ms is not None:
-            series.duration.observe(record.duration_ms / 1000)
-        for counter, amount in (
-            (series.events, record.events),
-            (series.upstream_bytes, record.bytes_in),
-            (series.client_bytes, record.bytes_out),
-        ):
-            if amount:
-                counter.inc(amount)
+        self._endpoint(endpoint).stream_ended(record)
+        self._count("streams", (endpoint, upstream, record.reason or "internal"))
         if record.malformed:
-            self._counters["malformed_events"].labels(endpoint, upstream).inc(record.malformed)
+            self._count("malformed_events", (endpoint, upstream), record.malformed)
         if record.repairs:
-            self._counters["tool_repairs"].labels(endpoint, upstream).inc(record.repairs)
+            self._count("tool_repairs", (endpoint, upstream), record.repairs)
 
-    def _endpoint(self, endpoint: str) -> _OfEndpoint:
-        series = self._of_endpoint.get(endpoint)
-        if series is None:
-            series = self._of_endpoint[endpoint] = _OfEndpoint(
-                self._gauges["streams_open"].labels(endpoint),
-                self._histograms["time_to_first_event_seconds"].labels(endpoint),
-                self._gaps.of(endpoint),
-                self._histograms["stream_duration_seconds"].labels(endpoint),
-                self._counters["events"].labels(endpoint),
-                self._counters["upstream_bytes"].labels(endpoint),
-                self._counters["client_bytes"].labels(endpoint),
+    def _count(self, name: str, labels: tuple[str, ...], amount: int = 1) -> None:
+        key = name, labels
+        self._waiting[key] = self._waiting.get(key, 0) + amount
+
+    def _flush_soon(self) -> None:
+        """Put the numbers into the metrics soon, if another process shows them."""
+        if not self._is_shared or self._is_timer_set:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.flush()
+        else:
+            self._is_timer_set = True
+            loop.call_later(FLUSH_SECONDS, self.flush)
+
+    def _endpoint(self, endpoint: str) -> EndpointCounts:
+        counts = self._of_endpoint.get(endpoint)
+        if counts is None:
+            counts = self._of_endpoint[endpoint] = EndpointCounts(
+                EndpointSeries(
+                    self._gauges["streams_open"].labels(endpoint),
+                    self._first_events.of(endpoint),
+                    self._gaps.of(endpoint),
+                    self._durations.of(endpoint),
+                    self._counters["events"].labels(endpoint),
+                    self._counters["upstream_bytes"].labels(endpoint),
+                    self._counters["client_bytes"].labels(endpoint),
+                )
             )
-        return series
-
-    def _request(
-        self, endpoint: str, status: int | None, code: str = "", model: str = "", key: str = ""
-    ) -> Counter:
-        found = self._of_request.get((endpoint, status, code, model, key))
-        if found is None:
-            shown = "none" if status is None else str(status)
-            found = self._counters["requests"].labels(endpoint, shown, code, model, key)
-            self._of_request[endpoint, status, code, model, key] = found
-        return found
-
-    def _stream(self, endpoint: str, upstream: str, reason: str) -> Counter:
-        key = (endpoint, upstream, reason)
-        counter = self._of_stream.get(key)
-        if counter is None:
-            counter = self._of_stream[key] = self._counters["streams"].labels(*key)
-        return counter
+        return counts
 
 
 def make_metrics() -> Metrics:
@@ -320,3 +303,7 @@ def _bounded(code: str | None) -> str:
     if code is None:
         return ""
     return code if code in _CODES else "UPSTREAM_ERROR"
+
+
+def _shown(status: int | None) -> str:
+    return "none" if status is None else str(status)

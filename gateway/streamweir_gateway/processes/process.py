@@ -106,6 +106,8 @@ class ServingProcess:
                 self.server.run(sockets=[listeners.clients])
             except SystemExit:  # uvicorn raises this if the application did not start, which it has logged
                 return START_FAILED
+            finally:
+                self.metrics.flush()
         return 0 if self.server.started or self.server.should_exit else START_FAILED
 
     async def take_over(self, config: GatewayConfig) -> None:
