@@ -109,7 +109,7 @@ class BodyReader:
         if self._unread:
             data, self._unread = self._unread + data, b""
         if is_short or decoder is None or decoder.judges_texts or len(data) > self._limit:
-            return self._parsed(data)
+            return self._read_frames(data)
         return self._read_blocks(data)
 
     def expect_texts(self, fields: TextFields) -> None:
@@ -132,6 +132,38 @@ class BodyReader:
                 self.around = self.next_around = around
                 return (([TextRun(around.template.event, texts)], None),)
         return None
+
+    def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
+        """Read `data` by the parser; at once, if it is one whole frame."""
+        parser = self.parser
+        is_at_boundary = parser.is_at_boundary
+        found = (parser.chosen or parser).feed(data)
+        if type(found) is not tuple or len(found) != 1 or self.has_ended:
+            return self._parsed(data, found, is_at_boundary=is_at_boundary)
+        try:
+            return self._read_alone(found[0], data)
+        except Exception as error:
+            return _raised(error)
+
+    def _read_alone(self, frame: Frame, data: bytes) -> Sequence[FrameItems]:
+        """Read a frame whose bytes are all of `data`."""
+        frames = self._frames
+        decoder, template = frames.decoder, frames.templates.current
+        assert decoder is not None
+        text = None if template is None else template.text_of(frame)
+        read: Sequence[FrameItems]
+        if (
+            text is not None
+            and template is not None
+            and (not decoder.judges_texts or decoder.accepts_text(text))
+        ):
+            read = (([TextRun(template.event, [text])], None if frame.raw is None else frame),)
+        else:
+            read = frames.read(frame)
+        current = frames.templates.current
+        if current is not None and not decoder.judges_texts:
+            self._note_boundary(current, template, data, frame)
+        return read
 
     def _read_blocks(self, data: bytes) -> Iterator[FrameItems]:
         """Read texts by their surroundings, and the bytes between them by the parser."""
@@ -160,7 +192,7 @@ class BodyReader:
             else:
                 stop = data.find(around.end, begin) + len(around.end)
                 stop = stop if stop >= len(around.end) else size
-            yield from self._parsed(data[begin:stop])
+            yield from self._read_frames(data[begin:stop])
             begin = stop
         if parser.is_at_boundary:
             self.next_around = self._around_of(templates.current)
@@ -170,7 +202,7 @@ class BodyReader:
         """Yield the frames that the end of the body completes. Raises: see `read`."""
         unread, self._unread = self._unread, b""
         if unread:
-            yield from self._parsed(unread)
+            yield from self._read_frames(unread)
         for frame in self.parser.finish():
             yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
 
@@ -187,22 +219,27 @@ class BodyReader:
             return False
         return data.startswith(around.before) or around.before.startswith(data)
 
-    def _parsed(self, data: bytes) -> Iterator[FrameItems]:
+    def _parsed(self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool) -> Iterator[FrameItems]:
         """Read `data` frame by frame. Consecutive texts of the current template become one run.
 
         If `data` is the block of one text, the surroundings of the text are learned from it.
+
+        Args:
+            data: the bytes.
+            found: the frames that the parser returned for them.
+            is_at_boundary: the parser was at a boundary before them.
         """
-        frames, parser = self._frames, self.parser
+        frames = self._frames
         begun = template = frames.templates.current
         decoder = frames.decoder
         assert decoder is not None
         accepts_text = decoder.accepts_text if decoder.judges_texts else None
-        learns = accepts_text is None and parser.is_at_boundary
+        learns = accepts_text is None and is_at_boundary
         texts: list[str] = []
         raws: list[bytes] = []
         frame = None
         try:
-            for frame in (parser.chosen or parser).feed(data):
+            for frame in found:
                 raw = frame.raw
                 is_read = raw is None or not (frame.is_gap or self.has_ended)
                 text = None if template is None or not is_read else template.text_of(frame)
@@ -263,6 +300,12 @@ class BodyReader:
     def _is_read(self, frame: Frame) -> bool:
         """Is a frame decoded? Gaps and frames behind the end are not."""
         return frame.raw is None or not (frame.is_gap or self.has_ended)
+
+
+def _raised(error: Exception) -> Iterator[FrameItems]:
+    """Raise an exception in the iteration, as a parser does."""
+    yield from ()
+    raise error
 
 
 def _joined(raws: list[bytes]) -> Frame | None:
