@@ -72,7 +72,7 @@ def is_made_call_id(text: str) -> bool:
 
 def room_for(*texts: str | None) -> int:
     """Return how many bytes of memory these texts take."""
-    return sum([sys.getsizeof(text) for text in texts])
+    return sum(map(sys.getsizeof, texts))
 
 
 class RecentIds(Generic[V]):
@@ -107,17 +107,17 @@ class RecentIds(Generic[V]):
     def add(self, name: str, value: V) -> None:
         """Remember `name`, as the last one that came."""
         known = self._known
-        if name in known and known[name] is value:
-            known.move_to_end(name)
-            return
-        if known is _NONE:
-            self._known = OrderedDict()
         if name in known:
+            if known[name] is value:
+                known.move_to_end(name)
+                return
             self.discard(name)
-        self._known[name] = value
+        elif known is _NONE:
+            self._known = known = OrderedDict()
+        known[name] = value
         self._left -= _size_of(name, value)
-        while self._left < 0 and len(self._known) > 1:
-            self.discard(next(iter(self._known)))
+        while self._left < 0 and len(known) > 1:
+            self.discard(next(iter(known)))
 
     def discard(self, name: str) -> None:
         """Forget `name`."""
@@ -131,4 +131,5 @@ class RecentIds(Generic[V]):
 
 
 def _size_of(name: str, value: object) -> int:
-    return _ENTRY + (room_for(name, value) if isinstance(value, str) else room_for(name))
+    size = _ENTRY + sys.getsizeof(name)
+    return size + sys.getsizeof(value) if isinstance(value, str) else size

@@ -24,6 +24,7 @@ __all__ = [
     "decode_text",
     "has_repeated_key",
     "json_digest",
+    "json_identity",
     "json_to_keep",
     "one_line",
     "parse_json",
@@ -38,6 +39,12 @@ __all__ = [
 
 MAX_DEPTH: Final = 100
 """Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
+
+_SHORT: Final = 64
+"""Bytes of JSON that is kept in place of its digest."""
+
+_LONG: Final = 16 << 10
+"""Bytes of JSON in which brackets are looked for one by one."""
 
 _SHALLOW: Final = 8
 """The levels that are measured in C, innermost first; deeper ones are walked in Python."""
@@ -149,6 +156,17 @@ def json_digest(value: Any) -> bytes:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
         data = _write_leniently(value)
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def json_identity(value: Any) -> bytes:
+    """Return bytes that are equal for equal values only: their JSON, or a digest of it if it is long."""
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        data = _write_leniently(value)
+    if len(data) <= _SHORT:
+        return b"%b" % data  # see `json_to_keep`
     return hashlib.blake2b(data, digest_size=16).digest()
 
 

@@ -192,11 +192,13 @@ def meta_of(**fields: Any) -> Meta | None:
 
 def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set[str]:
     """Return those of several names for one thing under which `message` has `value`."""
-    return {
-        name
-        for name in names
-        if name in message and ((found := message[name]) is value or found is None or found in ("", value))
-    }
+    same = set()
+    for name in names:
+        if name in message:
+            found = message[name]
+            if found is value or found is None or found in ("", value):
+                same.add(name)
+    return same
 
 
 def and_extra(meta: Meta | None, rest: Mapping[str, Any] | None) -> Meta | None:

@@ -47,11 +47,15 @@ class FrameTemplate:
         keys: of the numbers, in the order of their places; None is the text's.
     """
 
-    __slots__ = ("_keys", "_template")
+    __slots__ = ("_keys", "_numbers", "_template", "_text_place", "_values")
 
     def __init__(self, template: bytes, keys: Sequence[str | None]) -> None:
         self._template = template
         self._keys = keys
+        self._text_place = keys.index(None)
+        self._numbers = [(place, key) for place, key in enumerate(keys) if key is not None]
+        self._values: list[bytes | int] = [0] * len(keys)
+        """The values of one frame, in their places; written anew for each."""
 
     @classmethod
     def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
@@ -83,15 +87,15 @@ class FrameTemplate:
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are those of the first."""
-        values: list[bytes | int]
         if len(texts) == 1:
             text = _string(texts[0])
-            if not text.isascii():
-                text = one_line(text)
-            values = []
-            for key in self._keys:
-                values.append(text if key is None else numbers[key][0])
-            return self._template % tuple(values)
+            values = self._values
+            values[self._text_place] = text if text.isascii() else one_line(text)
+            for place, name in self._numbers:
+                values[place] = numbers[name][0]
+            written = self._template % tuple(values)
+            values[self._text_place] = 0  # it may be large
+            return written
         count, width = len(texts), len(self._keys)
         values = [0] * (count * width)
         for place, key in enumerate(self._keys):

@@ -53,9 +53,7 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: as it was decoded.
         short: returns the digest of a text that is too long.
     """
-    if event.meta is None and (
-        type(event) is SessionEnd or (type(event) is Content and event.channel is None)
-    ):  # nearly all
+    if event.meta is None and _has_short_names(event):
         return event
     if not _may_have_long_names(event):
         return event
@@ -77,16 +75,33 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
     return msgspec.structs.replace(event, **changed) if changed else event
 
 
+def _has_short_names(event: Event) -> bool:
+    """Return whether an event without metadata surely has no long name: a quick test of most events."""
+    match event:
+        case Content():
+            return event.channel is None
+        case ToolCallStart():
+            return len(event.tool_id) <= MAX_ID_CHARACTERS and len(event.tool_name) <= MAX_ID_CHARACTERS
+        case Data():
+            if event.data_type != "custom":
+                return True
+            name = event.data.get("name") if type(event.data) is dict else None
+            return type(name) is str and len(name) <= MAX_ID_CHARACTERS
+        case SessionEnd():
+            return True
+    return False
+
+
 def _may_have_long_names(event: Event) -> bool:
     """Return False if no id, name or channel of `event` is too long."""
-    kind, meta = type(event), event.meta
+    meta = event.meta
     if meta is not None:
         for item in meta.values():
             if type(item) is str and len(item) > MAX_ID_CHARACTERS:
                 return True
-    if kind is Content:
-        channel = cast("Content", event).channel
-        return channel is not None and len(channel) > MAX_ID_CHARACTERS
+    if type(event) is Content:
+        return event.channel is not None and len(event.channel) > MAX_ID_CHARACTERS
+    kind = type(event)
     for name in _NAMES.get(kind, ()):
         value = getattr(event, name)
         if value is not None and len(value) > MAX_ID_CHARACTERS:

@@ -86,7 +86,8 @@ class SSEParser:
             self._head = None  # no byte order mark
             self._is_open = False
         if self.keeps_raw:
-            return self._feed_raw(data)
+            alone = self._raw_block(data)
+            return self._feed_raw(data) if alone is None else (alone,)
         if self._is_open or not data.endswith(b"\n\n") or CR in data:
             self._is_open = True
             return self._feed(data)
@@ -94,6 +95,16 @@ class SSEParser:
             self.recognised = True
             return (Frame(data[6 if data.startswith(b" ", 5) else 5 : -2], None, self._id),)
         return self._whole_blocks(data[:-2])
+
+    def _raw_block(self, data: bytes) -> Frame | None:
+        """Return the frame of a read that is one whole block, with its bytes; None, and no change, else."""
+        if self._is_open or self._head is not None or CR in data or len(data) > self._limit:
+            return None
+        end = data.find(b"\n\n")
+        frame = self._whole_block(data[:end]) if end >= 0 and end == len(data) - 2 else None
+        if frame is not None:
+            frame.raw = data
+        return frame
 
     def _feed_raw(self, data: bytes) -> Iterator[Frame]:
         if self._head is not None:

@@ -5,6 +5,7 @@ Source: the standard protocol 1.1, section 3 rules 4 and 5.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,10 @@ __all__ = ["MAX_OPEN", "OpenCall", "OpenCalls"]
 
 MAX_OPEN: Final = 1000
 """The most calls that may be open at once: each takes two kilobytes, and half as much to end it."""
+
+
+_FEW: Final = 8
+"""From so many open calls on, an index takes less time than looking through them."""
 
 
 class OpenCall(msgspec.Struct, frozen=True):
@@ -40,13 +45,15 @@ Calls = dict[str, OpenCall]
 
 
 class OpenCalls:
-    """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither."""
+    """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither.
+
+    A few calls are looked through. From `_FEW` on there is an index, until the last call is forgotten.
+    """
 
     def __init__(self, room: int) -> None:
         self.all: Calls = {}
         self._left = room
-        self._by_key: dict[tuple[str | None, str | None], Calls] = {}
-        self._rows: dict[tuple[int, str], Calls] = {}
+        self._index: _CallIndex | None = None
 
     def add(self, call: OpenCall) -> None:
         """Remember `call`.
@@ -58,31 +65,71 @@ class OpenCalls:
         if self._left < 0 or len(self.all) >= MAX_OPEN:
             raise LimitExceeded("more tool calls are open than allowed")
         self.all[call.tool_id] = call
-        for key in self._keys(call):
-            self._by_key.setdefault(key, {})[call.tool_id] = call
-        self._rows.setdefault((call.row, call.name), {})[call.tool_id] = call
+        if self._index is not None:
+            self._index.add(call)
+        elif len(self.all) >= _FEW:
+            self._index = _CallIndex(self.all.values())
 
     def remove(self, call: OpenCall) -> None:
         """Forget `call`, which has been added."""
         self._left += call.room
         del self.all[call.tool_id]
-        for key in self._keys(call):
-            _remove(self._by_key, key, call.tool_id)
-        _remove(self._rows, (call.row, call.name), call.tool_id)
+        if self._index is not None:
+            self._index.remove(call)
+            self._index = self._index if self.all else None
 
     def of(self, upstream_id: str | None, name: str | None) -> Calls:
         """Return the open calls of this id and name; `None` matches any."""
-        key = (upstream_id, name)
-        return self.all if key == (None, None) else self._by_key.get(key, {})
+        if not self.all or (upstream_id is None and name is None):
+            return self.all
+        if self._index is not None:
+            return self._index.of(upstream_id, name)
+        return {
+            tool_id: call
+            for tool_id, call in self.all.items()
+            if (upstream_id is None or call.upstream_id == upstream_id) and name in (None, call.name)
+        }
 
     def first_beside(self, call: OpenCall) -> OpenCall:
         """The first open call of the name and the row of `call`, which may be that itself."""
-        return next(iter(self._rows[call.row, call.name].values()))
+        if self._index is not None:
+            return self._index.first_beside(call)
+        return next(other for other in self.all.values() if (other.row, other.name) == (call.row, call.name))
 
     def clear(self) -> None:
         """Forget all calls."""
         for call in [*self.all.values()]:
             self.remove(call)
+
+
+class _CallIndex:
+    """Tables in which many open calls are found."""
+
+    def __init__(self, calls: Iterable[OpenCall]) -> None:
+        self._by_key: dict[tuple[str | None, str | None], Calls] = {}
+        self._rows: dict[tuple[int, str], Calls] = {}
+        for call in calls:
+            self.add(call)
+
+    def add(self, call: OpenCall) -> None:
+        """Add a call behind all others."""
+        for key in self._keys(call):
+            self._by_key.setdefault(key, {})[call.tool_id] = call
+        self._rows.setdefault((call.row, call.name), {})[call.tool_id] = call
+
+    def remove(self, call: OpenCall) -> None:
+        """Remove a call, which has been added."""
+        for key in self._keys(call):
+            _remove(self._by_key, key, call.tool_id)
+        _remove(self._rows, (call.row, call.name), call.tool_id)
+
+    def of(self, upstream_id: str | None, name: str | None) -> Calls:
+        """Answer `OpenCalls.of` if an id or a name is given."""
+        return self._by_key.get((upstream_id, name), {})
+
+    def first_beside(self, call: OpenCall) -> OpenCall:
+        """Answer `OpenCalls.first_beside`."""
+        return next(iter(self._rows[call.row, call.name].values()))
 
     @staticmethod
     def _keys(call: OpenCall) -> tuple[tuple[str | None, str | None], ...]:

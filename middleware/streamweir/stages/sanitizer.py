@@ -76,14 +76,18 @@ class ErrorSanitizer:
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`, None where it is safe itself."""
-        if type(event) not in self.handles:
-            if type(event) in _OF_RUN:
+        kind = type(event)
+        if kind not in self.handles:
+            if kind in _OF_RUN:
                 safe = self._safe_of_run(cast("SessionStart | SessionEnd", event))
                 return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
+        if type(event) is ToolCallEnd and event.status != "failed":  # nearly all
+            return self._safe_beside(event) if event.meta else None
         match event:
-            case Data(data_type="custom", data=data) if is_failed_report(data):
-                return (self._failed_report(event),)
+            case Data():
+                if event.data_type == "custom" and is_failed_report(event.data):
+                    return (self._failed_report(event),)
             case Error():
                 return (self._error(event),)
             case Warning():

@@ -6,10 +6,10 @@ opened in a row end in the order of their start, else the last one opened ends f
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -27,7 +27,7 @@ from streamweir.events import (
     failure_meta,
 )
 from streamweir.ids import RecentIds, made_call_id, room_for
-from streamweir.jsontext import json_digest
+from streamweir.jsontext import json_identity
 from streamweir.options.limits import EVENT_BYTES
 from streamweir.own_warnings import own_warning
 from streamweir.stages.announced_call import AnnouncedCall
@@ -35,6 +35,8 @@ from streamweir.stages.open_calls import MAX_OPEN, OpenCall, OpenCalls
 from streamweir.stages.position import StreamPosition
 
 __all__ = ["UNNAMED", "Tools"]
+
+E = TypeVar("E", bound=Event)
 
 _CALL: Final = 2048
 """Bytes that an open call takes beside its ids: the tables in which it is looked up."""
@@ -134,15 +136,15 @@ class Tools:
             return None
         match event:
             case ToolCallStart():
-                return self._in_row(self._start(event))
-            case ToolCallDelta():
-                return self._in_row(self._delta(event))
-            case ToolCallProgress():
-                return self._in_row(self._progress(event))
+                return self._in_row(self._start, event)
             case ToolCallEnd():
-                return self._in_row(self._end(event))
+                return self._in_row(self._end, event)
+            case ToolCallDelta():
+                return self._in_row(self._delta, event)
+            case ToolCallProgress():
+                return self._in_row(self._progress, event)
             case Interaction(kind="tool" | "approval"):
-                return self._in_row(self._ask(event))
+                return self._in_row(self._ask, event)
             case Interaction(interaction_id=""):
                 return (self._named(event),)
             case Error(terminal=False):
@@ -156,26 +158,26 @@ class Tools:
                 return (*announced, *self._close_open(), *ends, event)
         return None
 
-    def _in_row(self, events: Iterator[Event]) -> Iterator[Event]:
+    def _in_row(self, handle: Callable[[E], Iterable[Event]], event: E) -> Iterator[Event]:
         """Pass on the events of a call; note whether anything else has come since the last of them."""
         self._has_begun = True
         if self._position.written != self._follows_at:
             self._row += 1
-        yield from events
+        yield from handle(event)
         self._follows_at = self._position.written
 
-    def _start(self, event: ToolCallStart) -> Iterator[Event]:
+    def _start(self, event: ToolCallStart) -> Iterable[Event]:
         given = event.tool_id
         known = self._open.of(given, event.tool_name) if given else {}
         arguments = _digest(event.arguments)
         for call in islice(reversed(known.values()), _COMPARED) if known else ():
             if call.arguments == arguments:
-                return
+                return ()
         announced = self._take_announced(given)
         tool_id = announced.start.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
         self._remember(given, start, arguments)
-        yield start
+        return (start,)
 
     def _delta(self, event: ToolCallDelta) -> Iterator[Event]:
         """Pass on a piece of arguments; those of a call that has begun come too late to be of use."""
@@ -208,17 +210,25 @@ class Tools:
         tool_id = call.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
-    def _end(self, event: ToolCallEnd) -> Iterator[Event]:
+    def _end(self, event: ToolCallEnd) -> Iterable[Event]:
         call = self._find(event.tool_id, event.tool_name)
-        if call is None:
-            if event.tool_id in self._ended:
-                self.repairs += 1
-                return
-            call = yield from self._make_up(event.tool_id, event.tool_name)
+        if call is not None:
+            return (self._end_of(call, event),)
+        if event.tool_id in self._ended:
+            self.repairs += 1
+            return ()
+        return self._end_made_up(event)
+
+    def _end_made_up(self, event: ToolCallEnd) -> Iterator[Event]:
+        call = yield from self._make_up(event.tool_id, event.tool_name)
+        yield self._end_of(call, event)
+
+    def _end_of(self, call: OpenCall, event: ToolCallEnd) -> ToolCallEnd:
+        """Return the end of a call, which is forgotten."""
         self._forget(call)
         tool_id = call.tool_id
         named = event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
-        yield named if call.began is None else _with_duration(named, call.began)
+        return named if call.began is None else _with_duration(named, call.began)
 
     def _ask(self, event: Interaction) -> Iterator[Event]:
         """The call that the client is to run or to approve, by the id that the client knows."""
@@ -333,4 +343,4 @@ def _with_duration(end: ToolCallEnd, began: int) -> ToolCallEnd:
 
 
 def _digest(arguments: Mapping[str, Any]) -> bytes:
-    return json_digest(arguments) if arguments else b""
+    return json_identity(arguments) if arguments else b""

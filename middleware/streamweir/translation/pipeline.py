@@ -288,7 +288,7 @@ class Pipeline:
         if event is not self._piece or self._lifecycle.waiting or position.ended:
             return False
         try:
-            self._texts.go_on("".join(texts))
+            self._texts.go_on(texts[0] if len(texts) == 1 else "".join(texts))
             stamp = Stamp(self.request_id, position.written, position.now)
             position.written += len(texts)
             failure: Exception | None = None
@@ -297,9 +297,9 @@ class Pipeline:
                     sink.write_run(self._named_piece, texts, stamp)
                 except Exception as error:  # the other sinks get it all the same
                     failure = error
-            if isinstance(failure, LimitExceeded) and failure.taken and self._has_one_writer:
-                position.written = stamp.sequence + failure.taken
             if failure is not None:
+                if isinstance(failure, LimitExceeded) and failure.taken and self._has_one_writer:
+                    position.written = stamp.sequence + failure.taken
                 raise_apart(failure)
             if raw is not None and self.frame_sinks:
                 for frame_sink in self.frame_sinks:

@@ -78,14 +78,14 @@ class LegacyDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event that `frame` holds."""
-        if frame.data.strip() == b"[DONE]":
+        if not frame.data.startswith(b"{") and frame.data.strip() == b"[DONE]":
             self.complete = self._began
             return ()
         message = frame.json() if frame.event is None and frame.data else _message_of(frame)
-        if not isinstance(message, dict):
+        if type(message) is not dict:
             return () if message is None else (custom("message", message),)
         word = message.get("type")
-        if not word or not isinstance(word, str):
+        if type(word) is not str or not word:
             word = text_of(word) or _inferred(message)
         kind = _ALIASES.get(word, "")
         if kind == "ping":
@@ -97,7 +97,7 @@ class LegacyDecoder(Decoder):
         if not self._began:
             self._is_named = frame.event is not None and frame.event in _ALIASES
             self._is_nested = isinstance(message.get("data"), dict) and kind != "dataframe_data"
-        self._began = self._began or not is_custom(event)
+            self._began = not is_custom(event)
         if kind in _ANSWERING:
             self._answered = kind == "final_answer"
         return (event,)

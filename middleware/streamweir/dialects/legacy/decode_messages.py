@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from typing import Any, Final
 
 from streamweir.codec.coerce import (
@@ -57,6 +57,8 @@ Message = Mapping[str, Any]
 _META: Final = frozenset(META)
 _TIMED_META: Final = _META | {"duration_ms"}
 _BOOKKEEPING: Final = frozenset(BOOKKEEPING)
+
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 _PLAIN_TEXT: Final = frozenset({"type", "content"})
 """The fields of almost every event of a stream: nothing to look for."""
@@ -133,8 +135,12 @@ def _text_or_none(value: Any) -> str | None:
     return None if value is None else text_of(value)
 
 
-def _meta(fields: Message, known: Iterable[str] = ()) -> Meta | None:
-    rest = leftover(fields, _BOOKKEEPING.union(known))
+def _meta(fields: Message, known: Set[str] = _NOTHING) -> Meta | None:
+    rest = {
+        name: value
+        for name, value in fields.items()
+        if name not in _BOOKKEEPING and name not in known and value is not None
+    } or None
     if _TIMED_META.isdisjoint(fields):
         return None if rest is None else {"extra": rest}
     return meta_of(
@@ -149,7 +155,7 @@ def _ids(fields: Message) -> Meta | None:
 
 
 def _text_meta(fields: Message, text: Any) -> Meta | None:
-    if fields.keys() <= _PLAIN_TEXT:
+    if len(fields) <= len(_PLAIN_TEXT) and fields.keys() <= _PLAIN_TEXT:
         return None
     return _meta(fields, same_as(text, fields, _TEXT_PLACES))
 
@@ -190,11 +196,13 @@ def _session_start(message: Message, fields: Message) -> Event:
 
 def _tool_call(message: Message, fields: Message) -> Event:
     del message
-    known = {"description", *_word(fields, UNDER_WAY)}
+    known = {"description"}
+    known.update(_word(fields, UNDER_WAY))
+    description = fields.get("description")
     return ToolCallStart(
         tool_id=text_of(_taken(fields, TOOL_ID, known)),
         tool_name=text_of(_taken(fields, TOOL_NAME, known)) or "unknown",
-        description=_first(fields, ("description",)),
+        description=_text_or_none(None if description == "" else description),
         arguments=arguments(_taken(fields, TOOL_ARGUMENTS, known)),
         meta=_meta(fields, known),
     )
@@ -222,16 +230,21 @@ def _tool_result(message: Message, fields: Message) -> Event:
 
 def _word(fields: Message, words: Container[str]) -> tuple[str, ...]:
     """The name of the `status`, if it says one of `words`; another word is kept under `extra`."""
-    return ("status",) if text_of(fields.get("status")).lower() in words else ()
+    if "status" not in fields:
+        return ()
+    return ("status",) if text_of(fields["status"]).lower() in words else ()
 
 
 def _result_in(fields: Message) -> Any:
-    return next((fields[name] for name in _RESULT_PLACES if fields.get(name) is not None), None)
+    for name in _RESULT_PLACES:
+        if (result := fields.get(name)) is not None:
+            return result
+    return None
 
 
 def _has_failed(fields: Message, error: Any) -> bool:
     """Whether a call failed: by its status, else by a flag, else by an error field; never by its result."""
-    if status := text_of(fields.get("status")).lower():
+    if "status" in fields and (status := text_of(fields["status"]).lower()):
         return status in _FAILED
     return fields.get("success") is False or fields.get("is_error") is True or bool(error)
 

@@ -157,7 +157,8 @@ class BodyReader:
             and template is not None
             and (not decoder.judges_texts or decoder.accepts_text(text))
         ):
-            read = (([TextRun(template.event, [text])], None if frame.raw is None else frame),)
+            raw = frame.raw
+            read = (([TextRun(template.event, [text])], None if raw is None else Frame(b"", raw=raw)),)
         else:
             read = frames.read(frame)
         current = frames.templates.current

@@ -81,6 +81,8 @@ class FrameReader:
     takes_marked = False
     errors_for_users = False
     first_output: FirstOutput | None = None
+    _is_under_way = False
+    """Set by the frame of the first output, unless `raw`; never cleared."""
     _is_ours = True
     _dialect: Dialect | None = None
     _provenance: Provenance | None = None
@@ -146,6 +148,12 @@ class FrameReader:
             return [(before, None), *self.release(), ([SafeEvent(marked.event)], None)]
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
+        if self._is_under_way and is_whole and len(events) == 1 and not frame.invalid_text:
+            return self._read_one(events[0], frame)
+        return self._read_any(events, frame, is_whole=is_whole)
+
+    def _read_any(self, events: list[Event], frame: Frame, *, is_whole: bool) -> list[FrameItems]:
+        """Return a frame with its items; see `read`."""
         frame.is_unreadable = not is_whole
         if is_whole and events:
             self.stats.messages += 1
@@ -170,6 +178,7 @@ class FrameReader:
         if self.first_output is None and events and self._error_only is None:
             self.first_output = find_output(events, frame, self._dialect)
         frame.forget_value()
+        self._is_under_way = self.started and not self._raw and self.first_output is not None
         if self.started or self._error_only is None or frame.is_unreadable:
             read.append((items, frame))
         else:
@@ -187,6 +196,21 @@ class FrameReader:
         self.first_output = NO_ERROR
         self.templates.current = template
         return True
+
+    def _read_one(self, event: Event, frame: Frame) -> list[FrameItems]:
+        """Return a frame of one event, while `_is_under_way`."""
+        stats = self.stats
+        stats.messages += 1
+        is_unknown = type(event) is Data and event.unknown
+        if is_unknown or not stats.has_any:
+            self._note_stats((event,), frame)
+        if is_unknown:
+            self.count_empty(EMPTY_BYTES)
+        elif self.errors_for_users:
+            event = self.attributed(event)
+        self.templates.note(frame, event)
+        frame.forget_value()
+        return [((event,), frame)]
 
     def count_empty(self, size: int) -> None:
         """Count something that costs time and means nothing.
@@ -232,13 +256,13 @@ class FrameReader:
 
     def _decode_into(self, events: list[Event], frame: Frame) -> bool:
         """Append the events of a frame; return False if it could not be read to its end."""
-        growth: FrameGrowth | None = None
         try:
             decoded = self._decode(frame)
             is_small = len(frame.data) <= self._most_of_few
             if is_small and type(decoded) is tuple and len(decoded) <= _FEW:
                 events += decoded if self.started else self._first(frame, decoded)
                 return True
+            growth: FrameGrowth | None = None
             few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
             for event in decoded if self.started else self._first(frame, decoded):
                 if len(events) >= few:

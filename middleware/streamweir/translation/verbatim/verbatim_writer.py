@@ -182,7 +182,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._write_like(frame.raw)
         framing: Any = self.framing
         self._safe = self._sanitizer.process(frame, items, framing)
-        if self._encoder.is_old:
+        if items and not frame.is_gap:
+            self._gap = b""
+        elif self._encoder.is_old:
             self._note_sign_of_life(frame, self._safe, is_empty=not items)
         if self._safe != frame.raw and self._must_replace(frame, items):
             self._safe, self._is_replaced = None, True
