@@ -43,8 +43,8 @@ MAX_DEPTH: Final = 100
 _SHORT: Final = 64
 """Bytes of JSON that is kept in place of its digest."""
 
-_LONG: Final = 16 << 10
-"""Bytes of JSON in which brackets are looked for one by one."""
+_FEW: Final = 8
+"""So many brackets of a kind are looked for one by one, further ones are counted."""
 
 _SHALLOW: Final = 8
 """The levels that are measured in C, innermost first; deeper ones are walked in Python."""
@@ -247,7 +247,7 @@ def valid_utf8(raw: bytes) -> bytes:
 
 def _is_too_deep(data: bytes) -> bool:
     """Is the nesting over `MAX_DEPTH`? Looked at only if a count of the brackets cannot rule it out."""
-    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+    if not _has_more_than(MAX_DEPTH, data, b"[", b"{"):
         return False
     brackets = b"".join(_brackets(data))
     for _ in range(_SHALLOW):
@@ -258,6 +258,17 @@ def _is_too_deep(data: bytes) -> bool:
         if depth > MAX_DEPTH:
             return True
     return False
+
+
+def _has_more_than(most: int, data: bytes, *letters: bytes) -> bool:
+    """Return whether `data` holds more than `most` of some letters."""
+    for letter in letters:
+        at, found = -1, 0
+        while found < _FEW and (at := data.find(letter, at + 1)) >= 0:
+            found += 1
+        # `find` passes over other bytes twenty times as fast as `count`
+        most -= found if at < 0 else found + data.count(letter, at + 1)
+    return most < 0
 
 
 def _brackets(data: bytes) -> Iterator[bytes]:

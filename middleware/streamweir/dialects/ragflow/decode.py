@@ -29,6 +29,8 @@ _ENVELOPE: Final = frozenset(
 )
 """The fields of an envelope; an `event` among them is null."""
 
+_ONLY_DATA: Final = frozenset({"code", "message", "data"})
+
 _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})
 """Events of a run under way: no whole answer is one of these by itself."""
 
@@ -121,7 +123,9 @@ class RagflowDecoder(Decoder):
         self._frames += 1
         self._bare = bare
         self._openai.name_stream(self.request_id, self.room)
-        if isinstance(message, dict):
+        if _is_plain_answer(message):
+            events = self._answered(message["data"], None)
+        elif isinstance(message, dict):
             events = self._message(message)
         else:
             events = iter((custom("message", message, self._run.meta()),))
@@ -180,16 +184,19 @@ class RagflowDecoder(Decoder):
             case dict() if data.get("answer") is None and not leftover(data, _IDS):
                 yield from self._session_only({**message, **data}, beside)
             case dict():
-                self._last = self._envelope
-                yield from self._envelope.read(data, beside)
-                self._run.begun = self._run.begun or "answer" in data
-                self.complete = self.complete or self._envelope.complete
+                yield from self._answered(data, beside)
             case str() if data:
                 yield from self._text_only(data)
             case None | False | "":
                 return
             case _:
                 yield custom("data", data, self._run.meta(extra=beside))
+
+    def _answered(self, data: Mapping[str, Any], beside: Mapping[str, Any] | None) -> Iterator[Event]:
+        envelope = self._last = self._envelope
+        yield from envelope.read(data, beside)
+        self._run.begun = self._run.begun or "answer" in data
+        self.complete = self.complete or envelope.complete
 
     def _session_only(self, fields: Mapping[str, Any], beside: Mapping[str, Any] | None) -> Iterator[Event]:
         """A run without a word (an empty question): only its session is known."""
@@ -227,6 +234,20 @@ class RagflowDecoder(Decoder):
         """Was the body one whole answer, or does the route end without a mark once a message has ended?"""
         is_one_answer = self._bare and self._frames == 1 and self._run.begun and not self._is_piece
         return is_one_answer or (self._agent.has_answered and self.option("end") == "eof")
+
+
+def _is_plain_answer(message: Any) -> bool:
+    """Is it an envelope with an answer and nothing else? Most frames of a stream are."""
+    if type(message) is not dict or message.keys() != _ONLY_DATA:
+        return False
+    code, data = message["code"], message["data"]
+    return (
+        type(code) is int
+        and not code
+        and type(data) is dict
+        and data.get("answer") is not None
+        and "event" not in data
+    )
 
 
 def _evidence(message: Mapping[str, Any]) -> float:

@@ -39,7 +39,7 @@ _KNOWN: Final = frozenset(
     }
 )
 _RUNNING: Final = re.compile(r"\*'(.{0,256}?)'\* is running")
-_MARKS: Final = ("final", "start_to_think", "end_to_think")
+_MARKS: Final = frozenset({"final", "start_to_think", "end_to_think"})
 
 
 class EnvelopeReader:
@@ -115,7 +115,7 @@ class EnvelopeReader:
             return
         part = self._form.take(
             text,
-            marked=any(data.get(mark) is not None for mark in _MARKS),
+            marked=not _MARKS.isdisjoint(data) and any(data.get(mark) is not None for mark in _MARKS),
             decorated=bool(data.get("prompt") or data.get("reference")),
         )
         if part.whole is None:

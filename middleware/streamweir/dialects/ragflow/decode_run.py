@@ -33,10 +33,12 @@ class Run:
 
     def note_ids(self, *, session_id: Any = None, message_id: Any = None, task_id: Any = None) -> None:
         """Remember the ids that a frame gives; frames without them belong to the same run."""
-        given = {"session_id": session_id, "message_id": message_id, "run_id": task_id}
-        for name, value in given.items():
-            if value != self._ids.get(name) and isinstance(value, str | int) and text_of(value):
-                self._ids[name] = short_id(text_of(value))
+        ids = self._ids
+        for name, value in (("session_id", session_id), ("message_id", message_id), ("run_id", task_id)):
+            if value is None or value == ids.get(name):
+                continue
+            if isinstance(value, str | int) and text_of(value):
+                ids[name] = short_id(text_of(value))
                 self._meta = self._meta_of_ids()
 
     def _meta_of_ids(self) -> Meta | None:
