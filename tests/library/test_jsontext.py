@@ -106,6 +106,19 @@ def test_nesting_has_a_limit(opening: str, closing: str) -> None:
         parse_json(nested(depth + 1, opening, closing))
 
 
+def test_nesting_of_a_large_message_has_the_same_limit() -> None:
+    text = b'"%b"' % (b"x" * 100_000)
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
+        for depth, is_read in ((MAX_DEPTH, True), (MAX_DEPTH + 1, False)):
+            message = opening * depth + text + closing * depth
+            if is_read:
+                parse_json(message)
+                continue
+            with pytest.raises(MalformedEvent):
+                parse_json(message)
+    assert parse_json(b'["%b"]' % (b"[{" * 10_000))[0] == ["[{" * 10_000]
+
+
 def test_brackets_in_strings_and_side_by_side_are_no_nesting() -> None:
     parse_json(b'{"a": "' + b"[{" * 500 + b'\\"[[["}')
     parse_json(b"[" + b"[],{}," * 500 + b"1]")

@@ -16,6 +16,9 @@ __all__ = ["LineSplitter"]
 
 _LINE_ENDS: Final = b"\r\n"
 
+_LONG: Final = 4 << 10
+"""Bytes of a piece that is kept as an object of its own; shorter ones are joined."""
+
 
 class LineSplitter:
     """Cuts bytes into lines. A CRLF that is cut in two leaves a blank line.
@@ -28,12 +31,12 @@ class LineSplitter:
     def __init__(self, limit: int, keeps_ends: bool = False) -> None:
         self._limit = limit
         self._keeps_ends = keeps_ends
-        self._rest = bytearray()
+        self._rest = _Rest()
 
     @property
     def is_at_boundary(self) -> bool:
         """No byte of the next line has arrived."""
-        return not self._rest
+        return not self._rest.size
 
     def feed(self, data: bytes) -> Iterable[bytes]:
         """Return the lines that `data` completes, to be taken before the next call.
@@ -46,33 +49,75 @@ class LineSplitter:
         else:
             if CR in data:
                 data = data.replace(b"\r", b"\n")
-            size = len(self._rest) + len(data)
-            if size <= self._limit and data.find(b"\n") == size - 1 >= 0:  # a line and nothing else
+            size = self._rest.size + len(data)
+            end = data.find(b"\n")
+            if end == size - 1 >= 0 and size <= self._limit:  # a line and nothing else
                 return (data[:-1],)
+            if end < 0 and size <= self._limit:
+                self._rest.append(data)
+                return ()
             *lines, rest = data.split(b"\n")
-        if lines and self._rest:
-            lines[0] = bytes(self._rest) + lines[0]
-            self._rest.clear()
-        self._rest += rest
-        if max(map(len, (*lines, self._rest))) > self._limit:
+        if lines and self._rest.size:
+            self._rest.append(lines[0])
+            lines[0] = self._rest.take()
+        self._rest.append(rest)
+        if max((self._rest.size, *map(len, lines))) > self._limit:
             return self._checked(lines)
         return lines
 
     def finish(self) -> bytes:
         """Return the bytes of a line whose end has not arrived."""
-        rest = bytes(self._rest)
-        self._rest.clear()
-        return rest
+        return self._rest.take()
 
     def _checked(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         for line in lines:
-            self._check(line.rstrip(_LINE_ENDS))
+            self._check(len(line.rstrip(_LINE_ENDS)))
             yield line
-        self._check(self._rest)
+        self._check(self._rest.size)
 
-    def _check(self, line: bytes | bytearray) -> None:
-        if len(line) > self._limit:
+    def _check(self, size: int) -> None:
+        if size > self._limit:
             raise LimitExceeded("a line is larger than allowed")
+
+
+class _Rest:
+    """The pieces of a line whose end has not arrived. They are copied once, when the line is whole.
+
+    Attributes:
+        size: the bytes of all pieces.
+    """
+
+    __slots__ = ("_long", "_short", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._long: list[bytes] = []
+        self._short = bytearray()
+        """Short pieces behind `_long`, joined."""
+
+    def append(self, piece: bytes) -> None:
+        """Add a piece, which may be empty."""
+        self.size += len(piece)
+        if len(piece) >= _LONG:
+            self._flush()
+            self._long.append(piece)
+            return
+        self._short += piece
+        if len(self._short) >= _LONG:
+            self._flush()
+
+    def take(self) -> bytes:
+        """Return all pieces as one, and forget them."""
+        self._flush()
+        whole = b"".join(self._long)
+        self._long.clear()
+        self.size = 0
+        return whole
+
+    def _flush(self) -> None:
+        if self._short:
+            self._long.append(bytes(self._short))
+            self._short.clear()
 
 
 def _with_ends(data: bytes) -> list[bytes]:

@@ -13,6 +13,9 @@ KEPT_CHARACTERS: Final = 1 << 15
 
 _MAX_PIECES: Final = 256
 
+_PART: Final = 64 << 10
+"""Characters that are hashed at a time."""
+
 
 class TextDigest:
     """The digest of one text that has been sent.
@@ -43,7 +46,7 @@ class TextDigest:
         """Keep only the length and the hash of the text so far."""
         if self._hash is None:
             self._hash = hashlib.blake2b(digest_size=16)
-        self._hash.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
+        _hash(self._hash, "".join(self._pieces))
         self._pieces.clear()
         self._room = self.length + self._kept
 
@@ -77,9 +80,16 @@ class TextDigest:
     def _new_part_by_hash(self, whole: str, digest: hashlib.blake2b) -> str | None:
         if len(whole) < self.length:
             return None
-        digest.update("".join(self._pieces).encode("utf-8", "surrogatepass"))
-        same = hashlib.blake2b(whole[: self.length].encode("utf-8", "surrogatepass"), digest_size=16)
+        _hash(digest, "".join(self._pieces))
+        same = hashlib.blake2b(digest_size=16)
+        _hash(same, whole[: self.length])
         return whole[self.length :] if same.digest() == digest.digest() else None
+
+
+def _hash(digest: hashlib.blake2b, text: str) -> None:
+    """Add a text to a hash, in parts: all of a large one as bytes would be as large as the text."""
+    for at in range(0, len(text), _PART):
+        digest.update(text[at : at + _PART].encode("utf-8", "surrogatepass"))
 
 
 def _plain(text: str) -> str:

@@ -139,3 +139,13 @@ def test_frames_of_any_bytes_do_not_depend_on_the_cuts(body: bytes, seed: int, e
 
 def test_written_frame_is_read_back_equal() -> None:
     assert every_way(write_ndjson(Frame(b'{"a":1}'))) == [b'{"a":1}']
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 4095, 4096, 4097, 70_000])
+def test_line_that_arrives_in_pieces_of_any_size_is_whole(size: int) -> None:
+    line = b'{"text":"%b"}' % b"".join(b"%d " % number for number in range(20_000))
+    body = b"[1]\n%b\n[2]\n%b" % (line, line)
+    for keeps_raw in (False, True):
+        parser = NDJSONParser(1 << 20, keeps_raw)
+        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        assert outcome(parser, pieces) == ([b"[1]", line, b"[2]", line], None)

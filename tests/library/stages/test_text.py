@@ -134,6 +134,14 @@ def test_long_text_is_compared_by_its_hash() -> None:
     assert said([*pieces, repeat("x" + text)])[-1] == f"=x{text}."
 
 
+def test_very_long_text_is_compared_by_its_hash_however_it_arrived() -> None:
+    text = "\u00e9 \ud83d\ude00 \ud83d x" * (4 * KEPT_CHARACTERS)
+    pieces = [piece(text[start : start + 70_001]) for start in range(0, len(text), 70_001)]
+    for before in (pieces, [piece(text)]):
+        assert said([*before, repeat(text + "!")])[-1] == "!."
+        assert said([*before, repeat("x" + text)])[-1] == f"=x{text}."
+
+
 def test_messages_and_channels_are_completed_separately() -> None:
     events = [
         piece("a", "m1"),
