@@ -127,8 +127,6 @@ class Lifecycle:
     _warnings = 0
     _tool_calls = 0
     _has_text = False
-    _has_asked = False
-    """An interaction has been requested; never cleared."""
     _failure: Error | None = None
     _end: SessionEnd | None = None
     """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
@@ -258,17 +256,14 @@ class Lifecycle:
         if is_answer(event):
             self.has_answer, self.pauses = True, False
             self._has_text = self._has_text or kind is Content
-        if kind is not Content and kind is not Data:
-            self._note_kind(event)
-
-    def _note_kind(self, event: Event) -> None:
+        if kind is Content or kind is Data:
+            return
         match event:
             case ToolCallStart():
                 self._tool_calls += 1
             case ToolCallEnd():
                 self._close_question(event.tool_id)
             case Interaction(state="requested"):
-                self._has_asked = True
                 self._asked.add(event.interaction_id, None)
                 if event.kind != "tool":
                     self._asked_of_person.add(event.interaction_id, None)
@@ -290,9 +285,8 @@ class Lifecycle:
             self._reported.add(event.message_code)
 
     def _close_question(self, interaction_id: str) -> None:
-        if self._has_asked:
-            self._asked.discard(interaction_id)
-            self._asked_of_person.discard(interaction_id)
+        self._asked.discard(interaction_id)
+        self._asked_of_person.discard(interaction_id)
 
     def _start(self, event: Event) -> Sequence[Event]:
         self.started = True
