@@ -46,7 +46,8 @@ META_TIMES: Final = ("duration_ms", "upstream_time")
 META_FIELDS: Final = (*META_IDS, *META_TIMES, "extra", "source")
 """The keys of metadata on the wire, beside those of the stamp."""
 
-_OF_THE_UPSTREAM: Final = ("extra", "source", "private")
+_OF_THE_UPSTREAM: Final = frozenset({"extra", "source", "private"})
+_TIMES: Final = frozenset(META_TIMES)
 
 
 def unix_milliseconds() -> int:
@@ -56,7 +57,7 @@ def unix_milliseconds() -> int:
 
 def failure_meta(meta: Meta | None) -> Meta | None:
     """Return the part of `meta` that a failed call or step may have: without texts of the upstream."""
-    if not meta or not any(name in meta for name in _OF_THE_UPSTREAM):
+    if not meta or _OF_THE_UPSTREAM.isdisjoint(meta):
         return meta
     kept: Any = meta.copy()
     for name in _OF_THE_UPSTREAM:
@@ -67,7 +68,7 @@ def failure_meta(meta: Meta | None) -> Meta | None:
 def ids_of(meta: Meta | None) -> Meta | None:
     """The part of `meta` that says where an event belongs, and nothing of the event itself."""
     kept = failure_meta(meta)
-    if not kept or not any(name in kept for name in META_TIMES):
+    if not kept or _TIMES.isdisjoint(kept):
         return kept
     kept = kept.copy()
     kept.pop("duration_ms", None)

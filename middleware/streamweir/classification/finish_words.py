@@ -38,10 +38,19 @@ _STANDARD: Final[Mapping[str, str]] = {
     **dict.fromkeys(("prohibitedcontent", "blocklist", "spii", "recitation"), "content_filter"),
     **dict.fromkeys(("guardrailintervened", "imagesafety"), "content_filter"),
 }
+_USUAL: Final[Mapping[str, str]] = {
+    **{word: word for word in ("stop", "length", "content_filter", "tool_calls")},
+    **dict.fromkeys(("end_turn", "stop_sequence"), "stop"),
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+}
+"""The words of most servers, whose letters need not be compared."""
 
 
 def code_of_finish(word: object) -> str | None:
     """Return the error code of a finish word; None if the end is no failure."""
+    if type(word) is str and word in _USUAL:
+        return None
     letters = _letters(word)
     if letters in _FAILED:
         return "UPSTREAM_ERROR"
@@ -63,7 +72,7 @@ def standard_finish(word: str, listed: Mapping[str, str] = _NO_WORDS) -> str:
     Returns:
         `stop`, `length`, `content_filter` or `tool_calls`; `word` itself if no list has it.
     """
-    return listed.get(word) or _STANDARD.get(_letters(word), word)
+    return listed.get(word) or _USUAL.get(word) or _STANDARD.get(_letters(word), word)
 
 
 def is_finish_word(word: object) -> bool:

@@ -84,4 +84,14 @@ def is_stack_trace(text: str) -> bool:
         return False
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
-    return any(hint in text for hint in _HINTS) and any(pattern.search(text) for pattern in _TRACES)
+    return _has_hint(text) and any(pattern.search(text) for pattern in _TRACES)
+
+
+def _has_hint(text: str) -> bool:
+    """Return whether a text has one of `_HINTS`, and is no mere word or id."""
+    if f"_{text.replace('-', '')}".isidentifier():
+        return False
+    for hint in _HINTS:  # noqa: SIM110 - a generator takes three times as long
+        if hint in text:
+            return True
+    return False

@@ -134,7 +134,6 @@ class MessageTemplate:
 
     Attributes:
         event: the event of the message, for any text.
-        size: of the bytes.
     """
 
     __slots__ = (
@@ -146,7 +145,6 @@ class MessageTemplate:
         "_ignored_before",
         "_name",
         "event",
-        "size",
     )
 
     def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[Hole]) -> None:
@@ -160,7 +158,6 @@ class MessageTemplate:
             if hole.is_text:
                 place = index
         constants.append(data[begin:])
-        self.size = sum(map(len, constants))
         self._before, *ignored_before = constants[: place + 1]
         *ignored_after, self._after = constants[place + 1 :]
         self._before_size, self._after_size = len(self._before), len(self._after)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from sys import getsizeof
 from typing import ClassVar, Final, Literal
 from zlib import crc32
 
@@ -26,7 +27,6 @@ from streamweir.events import (
     ToolCallStart,
     ids_of,
 )
-from streamweir.ids import room_for
 from streamweir.options.limits import EVENT_BYTES
 from streamweir.stages.sanitizer import ErrorSanitizer
 from streamweir.stages.text_digest import KEPT_CHARACTERS, TextDigest
@@ -121,7 +121,7 @@ class TextDeduplication:
                 return self._repeat_of_another(event)
             if event.whole == "copy" and self._is_copy(event, key):
                 return ()
-            message = self._begin(event)
+            message = self._begin(event, key)
         if event.whole == "copy":
             message.copied_as = key[0]
         if event.whole is not None:
@@ -172,7 +172,7 @@ class TextDeduplication:
             or (key[0] and last[0])
             or message.all.new_part(event.content) is None
         ):
-            return self._whole(event, self._begin(event))
+            return self._whole(event, self._begin(event, key))
         meta: Meta = {**(event.meta or {})}
         meta.pop("message_id", None)
         if last[0]:
@@ -253,9 +253,9 @@ class TextDeduplication:
         if message.segment is not None:
             message.segment.append(text)
 
-    def _begin(self, event: Content | Thinking) -> _Message:
+    def _begin(self, event: Content | Thinking, key: _Key) -> _Message:
         """Open a message of which nothing is kept; one that was completed to make room goes on as another."""
-        message, key = self._open(event), _key(event)
+        message = self._open_new(event, key)
         if self._forgotten and key[0] and not key[2] and self._forgotten & _bit_of(key):
             self._number(message, self._highest_number + 1)
         return message
@@ -268,6 +268,9 @@ class TextDeduplication:
         key = _key(event)
         if key in self._messages:
             self._drop(key)
+        return self._open_new(event, key)
+
+    def _open_new(self, event: Content | Thinking, key: _Key) -> _Message:
         meta = None if event.meta is None else ids_of(event.meta)
         message = _Message(TextDigest(self._kept_characters), meta, self._tools)
         self._messages[key] = message
@@ -332,10 +335,14 @@ class TextDeduplication:
 
 
 def _room_of(key: _Key, message: _Message) -> int:
-    if message.meta is None and key[0] is None and key[1] is None:  # most streams have no ids
-        return _MESSAGE
-    ids = (value for value in (message.meta or {}).values() if isinstance(value, str))
-    return _MESSAGE + room_for(key[0], key[1], *ids)
+    room = _MESSAGE
+    for name in key[:2]:
+        if name is not None:
+            room += getsizeof(name)
+    for value in message.meta.values() if message.meta else ():
+        if isinstance(value, str):
+            room += getsizeof(value)
+    return room
 
 
 def _bit_of(key: _Key) -> int:

@@ -1,4 +1,4 @@
-"""A chunk with a text alone is read in a short way; it says the same as the long one."""
+"""A plain chunk is read in a short way, which has the same result as the long one."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir.codec.families.openai_chunks import ChunkReader
-from streamweir.codec.families.plain_chunks import text_alone_in
+from streamweir.codec.families.plain_chunks import plain_chunk
 from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
-from streamweir.events import Content
+from streamweir.events import Content, Meta, SessionStart
 
 VALUES = (
     st.none()
@@ -31,7 +31,7 @@ CHOICES = st.fixed_dictionaries(
     {"delta": DELTAS | VALUES},
     optional={
         "index": st.sampled_from([0, 0, 0, 1, None, False, 0.0]),
-        "finish_reason": st.none() | st.sampled_from(["stop", ""]),
+        "finish_reason": st.none() | st.sampled_from(["stop", "", "length", "error", "tool_call_results"]),
         "logprobs": VALUES,
         "message": VALUES,
         "error": VALUES,
@@ -55,24 +55,35 @@ def state_of(reader: ChunkReader) -> dict[str, Any]:
 
 
 @given(st.lists(CHUNKS, max_size=4), CHUNKS)
-def test_text_alone_is_the_only_event_of_a_chunk(before: list[dict[str, Any]], chunk: dict[str, Any]) -> None:
+def test_plain_chunk_has_the_events_of_any_chunk(before: list[dict[str, Any]], chunk: dict[str, Any]) -> None:
     for make in (ChunkReader, RagflowChunkReader):
         short, long = make(), make()
         for reader in (short, long):
             for earlier in before:
                 for _ in reader.read(earlier):
                     pass
-        alone = short.text_alone(chunk)
-        if alone is not None:
-            assert [*long.read(chunk)] == [alone]
+        plain = short.read_plain(chunk)
+        if plain is not None:
+            assert [*long.read(chunk)] == [*plain]
             assert state_of(short) == state_of(long)
 
 
-def test_text_alone_is_found_in_the_chunks_of_usual_servers() -> None:
-    choice = {"index": 0, "delta": {"content": "Hi"}, "logprobs": None, "finish_reason": None}
-    chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
-    assert text_alone_in(chunk) == "Hi"
+def test_plain_chunks_are_those_of_usual_servers() -> None:
+    def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return {
+            "id": "c1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+        }
+
     reader = RagflowChunkReader()
-    assert reader.text_alone(chunk) is None  # it begins the stream
-    first = [*reader.read(chunk)]
-    assert reader.text_alone(chunk) == first[-1] == Content("Hi", meta={"message_id": "c1"})
+    meta: Meta = {"message_id": "c1"}
+    start = SessionStart(meta={"message_id": "c1", "extra": {"model": "m"}})
+    assert reader.read_plain(chunk({"role": "assistant", "content": ""})) == (start,)
+    assert reader.read_plain(chunk({"content": "Hi"})) == (Content("Hi", meta=meta),)
+    assert reader.read_plain(chunk({}, "stop")) == ()
+    assert (reader.complete, reader.summary) == (True, {"finish_reason": "stop"})
+    assert plain_chunk(chunk({"content": "Hi", "refusal": "no"})) is None

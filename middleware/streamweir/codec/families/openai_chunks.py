@@ -19,7 +19,7 @@ from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
 from streamweir.codec.families.openai_usage import TOKENS, tokens_in
-from streamweir.codec.families.plain_chunks import text_alone_in
+from streamweir.codec.families.plain_chunks import plain_chunk
 from streamweir.codec.finish import finish_error
 from streamweir.events import (
     Content,
@@ -149,15 +149,18 @@ class ChunkReader:
         self._request_id = request_id
         self._room = room
 
-    def text_alone(self, message: Mapping[str, Any]) -> Content | None:
-        """Return the text of a chunk that holds nothing else; None for any other message.
-
-        It is what `read` would yield. Most chunks are of this kind, and take less time here.
-        """
-        if not (self._id and self._begun) or self.complete or self._has_asked or self._is_reasoning:
+    def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
+        """Return what `read` yields for a plain chunk; None, and nothing has changed, for others."""
+        if self.complete or self._calls is not None or self._reasoning is not None:
             return None
-        text = text_alone_in(message)
-        return None if text is None else Content(text, meta=self._id_meta)
+        plain = plain_chunk(message)
+        if plain is None or (plain.reason and finish_error(plain.reason)) or plain.reason == _RAN:
+            return None
+        begin = () if self._begun and self._id else tuple(self._begin(message, message["choices"]))
+        if plain.reason:
+            self.complete = True
+            self.summary["finish_reason"] = standard_finish(plain.reason)
+        return (*begin, Content(plain.text, meta=self._id_meta)) if plain.text else begin
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of one chunk, one whole answer or one error object."""
@@ -165,13 +168,8 @@ class ChunkReader:
             yield error
             return
         choices = message.get("choices")
-        if not self._id or (self.complete and choices):
-            self._id = _message_id(message.get("id"))  # some servers give every chunk another id
-            self._id_meta = meta_of(message_id=self._id)
+        yield from self._begin(message, choices)
         meta = self._id_meta
-        if not self._begun and (self._id or choices):  # Azure's first chunk says nothing but of filters
-            self._begun = True
-            yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
         if message.get("usage") is not None:
             yield from self._count(message["usage"], meta)
         if isinstance(groq := message.get("x_groq"), dict):
@@ -183,6 +181,15 @@ class ChunkReader:
         for choice in bounded(choices):
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
+
+    def _begin(self, message: Mapping[str, Any], choices: Any) -> Iterator[Event]:
+        """Take the id of the answer; yield the start of the stream with its first chunk."""
+        if not self._id or (self.complete and choices):
+            self._id = _message_id(message.get("id"))  # some servers give every chunk another id
+            self._id_meta = meta_of(message_id=self._id)
+        if not self._begun and (self._id or choices):  # Azure's first chunk says nothing but of filters
+            self._begun = True
+            yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
 
     def _count(self, usage: Any, meta: Meta | None) -> Iterator[Event]:
         """Note the counts of a server; yield those that are too large to be kept to the end."""

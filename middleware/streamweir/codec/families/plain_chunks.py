@@ -1,11 +1,11 @@
-"""Chunks of chat completions that hold a piece of the answer and nothing else, as nearly all do."""
+"""Chunks of chat completions that hold a piece of the answer or its end alone, as nearly all do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-__all__ = ["text_alone_in"]
+__all__ = ["PlainChunk", "plain_chunk"]
 
 _CHUNK: Final = frozenset(
     {
@@ -18,16 +18,31 @@ _DELTA: Final = frozenset({"role", "content"})
 """The fields of such a chunk."""
 
 
-def text_alone_in(message: Mapping[str, Any]) -> str | None:
-    """Return the text of a chunk that has no other field with a value; None for any other message."""
+class PlainChunk(NamedTuple):
+    """The contents of a plain chunk.
+
+    Attributes:
+        text: a piece of the answer; may be empty.
+        reason: the finish reason; None if the answer goes on.
+    """
+
+    text: str
+    reason: str | None
+
+
+def plain_chunk(message: Mapping[str, Any]) -> PlainChunk | None:
+    """Return the contents of a chunk of the first choice; None if another field of it has a value."""
     if not message.keys() <= _CHUNK or message.get("usage") is not None or message.get("object") == "error":
         return None
     choices = message.get("choices")
     choice = choices[0] if type(choices) is list and len(choices) == 1 else None
     if type(choice) is not dict or not choice.keys() <= _CHOICE or choice.get("index") != 0:
         return None
-    if choice.get("finish_reason") is not None or choice.get("logprobs") is not None:
+    delta, reason = choice.get("delta"), choice.get("finish_reason")
+    if type(delta) is not dict or not delta.keys() <= _DELTA or choice.get("logprobs") is not None:
         return None
-    delta = choice.get("delta")
-    text = delta.get("content") if type(delta) is dict and delta.keys() <= _DELTA else None
-    return text if type(text) is str and text else None
+    text = delta.get("content", "")
+    if text is None:
+        text = ""
+    is_plain = type(text) is str and (reason is None or type(reason) is str)
+    return PlainChunk(text, reason) if is_plain else None

@@ -106,14 +106,12 @@ class RagflowChunkReader(ChunkReader):
         """Note a further text that has no other meaning; return False if it may have one."""
         return not self.judges_texts or (self._text.accepts_text(text) and self._line.accepts_text(text))
 
-    def text_alone(self, message: Any) -> Content | None:
-        """Return the text of a chunk that holds nothing else; None for RAGFlow's, whose texts are judged."""
-        if self.judges_texts or type(message) is not dict:
+    def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
+        """Return what `read` yields for a plain chunk; None for RAGFlow's, whose texts are judged."""
+        if self.judges_texts or (plain := super().read_plain(message)) is None:
             return None
-        alone = super().text_alone(message)
-        if alone is not None:
-            self._meta = alone.meta
-        return alone
+        self._meta = self._id_meta
+        return plain
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back for half a tag."""

@@ -77,8 +77,12 @@ class OpenAIChatDecoder(Decoder):
         if not text:
             return ()
         message = frame.json()
-        alone = self._chunks.text_alone(message)
-        return self._read(message) if alone is None else (alone,)
+        plain = self._chunks.read_plain(message) if type(message) is dict else None
+        if plain is None:
+            return self._read(message)
+        self._begun = True
+        self.complete = self.complete or self._chunks.complete
+        return plain
 
     def accepts_text(self, text: str) -> bool:
         """RAGFlow's texts may report a failure, or hold thoughts."""
@@ -99,9 +103,8 @@ class OpenAIChatDecoder(Decoder):
         if not isinstance(message, dict) or not (is_completion(message) or message.get("object") == "error"):
             yield custom("message", message)
             return
-        if not self._begun:
-            self._begun = True
-            self._chunks.name_stream(self.request_id, self.room)
+        self._begun = True
+        self._chunks.name_stream(self.request_id, self.room)
         for event in self._chunks.read(message):
             is_end = isinstance(event, Error) and event.terminal and _is_cancelled(message)
             yield SessionEnd("cancelled") if is_end else event

@@ -61,7 +61,7 @@ class DecodeStats:
             if len(self.kinds) < MAX_NAMED and self.unknown <= _MOST_LOOKED_AT:
                 self._name(frame)
         elif not self.has_any:
-            is_end = is_complete or any(type(event) is SessionEnd for event in events)
+            is_end = is_complete or SessionEnd in map(type, events)
             self.has_any = not (is_end and all(map(_is_about_the_run, known)))
 
     def _name(self, frame: Frame) -> None:

@@ -74,7 +74,8 @@ class TextBlocks:
 
         Args:
             template: the current template.
-            block: the bytes from one boundary to another. If they hold other frames, nothing is learned.
+            block: the bytes from one boundary to another. The frames before the last one are left out where
+                blank lines of LF separate them; if there are any others, nothing is learned.
             frame: the last frame in them.
             framing: of the body.
 
@@ -82,6 +83,8 @@ class TextBlocks:
             The surroundings; None if they are unknown.
         """
         before = block.rpartition(frame.data)[0]  # the frames before it may be the same
+        if framing == "sse" and (at := before.rfind(b"\n\n") + 2) > 1:
+            before, block = before[at:], block[at:]
         if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):
             return self.around(template)
         learned = self._learned
