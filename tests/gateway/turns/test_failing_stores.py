@@ -2,17 +2,18 @@
 
 import asyncio
 import json
+import logging
 import os
 import random
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
-from forgetful_clients import CLIENTS, ProtocolClient
+from forgetful_clients import CLIENTS, ProtocolClient, StandardClient
 from loopback import Gateway, ask, gateway, settled
 from redis_servers import RedisServer, redis_binaries, redis_server
 from scripted_upstream import upstream
@@ -100,6 +101,8 @@ class Fault:
 
 
 FAULTS = ("full memory", "no Redis", "stopped", "killed", "garbage", "full", "read-only", "emptied")
+AWAY = {"no Redis", "stopped", "killed"}
+"""Faults of a store that does not answer at all."""
 
 
 async def answer_junk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -127,6 +130,35 @@ async def failing_store(name: str) -> AsyncIterator[Fault]:
                 os.kill(redis.process.pid, signal.SIGCONT)
 
 
+@asynccontextmanager
+async def slow_store(redis: RedisServer, seconds: float) -> AsyncIterator[str]:
+    """Run a way to a server on which each of its answers takes so many seconds more; yield its URL."""
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                await asyncio.sleep(delay)
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server = await asyncio.open_connection("127.0.0.1", redis.port)
+        await asyncio.gather(carry(reader, server[1], 0.0), carry(server[0], writer, seconds))
+
+    async with await asyncio.start_server(connect, "127.0.0.1", 0) as way:
+        yield f"redis://127.0.0.1:{way.sockets[0].getsockname()[1]}/0"
+
+
+def lines_about(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The lines that say that the store is away, and every line above INFO."""
+    return [
+        record.message
+        for record in caplog.records
+        if record.name.startswith("streamweir") and record.levelno > logging.INFO
+    ]
+
+
 async def turn(running: Gateway, client: ProtocolClient) -> float:
     """Send the history and take the answer; return the seconds that it took."""
     began = time.monotonic()
@@ -145,7 +177,9 @@ async def turn(running: Gateway, client: ProtocolClient) -> float:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", MODELS)
-async def test_conversation_before_a_failing_store_is_answered(name: str, fault: str) -> None:
+async def test_conversation_before_a_failing_store_is_answered(
+    name: str, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
     dialect, request, make = MODELS[name]
     clients = [client() for client in CLIENTS]
     async with failing_store(fault) as store, AsyncExitStack() as stack:
@@ -169,3 +203,34 @@ async def test_conversation_before_a_failing_store_is_answered(name: str, fault:
         assert all(client.text == STEPS[-1].text for client in clients)
         statuses = {line.get("status") for line in running.log.lines if "status" in line}
     assert not {status for status in statuses if isinstance(status, int) and status >= 500}
+    assert lines_about(caplog) == (["store away"] if fault in AWAY else []), "one line, however many turns"
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_conversation_before_a_slow_store_keeps_its_turns(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    dialect, request, make = MODELS[name]
+    with redis_server(redis_binaries()[0]) as redis:
+        async with slow_store(redis, 0.1) as url, upstream(make()) as server:
+            endpoint = {
+                "upstream": server.url,
+                "speaks": dialect,
+                "answers": ["standard"],
+                "request": request,
+            }
+            store = {"url": url, "timeout": "3s"}
+            async with gateway(settled(endpoints={"/chat": endpoint}, store=store)) as running:
+                client = StandardClient()
+                client.ask("How warm is it?")
+                for _ in STEPS:
+                    assert await turn(running, client) > 0.1, (
+                        "the turn is in the store before the client has its end"
+                    )
+                    await running.log.next_line()
+                lines = [line for line in running.log.lines if line["event"] == "request"]
+    assert client.text == STEPS[-1].text
+    assert [line.get("turns", {}) for line in lines] == [
+        {"restored": n} if n else {} for n in range(len(STEPS))
+    ]
+    assert lines_about(caplog) == []
