@@ -202,5 +202,7 @@ def _with_joined_rest(found: Sequence[MatchedGroup]) -> list[MatchedGroup]:
 
 
 def _joined(groups: Sequence[AssistantGroup]) -> AssistantGroup:
+    if len(groups) == 1:
+        return groups[0]
     messages = [message for group in groups for message in group.messages]
     return groups[-1]._replace(begin=groups[0].begin, messages=messages)

@@ -33,9 +33,18 @@ _PIECES: Final = {
 
 
 class _Block:
-    """One block: the fields of its start, and the pieces of fields that follow."""
+    """One block: the fields of its start, and the pieces of fields that follow.
+
+    state     entered by                              what it holds
+    ───────   ─────────────────────────────────────   ──────────────────────────────────────────────────
+    open      construction                            fields and pieces
+    closed    `close`, for thinking and calls, which  its JSON alone, written while the answer goes on:
+              makes it take no more pieces            the client waits for the turn at the end
+    """
 
     def __init__(self, data: bytes) -> None:
+        self.is_signed = False
+        self._closed: bytes | None = None
         self.fields = raw_object(data)
         self.kind: str = msgspec.json.decode(self.fields["type"], type=str)
         self.pieces: dict[str, TextPieces] = {}
@@ -57,12 +66,31 @@ class _Block:
         """The API refuses the block: it is a text without a character."""
         return self.kind == "text" and not self.text_of("text").strip()
 
+    @property
+    def has_opaque(self) -> bool:
+        """The block holds a value that only the API can read."""
+        return self.kind in _OPAQUE or self.is_signed or bool(self.text_of("signature"))
+
+    def close(self) -> None:
+        """Write a block of thinking or a call: its pieces have come. Raises the errors of `written`."""
+        if self.kind == "thinking" or self.kind in _CALLS:
+            self.is_signed = self.has_opaque
+            self._closed = self.written()
+            self.pieces.clear()
+
+    def check_open(self) -> None:
+        """Raise `ValueError` if no further piece may come."""
+        if self._closed is not None:
+            raise ValueError("a piece of a block that has ended")
+
     def written(self) -> bytes:
         """Return the block as JSON.
 
         Raises:
             msgspec.DecodeError: the input of a call is no JSON.
         """
+        if self._closed is not None:
+            return self._closed
         fields = dict(self.fields)
         for name, pieces in self.pieces.items():
             if name != "input":
@@ -88,6 +116,9 @@ class AnthropicTurn(TurnCollector):
         match message:
             case {"type": "content_block_start", "index": int(index), "content_block": dict()}:
                 self._add(index, raw_object(data)["content_block"])
+            case {"type": "content_block_stop", "index": int(index)}:
+                self._blocks[index].close()
+                self._thinking = None if self._blocks[index].kind == "thinking" else self._thinking
             case {"type": "message_delta", "delta": {"stop_reason": str()}}:
                 self.is_complete = True
             case {"type": "message", "content": list()}:
@@ -101,6 +132,7 @@ class AnthropicTurn(TurnCollector):
         self._count(len(data))
 
     def _delta(self, block: _Block, delta: dict[str, Any], data: bytes) -> None:
+        block.check_open()
         kind: str = delta["type"]
         if kind not in _PIECES:
             self._add_citation(block, kind, data)
@@ -143,7 +175,7 @@ class AnthropicTurn(TurnCollector):
             tuple(text for block in blocks if block.kind == "text" and (text := block.text_of("text"))),
             tuple(msgspec.json.decode(block.fields["id"], type=str) for block in calls),
             bool(calls),
-            any(block.kind in _OPAQUE or block.text_of("signature") for block in blocks),
+            any(block.has_opaque for block in blocks),
         )
 
     def _drop(self) -> None:
