@@ -109,7 +109,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def usual_logging() -> None:
     """Each test begins with the levels that a program begins with, whatever the one before has configured."""
     logging.disable(logging.NOTSET)
-    for name in ("streamweir", "streamweir.server", "streamweir.gateway"):
+    for name in ("streamweir", "streamweir.server", "streamweir.gateway", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.disabled, logger.propagate = False, True
         logger.setLevel(logging.NOTSET)
