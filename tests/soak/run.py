@@ -67,7 +67,8 @@ class State(NamedTuple):
 def configuration(url: str) -> dict[str, Any]:
     """Return a file with `/chat` before `url`, which may be asked by any number at a time."""
     named = {"soak": {"url": url, "speaks": "legacy", "max_streams": 10_000}}
-    endpoint = {"upstream": "soak", "forward_query": ["fault", "events", "pace"]}
+    patient = {"connect": "1m", "first_event": "2m"}  # hundreds of clients begin at once
+    endpoint = {"upstream": "soak", "forward_query": ["fault", "events", "pace"], "timeouts": patient}
     return {"upstreams": named, "endpoints": {"/chat": endpoint}}
 
 

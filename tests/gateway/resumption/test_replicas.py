@@ -171,10 +171,12 @@ async def test_many_clients_that_reconnect_often_get_every_byte_once(tmp_path: P
             target, method, handle, body = "/chat", "POST", "", b""
             headers: list[tuple[str, str]] = []
             for attempt in range(6):
+                wanted = b"word %d " % (5 * attempt + number % 5)
+                if attempt < 5 and wanted in body:
+                    continue  # the connection before was read further than it had to be
                 async with client(running[(number + attempt) % 2].at) as reader:
                     reader.send(method, target, headers=headers, body=b"{}" if method == "POST" else b"")
                     if attempt < 5:
-                        wanted = b"word %d " % (5 * attempt + number % 5)
                         while wanted not in body + reader.answer.body and await reader.step():
                             pass
                     else:
