@@ -16,7 +16,7 @@ HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process
 HAS_VITE_NODE := command -v npm > /dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run console test test-typescript test-console fast check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs pictures format clean
+.PHONY: help setup run console test test-typescript test-console fast long check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs pictures format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +72,10 @@ $(CLIENT)/node_modules/.ready: $(CLIENT)/package.json $(CLIENT)/package-lock.jso
 	@touch $@
 
 fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
-	@$(TESTS) -m 'not slow and not browser and not image' --hypothesis-profile fast $(ARGS)
+	@$(TESTS) -m 'not slow and not browser and not image and not long' --hypothesis-profile fast $(ARGS)
+
+long: $(READY)  ## run the tests that take up to a minute each: packages, an added dialect, growth, soak commands in short
+	@$(TESTS) -n 2 -m long $(ARGS)
 
 check: lint test  ## format, lint, types, tests: all that has to hold before a commit
 
@@ -99,7 +102,7 @@ storm: $(READY)  ## clients that read nothing of a flood and leave, workers that
 	@$(BIN)/python tests/soak/hung_workers.py
 
 costs: $(READY)  ## hostile messages of up to 8 MiB, 200 of each dialect: time and memory in proportion (half an hour); ARGS="-k legacy"
-	@$(BIN)/python -m pytest -q tests/library/test_costs.py tests/library/test_frame_growth.py --hostile 200 --event-bytes 8388608 $(ARGS)
+	@$(BIN)/python -m pytest -q -m '' tests/library/test_costs.py tests/library/test_frame_growth.py --hostile 200 --event-bytes 8388608 $(ARGS)
 
 mutate: $(READY)  ## mutate and cut 20,000 recorded streams; COUNT=2000 SEED=7, CASE=12 for one alone
 	@PYTHONPATH=tests/support $(BIN)/python tests/mutate/run.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from run_musts import KILOBYTES_AT_5000, verdict_lines
 from scenarios import IDLE_STREAMS, LOADS
 
 __all__ = ["markdown_table", "tables", "write_into"]
@@ -29,7 +30,8 @@ def tables(rows: Sequence[Row]) -> str:
     """Return all tables that `rows` give, as Markdown."""
     parts = [_about(rows)]
     parts += [_load_table(name, rows) for name in LOADS if any(row["scenario"] == name for row in rows)]
-    parts += [table for table in (_idle_table(rows), _crowd_table(rows), _slow_table(rows)) if table]
+    others = (_idle_table(rows), _crowd_table(rows), _slow_table(rows), _must_table(rows))
+    parts += [table for table in others if table]
     return "\n\n".join(parts) + "\n"
 
 
@@ -157,6 +159,25 @@ def _crowd_table(rows: Sequence[Row]) -> str:
         head += [*(f"{unit} beside {number} streams" for number in held), "ratio"]
     names = [name for name in _names(rows) if _values(rows, name, f"crowd {held[0]} busy", "cpu_s")]
     return _table("crowd: cost beside many open streams", head, map(line, names))
+
+
+def _must_table(rows: Sequence[Row]) -> str:
+    lines = [*verdict_lines(rows), *_memory_line(rows)]
+    head = ["scenario", "row", "against", "ratio", "of the fastest", "must", "kept"]
+    return _table("what has to be kept", head, lines) if lines else ""
+
+
+def _memory_line(rows: Sequence[Row]) -> list[list[str]]:
+    before = _median(rows, "streamweir", f"idle {IDLE_STREAMS[0]}", "rss0_kb")
+    after, first = (
+        _median(rows, "streamweir", f"idle {IDLE_STREAMS[-1]}", key) for key in ("rss1_kb", "first")
+    )
+    if not (before and after and first):
+        return []
+    kilobytes = (after - before) / first
+    kept = "yes" if kilobytes <= KILOBYTES_AT_5000 else "**no**"
+    cells = ["kB per stream", f"{kilobytes:.1f}", "", f"{KILOBYTES_AT_5000}", kept]
+    return [[f"idle {IDLE_STREAMS[-1]}", "streamweir", *cells]]
 
 
 def _slow_table(rows: Sequence[Row]) -> str:

@@ -18,12 +18,13 @@ import shlex
 from pathlib import Path
 from typing import Any, Final
 
+from gateway_targets import GATEWAYS, ONLY
 from report import tables, write_into
 from scenarios import SCENARIOS, measure, warm_up
 from targets import BACKEND, Target, backend, build_tools, running, targets
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
-USUAL: Final = ("direct", "nginx", "starlette+httpx", "starlette+aiohttp", "streamweir")
+USUAL: Final = ("direct", "nginx", "starlette+httpx", "starlette+aiohttp", "go", *GATEWAYS)
 ONCE: Final = ("slow", "idle", "crowd")
 """Scenarios of one round: memory hardly moves between rounds, and they take long."""
 
@@ -63,13 +64,15 @@ def main() -> None:
     )
     rounds = options.rounds or (3 if options.quick else 5)
     if options.quick and not options.targets:
-        chosen = [name for name in chosen if name not in ("direct", "nginx")]
+        chosen = [name for name in chosen if name not in ("direct", "nginx") and name not in ONLY]
     rows: list[dict[str, Any]] = []
     with backend(folder), (folder / "results.jsonl").open("w") as out:
         for number in range(1, rounds + 1):
             print(f"round {number}, load average {os.getloadavg()[0]:.2f}", flush=True)
             for target in (known[name] for name in chosen if name in known):
                 now = [name for name in scenarios if number == 1 or name not in ONCE]
+                if not options.targets:
+                    now = [name for name in now if name in ONLY.get(target.name, now)]
                 for row in _measured(target, now, folder):
                     rows.append({"round": number, **row})
                     out.write(json.dumps(rows[-1]) + "\n")

@@ -63,6 +63,7 @@ def measure(scenario: str, target: Target, folder: Path, pid: int | None) -> lis
 def _command(target: Target, folder: Path, pid: int | None, load: Load, *more: str) -> list[str]:
     command = ["taskset", "-c", LOAD_CPU, str(folder / "load"), "-u", target.url]
     command += ["-c", str(load.streams), "-w", str(load.warm), "-d", str(load.seconds), "-P", load.backend]
+    command += [part for header in target.headers for part in ("-H", header)]
     return [*command, *(("-p", str(pid)) if pid else ()), *more]
 
 

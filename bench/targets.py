@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from gateway_targets import GATEWAYS, Setting
+
 __all__ = [
     "BACKEND",
     "BACKEND_PORT",
@@ -46,6 +48,8 @@ class Target(NamedTuple):
     command: list[str] | None
     url: str = PROXY
     environment: Mapping[str, str] = MappingProxyType({})
+    headers: tuple[str, ...] = ()
+    """Headers of the load client's requests."""
 
 
 def build_tools(folder: Path) -> None:
@@ -57,13 +61,13 @@ def build_tools(folder: Path) -> None:
 
 
 def targets(folder: Path) -> dict[str, Target]:
-    """Return what can be measured here, by name; nginx only where it is installed."""
+    """Return what can be measured here, by name; nginx and Go only where they are installed."""
     from streamweir.codec.dialects import Dialects  # noqa: PLC0415 (another checkout may not have it)
 
     python = sys.executable
     server = [python, "-m", "uvicorn", "--app-dir", str(HERE), "copying:app", "--port", str(PORT)]
     server += ["--log-level", "warning", "--no-access-log", "--backlog", "4096"]
-    server += ["--http", "httptools", "--loop", "uvloop"]
+    server += ["--http", "httptools", "--loop", "uvloop", "--ws", "none"]
     found = [Target("direct", None, BACKEND)]
     if shutil.which("nginx"):
         found.append(Target("nginx", ["nginx", "-c", str(filled("nginx.conf.in", folder))]))
@@ -71,31 +75,58 @@ def targets(folder: Path) -> dict[str, Target]:
         Target(f"starlette+{client}", server, environment={"CLIENT": client, "UPSTREAM": BACKEND})
         for client in ("httpx", "aiohttp")
     ]
-    gateway = [python, "-m", "streamweir_gateway", "serve"]
-    found += [
-        Target(
-            "streamweir" if answers == "standard" else f"streamweir-{answers}",
-            [*gateway, str(filled("gateway.yaml.in", folder, answers))],
-        )
-        for answers in Dialects.built_in().writable
-    ]
-    return {target.name: target for target in found}
+    if go := shutil.which("go"):
+        found.append(Target("go", [str(_built_by_go(go, folder)), str(PORT), BACKEND]))
+    found += [_gateway(name, setting, folder) for name, setting in GATEWAYS.items()]
+    known = {target.name: target for target in found}
+    for answers in Dialects.built_in().writable:
+        name = f"streamweir-{answers}"
+        if answers != "standard" and name not in known:
+            known[name] = _gateway(name, Setting(answers), folder)
+    return known
 
 
-def filled(name: str, folder: Path, kind: str = "", *, store: str = "") -> Path:
+def _gateway(name: str, setting: Setting, folder: Path) -> Target:
+    file = filled(
+        "gateway.yaml.in", folder, setting.answers, name=name, top=setting.top, endpoint=setting.endpoint
+    )
+    headers = (f"authorization: Bearer {setting.key}",) if setting.key else ()
+    return Target(name, [sys.executable, "-m", "streamweir_gateway", "serve", str(file)], headers=headers)
+
+
+def _built_by_go(go: str, folder: Path) -> Path:
+    source, program = HERE / "gen" / "translating.go", folder / "translating"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run([go, "build", "-o", str(program), str(source)], check=True)
+    return program
+
+
+def filled(
+    template: str,
+    folder: Path,
+    kind: str = "",
+    *,
+    name: str = "",
+    store: str = "",
+    top: str = "",
+    endpoint: str = "",
+) -> Path:
     """Write a configuration from its template, and return where it is.
 
     Args:
-        name: of the template.
+        template: its file name.
         folder: for the file.
-        kind: of configuration, by which its file is told from others; the protocol of the answers.
+        kind: the protocol of the answers, or another word for the configuration.
+        name: of the configuration, by which its file is told from others; empty: `kind`.
         store: of runs.
+        top: lines above the upstreams.
+        endpoint: lines of the endpoint.
     """
-    text = (HERE / name).read_text()
-    values = {"TMP": str(folder), "PORT": str(PORT), "BACKEND": str(BACKEND_PORT)}
-    for key, value in {**values, "ANSWERS": kind, "STORE": store}.items():
+    text = (HERE / template).read_text()
+    values = {"TMP": str(folder), "PORT": str(PORT), "BACKEND": str(BACKEND_PORT), "STORE": store}
+    for key, value in {**values, "ANSWERS": kind, "TOP": top, "ENDPOINT": endpoint}.items():
         text = text.replace(f"@{key}@", value)
-    file = folder / f"{kind}{name.removesuffix('.in')}"
+    file = folder / f"{name or kind}{template.removesuffix('.in')}"
     file.write_text(text)
     return file
 

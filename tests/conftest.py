@@ -52,8 +52,6 @@ SLOW = (
     "library/translation/test_translator_properties.py",
     "library/translation/test_verbatim.py",
     "mutate",
-    "soak",
-    "test_adding_a_dialect.py",
     "test_documentation.py",
     "test_patterns.py",
 )
@@ -62,7 +60,7 @@ SLOW = (
 A single test of that kind is marked where it stands.
 """
 SLOW_PLACES = tuple(TESTS / place for place in SLOW)
-FIRST = {TESTS / "soak/test_soak.py", TESTS / "test_adding_a_dialect.py"}
+FIRST = {TESTS / "gateway/test_drop_in.py", TESTS / "gateway/runs/test_failures_as_they_came.py"}
 """Single tests of these take so long that everybody would wait for one that began last."""
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would the commands they start.
@@ -102,7 +100,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """A third of the time a test waits for clocks, sockets and processes: a few workers share a processor."""
     asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
-    return int(asked) if asked else max(4, os.cpu_count() or 1)
+    return int(asked) if asked else 3 * (os.cpu_count() or 2)
 
 
 @pytest.fixture(autouse=True)

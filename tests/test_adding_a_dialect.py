@@ -40,7 +40,7 @@ FEW = ("--hypothesis-profile", "fast")
 HERE = {"PYTHONDONTWRITEBYTECODE": "", "PYTEST_XDIST_AUTO_NUM_WORKERS": "0"}
 """These are few tests, and other workers run beside them."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 def blocks(name: str) -> Iterator[tuple[str, str]]:

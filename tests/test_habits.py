@@ -24,6 +24,7 @@ def recipe(*arguments: str) -> str:
 def test_ci_runs_the_commands_that_the_readme_names() -> None:
     assert re.findall(r"\bmake ([a-z-]+)$", (ROOT / ".ci/run").read_text(), re.MULTILINE) == [
         "check",
+        "long",
         "clients",
         "real",
         "browser",

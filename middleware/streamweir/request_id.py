@@ -9,7 +9,7 @@ import os
 import re
 from typing import Final
 
-__all__ = ["RunRequestID", "new_request_id", "valid_request_id"]
+__all__ = ["RunRequestID", "new_request_id", "session_id_of", "valid_request_id"]
 
 _VALID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -26,6 +26,11 @@ class RunRequestID(str):
 def new_request_id() -> str:
     """Return a fresh request id: `req_` and 32 hexadecimal digits."""
     return f"req_{os.urandom(16).hex()}"
+
+
+def session_id_of(request_id: str) -> str:
+    """Return the id of a session whose upstream names none."""
+    return request_id.replace("req_", "sess_", 1)
 
 
 def valid_request_id(value: str) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from places import ROOT
 from ports import free_port, until_open
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 STATIC: Final = "gateway/streamweir_gateway/console/static"
 BUILD: Final = "import sys; from hatchling import build; print(getattr(build, sys.argv[1])(sys.argv[2]))"

@@ -193,14 +193,15 @@ async def test_every_fault_ends_in_the_words_of_the_dialect(dialect: str, subtes
             for fault in faults_to_play():
                 with subtests.test(fault=fault):
                     wish = [("X-Fault", fault)]
-                    got = await ask(running, headers=wish)
-                    new = await ask(running, headers=[*wish, *STANDARD])
+                    got, new, old = await asyncio.gather(
+                        ask(running, headers=wish),
+                        ask(running, headers=[*wish, *STANDARD]),
+                        ask(running, target="/old", headers=wish),
+                    )
                     assert got.is_whole
                     assert not leaks_to_client(got)
                     assert status_of(got, dialect) == new.end["status"], got.body[-500:]
-                    assert_failure_is_native(
-                        await ask(running, target="/old", headers=wish), got, new, dialect
-                    )
+                    assert_failure_is_native(old, got, new, dialect)
 
 
 def assert_failure_is_native(old: Answer, told: Answer, new: Answer, dialect: str) -> None:

@@ -21,7 +21,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError
 from streamweir.expressions.functions import FUNCTIONS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 DIALECTS = process_dialects().readable
 WRITTEN = process_dialects().writable

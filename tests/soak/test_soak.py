@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="looks at the gateway's process through /proc"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at the gateway's process through /proc"),
+]
 
 
 @pytest.mark.parametrize(

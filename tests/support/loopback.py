@@ -209,6 +209,14 @@ class Client:
         self._connection.send(h11.EndOfMessage())
         self.writer.write(data)
 
+    def announce(self, target: str, length: int, *, headers: Sequence[tuple[str, str]] = ()) -> None:
+        """Send the head of a POST whose body has `length` bytes, and none of them."""
+        given = [("Host", "gateway"), ("Content-Length", str(length)), *headers]
+        sent = [(name.encode(), value.encode()) for name, value in given]
+        self.writer.write(
+            self._connection.send(h11.Request(method="POST", target=target, headers=sent)) or b""
+        )
+
     def expect(self, method: str) -> None:
         """Let the next answer be one to a request that was written past this client."""
         self._connection.send(h11.Request(method=method, target="/", headers=[("Host", "written")]))

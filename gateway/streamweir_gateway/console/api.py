@@ -35,6 +35,7 @@ from streamweir_gateway.console.row_filter import RowFilter, whole_number
 from streamweir_gateway.console.viewer_presence import run_until_left
 from streamweir_gateway.console.viewers import MAX_VIEWERS, Viewers
 from streamweir_gateway.console.worker_links import WorkerLinks
+from streamweir_gateway.json_body import read_json_body
 from streamweir_gateway.observability.secrets import secrets_of
 
 __all__ = ["ConsoleApi"]
@@ -104,7 +105,8 @@ class ConsoleApi:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         if path == "playground":
             _check_method(scope, "POST")
-            await self._play(await _asked(receive), receive, send)
+            asked = await read_json_body(scope, receive, PlaygroundRequest, MAX_BODY)
+            await self._play(asked, receive, send)
             return
         name, _, rest = path.partition("/")
         answer = self._answers.get(path)
@@ -138,6 +140,7 @@ class ConsoleApi:
         return {"streams": page.rows, "total": page.total, "seq": self._book.seq}
 
     async def _plots_of(self, query: Query) -> Any:
+        await self._links.refresh()
         return self._plots.all(query.get("endpoint") or None)
 
     async def _config(self, _query: Query) -> Any:
@@ -249,20 +252,3 @@ def _check_method(scope: Scope, method: str) -> None:
 
 async def _send_json(send: Send, value: Any) -> None:
     await send_whole(send, 200, msgspec.json.encode(value), [_JSON])
-
-
-async def _asked(receive: Receive) -> PlaygroundRequest:
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise Refusal("BAD_REQUEST")
-        body += message.get("body", b"")
-        if len(body) > MAX_BODY:
-            raise Refusal("REQUEST_TOO_LARGE")
-        if not message.get("more_body", False):
-            break
-    try:
-        return msgspec.json.decode(bytes(body), type=PlaygroundRequest)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise Refusal("BAD_REQUEST", "The body must be a JSON object with `endpoint`.") from None

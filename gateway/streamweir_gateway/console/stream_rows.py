@@ -6,7 +6,8 @@
     open       `recorder`: the request may become a stream       ended
     ended      `ended`: its record is reported                   —
 
-A request that opens a second recorder keeps its row.
+A request that opens a second recorder keeps its row. A row is made when it is taken or when it ends: one that
+begins and ends between two calls of `take` is made once.
 
 Source: the console contract, section 1 (a row).
 """
@@ -22,6 +23,7 @@ from typing import Any, Final
 from starlette.types import Scope
 
 from streamweir.capture.masking import SecretMask
+from streamweir.request_id import session_id_of
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
 from streamweir_gateway.console.log_mask import LogMask
@@ -74,8 +76,10 @@ class StreamRows:
         self._open: dict[int, RequestRecorder] = {}
         """By the identity of the record."""
         self._by_row: dict[str, RequestRecorder] = {}
+        self._new: dict[str, None] = {}
+        """Open rows that no call of `take` has returned yet."""
         self._changed: deque[Row] = deque(maxlen=MOST_WAITING)
-        """Rows that began or ended, in this order, until `take` returns them."""
+        """Rows that ended, in this order, until `take` returns them."""
         self._gone: deque[str] = deque(maxlen=MOST_WAITING)
         self._sent: dict[str, tuple[Any, ...]] = {}
         """By open row, the facts of it that were returned last."""
@@ -113,7 +117,7 @@ class StreamRows:
         )
         self._open[id(record)] = self._by_row[made.row_id] = made
         if before is None:
-            self._changed.append(self._row(made))
+            self._new[made.row_id] = None
             self.on_change()
         return made
 
@@ -133,7 +137,7 @@ class StreamRows:
     # --- called by the link to the console ------------------------------------------------------------------
 
     def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
-        """Return the rows that have changed since the last call, and the rows whose captures are gone.
+        """Return the rows that began or ended since the last call, and the rows whose captures are gone.
 
         Args:
             with_open: return open rows too whose facts have changed.
@@ -141,8 +145,8 @@ class StreamRows:
         rows, gone = [*self._changed], [*self._gone]
         self._changed.clear()
         self._gone.clear()
-        if with_open:
-            rows += self._moved()
+        new, self._new = self._new, {}
+        rows += self._moved() if with_open else [self._row(self._by_row[row_id]) for row_id in new]
         return rows, gone
 
     def open_rows(self) -> list[Row]:
@@ -166,7 +170,7 @@ class StreamRows:
     def _end(self, recorder: RequestRecorder) -> None:
         record = recorder.record
         row = self._row(recorder)
-        if recorder.attempts or record.resumes is not None or record.reason is not None:
+        if recorder.attempts or record.reason is not None:
             row.state = "ended"
         else:
             row.state = "refused"
@@ -175,6 +179,7 @@ class StreamRows:
         row.bytes_out = record.bytes_out
         recorder.end(_end_fields(record))
         self._by_row.pop(recorder.row_id, None)
+        self._new.pop(recorder.row_id, None)
         self._sent.pop(recorder.row_id, None)
         self._masking.add(recorder.mask)
         self._shelf.add(recorder)
@@ -206,8 +211,10 @@ class StreamRows:
             row.malformed = stream.reader.malformed
             if stream.reader.dialect is not None:
                 row.speaks = stream.reader.dialect.name
-            row.session_id = self._shown(pipeline.lifecycle.session_id)
-            row.thread_id = self._shown(pipeline.lifecycle.thread_id)
+            session_id, thread_id = pipeline.lifecycle.session_id, pipeline.lifecycle.thread_id
+            is_ours = session_id == session_id_of(record.request_id)
+            row.session_id = session_id if is_ours else self._shown(session_id)
+            row.thread_id = self._shown(thread_id)
         return row
 
     def _shown(self, text: str | None) -> str | None:
@@ -259,8 +266,10 @@ def _state(recorder: RequestRecorder) -> State:
 
 
 def _was_refused(record: RequestRecord) -> bool:
-    """Return whether a request that opened no recorder was refused, and not relayed."""
-    return record.code is not None and record.bytes_out is None and record.close_code is None
+    """Return whether a request that opened no recorder was refused, and neither relayed nor a folded read."""
+    is_folded_read = record.resumes is not None and record.reason is not None
+    is_relayed = record.bytes_out is not None or record.close_code is not None
+    return record.code is not None and not is_relayed and not is_folded_read
 
 
 def _end_fields(record: RequestRecord) -> dict[str, Any]:

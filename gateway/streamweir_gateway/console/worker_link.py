@@ -29,7 +29,9 @@ RETRY_SECONDS: Final = 0.25
 HELD_SECONDS: Final = 1.5
 """Seconds for which the rest of a line is waited for, since a secret may go on in it."""
 FLUSH_SECONDS: Final = 0.12
-"""Seconds for which changes are collected."""
+"""Seconds for which changes are collected while the rows are watched."""
+QUIET_SECONDS: Final = 0.5
+"""Seconds for which they are collected otherwise. A request for rows gets all of them at once."""
 WATCH_SECONDS: Final = 0.2
 """Seconds between the changes of open rows that a watched process sends."""
 MAX_UNSENT: Final = 8 << 20
@@ -109,8 +111,8 @@ class WorkerLink:
 
     def _note_change(self) -> None:
         if self._flush_timer is None and self._writer is not None:
-            loop = asyncio.get_running_loop()
-            self._flush_timer = loop.call_later(FLUSH_SECONDS, self._flush)
+            seconds = QUIET_SECONDS if self._watch_timer is None else FLUSH_SECONDS
+            self._flush_timer = asyncio.get_running_loop().call_later(seconds, self._flush)
 
     def _flush(self) -> None:
         self._flush_timer = None

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -34,6 +34,7 @@ from streamweir.http.refusals import Refusal
 from streamweir.request_id import new_request_id
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
 from streamweir_gateway.demo_watchers import DemoWatchers
+from streamweir_gateway.json_body import read_json_body
 from streamweir_gateway.sample_call import WITHOUT_BODY, sample_method, sample_path
 
 __all__ = ["Trials"]
@@ -200,17 +201,4 @@ async def _read(scope: Scope, receive: Receive) -> _Asked:
     kind = header_value(scope["headers"], b"content-type").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal("UNSUPPORTED_MEDIA_TYPE")
-    body = bytearray()
-    while True:
-        message: Mapping[str, Any] = await receive()
-        if message["type"] != "http.request":
-            raise Refusal("BAD_REQUEST")
-        body += message.get("body", b"")
-        if len(body) > _MAX_BODY:
-            raise Refusal("REQUEST_TOO_LARGE")
-        if not message.get("more_body", False):
-            break
-    try:
-        return msgspec.json.decode(bytes(body), type=_Asked)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise Refusal("BAD_REQUEST", "The body must be a JSON object with `endpoint`.") from None
+    return await read_json_body(scope, receive, _Asked, _MAX_BODY)

@@ -89,6 +89,8 @@ class Observer:
         """Write the line of a request that is over, and count it. Must be called exactly once per request."""
         try:
             record.clock_out()
+            if record.is_open and record.reason is None:
+                record.reason = "internal"  # a fault of the gateway has ended the stream
             self._write(record)
         except Exception:
             self._complain()

@@ -16,6 +16,7 @@ from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.http.client_body import check_type, client_body
+from streamweir.request_id import session_id_of
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import read_canonical
@@ -284,7 +285,7 @@ class _Mapped(_Mapping):
             upstream=destination.identity,
             sent=upstream_thread(request.get("thread_id"), writer.threads),
             answers=writer.answers,
-            made=writing.incoming.request_id.replace("req_", "sess_", 1),
+            made=session_id_of(writing.incoming.request_id),
         )
 
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import Scope
 
@@ -122,6 +122,8 @@ class Resumption(RunsShell):
             if call.refusal is not None:
                 record.refused(call.refusal.code, state.get("client"))
                 self._note_refused_read(call, call.refusal.code)
+            if call.folded is not None:
+                _note_end(record, call.folded)
             if call.found is not None:
                 record.resumes = call.found.about.request_id
                 if call.has_nothing_left:
@@ -200,8 +202,10 @@ class Resumption(RunsShell):
         if recorder is not None:
             recorder.delivered_by(delivery)
             recorder.reads_run(reader)
-        await self.follow(delivery, is_running=is_running)
-        delivery.complete(record)
+        try:
+            await self.follow(delivery, is_running=is_running)
+        finally:
+            delivery.complete(record)  # also if the client had everything, and is sent nothing
         self.note_result(about.endpoint, "followed" if is_running else "replayed")
 
     async def follow(self, delivery: RunDelivery, *, is_running: bool) -> None:
@@ -226,3 +230,10 @@ class Resumption(RunsShell):
         """Count a request that wanted to read a run of an endpoint."""
         if template is not None:
             self._observer.metrics.resumed(template, result)
+
+
+def _note_end(record: RequestRecord, folded: dict[str, Any]) -> None:
+    """Note how a run has ended whose folded result answers the request."""
+    record.reason = folded.get("reason")
+    if (error := folded.get("error")) is not None:
+        record.code = error["code"]

@@ -105,10 +105,16 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         return self.supervisor.dropped is not None
 
     def complete(self, record: RequestRecord) -> None:
-        """Complete the record of the client's request, once the delivery is over."""
+        """Complete the record of the client's request, once the delivery is over.
+
+        Reason and code are those of the run, unless the client left or the body was cut short. The record of
+        the first client is that of the run, which completes it at its end, before or after this.
+        """
         first = (self.reader.position or Position()).next_event
         self.note_in(record, events=max(0, self.reader.at - first))
-        record.reason = record.reason or self.supervisor.dropped
+        if record.reason is None:
+            record.reason = self.supervisor.dropped or self._feed.reason
+            record.code = self._feed.code
 
     async def send(self) -> None:
         """Send the events that were written, with the headers of the upstream's response if it has come."""

@@ -230,5 +230,5 @@ class UpstreamRun(ResumableRun):
             return
         self._run.complete(record)
         if detached == "fenced":
-            record.reason = "lost"  # another process wrote the end
+            record.reason, record.code = "lost", "RUN_LOST"  # another process wrote the end
         record.events = self._run.attempt.stream.pipeline.position.written

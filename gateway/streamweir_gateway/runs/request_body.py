@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.types import Receive, Scope
 
 from streamweir.errors import MalformedEvent
-from streamweir.http.headers import header_values
+from streamweir.http.headers import announced_length
 from streamweir.http.refusals import Refusal
 from streamweir.jsontext import parse_json
 from streamweir_gateway.connection.client_connection import ClientConnection
@@ -47,7 +47,7 @@ class RequestBodies:
             Refusal: the body is too large, alone or with the others, or the server refused it.
             ClientGone: the client left before the end of the body.
         """
-        self._check(_announced(scope), limit)
+        self._check(announced_length(scope["headers"]), limit)
         connection, body, read = ClientConnection.of(scope), RequestBody(self), BytesIO()
         try:
             more = True
@@ -122,9 +122,3 @@ async def next_piece(receive: Receive, connection: ClientConnection) -> tuple[by
     if message["type"] == "http.disconnect":
         raise ClientGone
     return message.get("body", b""), message.get("more_body", False)
-
-
-def _announced(scope: Scope) -> int:
-    """Return the `Content-Length` of the request; 0 if it has none."""
-    lengths = [length for length in header_values(scope["headers"], b"content-length") if length.isdigit()]
-    return max((int(length[:20]) for length in lengths), default=0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamweir.http.headers import HeaderList, header_values
+from streamweir.http.headers import HeaderList, announced_length, header_values
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import body_of_query, parse_body
 
@@ -15,8 +15,6 @@ __all__ = ["BodyBuffer", "check_length", "check_type", "client_body", "is_json_t
 
 _JSON: Final = "application/json"
 _JSON_SUFFIX: Final = "+json"
-_DIGITS: Final = 18
-"""A number of more digits is larger than every limit."""
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _OURS: Final = frozenset({"protocol"})
 """Query parameters that are the gateway's own."""
@@ -58,8 +56,7 @@ def client_body(method: str, data: bytes, query: bytes, *, may_be_absent: bool) 
 
 def check_length(headers: HeaderList, max_bytes: int) -> None:
     """Raise `RequestError` for a body that is larger than `max_bytes` by its `Content-Length`."""
-    length = (header_values(headers, b"content-length") or [""])[0].strip()
-    if length.isdecimal() and length.isascii() and (len(length) > _DIGITS or int(length) > max_bytes):
+    if announced_length(headers) > max_bytes:
         raise _too_large(max_bytes)
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "REQUEST_ID",
     "HeaderList",
     "Headers",
+    "announced_length",
     "encoded_headers",
     "header_value",
     "header_values",
@@ -35,6 +36,9 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 REQUEST_ID: Final = b"x-request-id"
 
+_DIGITS: Final = 20
+"""A length of more digits is larger than every limit, also if only so many of them are read."""
+
 _OURS: Final = frozenset(
     {
         b"content-type",
@@ -51,6 +55,12 @@ _OURS: Final = frozenset(
 def header_values(headers: HeaderList, name: bytes) -> list[str]:
     """Return every value of the header `name`, in order."""
     return [value.decode("latin-1") for key, value in headers if key.lower() == name]
+
+
+def announced_length(headers: HeaderList) -> int:
+    """Return the largest `Content-Length` in bytes; 0 if there is none that is a number."""
+    lengths = (value.strip() for value in header_values(headers, b"content-length"))
+    return max((int(text[:_DIGITS]) for text in lengths if text.isascii() and text.isdigit()), default=0)
 
 
 def header_value(headers: HeaderList, name: bytes) -> str:

@@ -51,6 +51,7 @@ class RunsCall:
         status: of an answer that is no stream; None if there was none.
         refusal: with which the request was refused; None if it was not.
         has_nothing_left: the client has all of `found`.
+        folded: the folded result that answers the request; None if another answer does.
         note: free for the shell.
 
     Args:
@@ -71,6 +72,7 @@ class RunsCall:
         self.status: int | None = None
         self.refusal: Refusal | None = None
         self.has_nothing_left = False
+        self.folded: dict[str, Any] | None = None
         self.note: Any = note
         self._send: Final = send
 
@@ -284,7 +286,7 @@ class RunsApp:
         call.found = found
         position = position_of(call.scope)
         if choose_framing(header_value(call.scope["headers"], b"accept"), "sse") == "json":
-            result = await self._shell.service.fold(found, position)
+            call.folded = result = await self._shell.service.fold(found, position)
             request_id = RunRequestID(found.about.request_id)
             call.scope["state"]["request_id"] = request_id
             headers = [*self._shell.headers(found.handle), (REQUEST_ID, request_id.encode())]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from streamweir.errors import ErrorInfo, error_info
+from streamweir.errors import ErrorInfo, Reason, error_info
 from streamweir.events import Error, Event, SessionEnd, Stamp
 from streamweir.metadata import unix_milliseconds
 from streamweir.own_warnings import own_warning
@@ -65,6 +65,9 @@ class RunFeed:
 
     Attributes:
         error: the terminal error of the run, once it was written.
+        reason: why the run ended, or why the body was cut short, in the protocol's word. It is set with the
+            last event or by `close_short`; before, it is None.
+        code: of the error behind `reason`; None if the run has not ended or has ended without an error.
 
     Args:
         reader: of the run.
@@ -74,6 +77,8 @@ class RunFeed:
     def __init__(self, reader: RunReader, target: FeedTarget) -> None:
         position = reader.position or Position()
         self.error: ErrorInfo | None = None
+        self.reason: Reason | None = None
+        self.code: str | None = None
         self._reader: Final = reader
         self._about: Final = reader.about
         self._target: Final = target
@@ -107,7 +112,7 @@ class RunFeed:
                 if type(item) is TextRun:
                     sink.write_run(item.event, item.texts, stamp)
                 else:
-                    self._note_error(item)
+                    self._note_end(item)
                     sink.write(item, stamp)
             return
         for stamp, item in self._items(batch):
@@ -122,6 +127,7 @@ class RunFeed:
         """
         at = self._reader.at
         target = self._target
+        self.reason, self.code = error_info(code).reason, code
         if not target.is_open:
             target.open(self._events.source)
         if target.resumes_itself:
@@ -136,9 +142,12 @@ class RunFeed:
         sink.finish()
         self.error = error_info(code)
 
-    def _note_error(self, event: Event | TextRun) -> None:
+    def _note_end(self, event: Event | TextRun) -> None:
+        """Note the terminal error and the end of the run."""
         if isinstance(event, Error) and event.terminal:
-            self.error = _info_of(event)
+            self.error, self.code = _info_of(event), event.code
+        elif isinstance(event, SessionEnd):
+            self.reason = event.reason
 
     def _open(self, batch: Batch) -> None:
         """Open the target at the first event of the run, whose stored form has the source."""
@@ -164,7 +173,7 @@ class RunFeed:
             return
         for stamp, item in self._items(batch):
             self._warn_of_detachment(stamp)
-            self._note_error(item)
+            self._note_end(item)
             sink.show(item, stamp)
         sink.copy(batch.copied, batch.place, range(self._copied_to, batch.end), batch.frame_ends)
         if batch.copied:
@@ -177,7 +186,7 @@ class RunFeed:
             return
         for stamp, item in self._items(batch):
             for event in _single(item):
-                self._note_error(event)
+                self._note_end(event)
                 sink.write(event, stamp)
         self._copied_to = batch.end
 
@@ -185,7 +194,7 @@ class RunFeed:
         sink, first = self._target.sink, self._next
         self._warn_of_detachment(stamp)
         if not isinstance(item, TextRun):
-            self._note_error(item)
+            self._note_end(item)
             if isinstance(sink, RunWriter) and stamp.sequence == first:
                 sink.skips = self._known_frames
             sink.write(item, stamp)
@@ -252,7 +261,7 @@ class RunFeed:
             code=code,
             message=info.message,
             recoverable=info.recoverable,
-            reason="lost",
+            reason=info.reason,
         )
         return [error, SessionEnd(status="error", reason=info.reason)]
 

@@ -12,6 +12,7 @@ from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking,
 from streamweir.framing import Frame
 from streamweir.metadata import unix_milliseconds
 from streamweir.options.limits import EVENT_BYTES
+from streamweir.request_id import session_id_of
 from streamweir.stages import (
     ErrorSanitizer,
     FullText,
@@ -104,7 +105,7 @@ class Pipeline:
         self.tools = Tools(stream_tool_arguments, self.position, room // 2, request_id)
         self._texts = TextDeduplication(full_text, room, sanitizer)
         self.questions = HeldQuestions()
-        session_id = session_id or request_id.replace("req_", "sess_", 1)
+        session_id = session_id or session_id_of(request_id)
         self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16, upstream)
         self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
         self.lifecycle, self.closing_warnings = self._lifecycle, self._lifecycle.closing_warnings

@@ -244,3 +244,21 @@ async def test_connections_without_a_whole_head_hold_up_no_viewer(tmp_path: Path
         answer = await console.request("/", headers=[("X", "y" * 100_000)], token=None)
         assert answer.status in (413, 431)
         assert_guarded(answer, is_api=True)
+
+
+async def test_body_that_is_too_large_by_its_length_is_refused_before_it_comes(tmp_path: Path) -> None:
+    length = [("Content-Length", str(1 << 40))]
+    targets = {
+        "playground": 413,
+        **dict.fromkeys(("info", "streams", "streams/x", "streams/x/capture", "feed", "plots"), 405),
+        **dict.fromkeys(("config", "dialects", "playground/events"), 405),
+        "nothing": 404,
+    }
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        for target, status in targets.items():
+            for more in ([], [("Expect", "100-continue")]):
+                answer = await console.request(API + target, "POST", headers=[*length, *more])
+                assert answer.status == status, target
+                assert_guarded(answer, is_api=True)
+        answer = await console.request(API + "playground", "POST", headers=length, token="wrong")
+        assert answer.status == 401

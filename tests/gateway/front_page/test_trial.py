@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from loopback import Gateway, gateway, settled
+from loopback import Gateway, client, gateway, settled
 from scripted_upstream import LAST_CHUNK, SSE, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -119,3 +119,10 @@ async def test_trial_ends_when_its_page_leaves() -> None:
                     break
         line = await running.log.next_line()
     assert line["reason"] in ("client_gone", "cancelled")
+
+
+async def test_trial_that_is_too_large_by_its_length_is_refused_before_its_body_comes() -> None:
+    async with serving() as (running, _), client(running) as connected:
+        connected.announce("/", 1 << 40, headers=[("Content-Type", "application/json")])
+        answer = await connected.whole()
+    assert (answer.status, answer.json["error"]["code"]) == (413, "REQUEST_TOO_LARGE")

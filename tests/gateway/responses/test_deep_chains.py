@@ -49,6 +49,7 @@ async def chain(length: int) -> AsyncIterator[tuple[Gateway, Upstream, KeptRespo
             await store.aclose()
 
 
+@pytest.mark.long
 async def test_response_behind_ten_thousand_others_is_answered_in_one_piece() -> None:
     async with chain(DEEP) as (running, server, _, last):
         began = time.process_time()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,17 @@ class Cutter:
         self.cuts = cuts
         self.connections = 0
         self.url = ""
+        self._copying: set[asyncio.Task[Any]] = set()
+
+    async def closed(self) -> None:
+        """End every connection that is left."""
+        for task in self._copying:
+            task.cancel()
+        await asyncio.gather(*self._copying, return_exceptions=True)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if task := asyncio.current_task():
+            self._copying.add(task)
         self.connections += 1
         left = self.cuts.pop(0) if self.cuts else 1 << 30
         there_reader, there_writer = await asyncio.open_connection(*self.target)
@@ -78,6 +88,7 @@ async def cut(cuts: list[int], resume: str = "on") -> AsyncIterator[tuple[Cutter
             cutter.url = f"http://127.0.0.1:{port}/chat"
             async with listening:
                 yield cutter, server, running
+            await cutter.closed()
 
 
 async def test_client_with_breaking_connections_yields_every_event_once() -> None:

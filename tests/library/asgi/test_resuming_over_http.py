@@ -309,6 +309,14 @@ async def test_client_with_a_handle_can_leave_before_the_first_event() -> None:
         assert agent.calls == 1
 
 
+async def test_request_with_a_handle_that_is_too_large_by_its_length_is_refused_unread() -> None:
+    agent = Agent()
+    async with mounted(agent) as host, client(host) as connected:
+        connected.announce("/chat", 1 << 40, headers=[("X-Streamweir-Run", "run_" + "8" * 32)])
+        answer = await connected.whole()
+    assert (answer.status, answer.json["error"]["code"], agent.calls) == (413, "REQUEST_TOO_LARGE", 0)
+
+
 async def test_response_that_is_no_stream_leaves_no_run() -> None:
     agent, handle = Agent(), "run_" + "6" * 32
     async with mounted(agent) as host:

@@ -16,7 +16,7 @@ import pytest
 
 from streamweir.learning.learn import NothingLearned, learn
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 FEW, MANY = 400, 1600
 PROPORTION = 1.7

@@ -10,6 +10,7 @@ import hashlib
 from collections import deque
 from typing import Final
 
+from streamweir.http.headers import HeaderList, announced_length
 from streamweir.http.refusals import Refusal
 from streamweir.http.sending import Message, Receive
 
@@ -66,12 +67,18 @@ class ClientRequest:
         self._taken.set()
         return self._waiting.popleft()
 
-    async def read_body(self) -> None:
+    async def read_body(self, headers: HeaderList) -> None:
         """Read the whole body, and keep its messages for the application.
+
+        Args:
+            headers: of the request. A body that is too large by its `Content-Length` is not read.
 
         Raises:
             Refusal: the body is too large.
         """
+        size = announced_length(headers)
+        if size > _BODY_BYTES:
+            raise Refusal("REQUEST_TOO_LARGE")
         size = 0
         while not self._is_whole and not self.left.is_set():
             await self._listen()

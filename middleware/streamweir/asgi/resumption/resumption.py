@@ -192,7 +192,7 @@ class Resumption(RunsShell):
         )
         about = None
         if handle is not None:
-            await client.read_body()
+            await client.read_body(scope["headers"])
             about = about_request(
                 scope,
                 body=client.body_digest,

@@ -1,7 +1,7 @@
 """Measure WebSockets: streams of an upstream over one, relayed bytes, and idle connections.
 
-    python bench/websockets.py                three rounds of each, interleaved; prints a table
-    python bench/websockets.py --rounds 5
+    python bench/socket_streams.py                three rounds of each, interleaved; prints a table
+    python bench/socket_streams.py --rounds 5
 
 Each row compares the processor time of the gateway within one run: the same lines as NDJSON over HTTP,
 and the same bytes through the HTTP relay. Everything is on 127.0.0.1 (ports 9100 and 9101).
