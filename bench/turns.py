@@ -4,7 +4,7 @@
     python bench/turns.py --rounds 3        fewer rounds
 
 The CPU time is that of the gateway's process alone. A number with a limit has it beside it (`at most`). The
-machine may be doing something else, so of CPU times the fastest ones are compared. The last lines name the
+machine may be doing something else, so of CPU times the fastest ones are compared. The last lines name
 the numbers that are beyond their limits; the exit status is 1 if there are any.
 """
 

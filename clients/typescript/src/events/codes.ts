@@ -62,18 +62,18 @@ const OTHERS: Readonly<Record<string, Row>> = {
   QUOTA_EXCEEDED: [REPORTED],
   CONTEXT_LENGTH_EXCEEDED: [REPORTED, "validation"],
   STREAM_LIMIT_EXCEEDED: ["The answer was larger than is allowed here.", "system", "limit"],
-  CANCELLED: [ERROR, "execution", "cancelled"],
+  CANCELLED: ["The run was stopped on request.", "execution", "cancelled"],
   GATEWAY_DRAINING: [ERROR, "system", "draining"],
   RUN_LOST: [ERROR, "system", "lost"],
   STORE_UNAVAILABLE: [ERROR, "system", "lost"],
   INTERNAL: ["An internal error occurred. Please try again.", "system", "internal"],
 };
 
-/** A failure may be tried again if its message says so. */
+/** A failure may be tried again if its message says so, or that somebody stopped the run. */
 const fieldsOfRow = (
   code: string,
   [message, error_type = "execution", reason = "upstream_error"]: Row = [ERROR],
-): FailureFields => ({ code, error_type, reason, recoverable: message.includes("again"), message });
+): FailureFields => ({ code, error_type, reason, recoverable: /again|stopped/.test(message), message });
 
 /** Whether `code` may be shown as a machine's error code. */
 export const isCode = (code: unknown): code is string =>

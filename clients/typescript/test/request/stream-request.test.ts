@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { parseStream, type StreamEvent, StreamRequestError, streamRequest } from "../../src/index.js";
 import { createPatience } from "../../src/request/patience.js";
 import { all, answer, END, line, rejection, START, sse, text, textIn, wire } from "../support/events.js";
@@ -350,6 +350,26 @@ describe("failures", () => {
     expect(await failureOf(streamRequest(server.url))).toMatchObject({ kind: "stream_failed", code: "UPSTREAM_ERROR" });
   });
 
+  test("an error that has only a code gets a sentence and whether it may be tried again", async () => {
+    const final = "INVALID_RESPONSE REJECTED".split(" ").map((word) => `UPSTREAM_${word}`);
+    final.push(..."AUTH_FAILED NOT_FOUND MODEL_NOT_FOUND CONTEXT_LENGTH_EXCEEDED CONTENT_FILTERED".split(" "));
+    final.push(..."QUOTA_EXCEEDED STREAM_LIMIT_EXCEEDED".split(" "));
+    const temporary = "ERROR TIMEOUT UNREACHABLE TRUNCATED".split(" ").map((word) => `UPSTREAM_${word}`);
+    temporary.push(..."RATE_LIMITED CANCELLED GATEWAY_DRAINING RUN_LOST STORE_UNAVAILABLE INTERNAL".split(" "));
+    for (const code of [...final, ...temporary]) {
+      const body = [START, wire("error", { code, terminal: true }, 1)].map((event) => sse(event)).join("");
+      const { data } = (await all(parseStream(new Response(body).body as never, { throwErrors: false })))[1] ?? {};
+      const isTemporary = temporary.includes(code);
+      expect(data, code).toMatchObject({
+        code,
+        recoverable: isTemporary,
+        message: expect.stringMatching(/^[A-Z].+\.$/),
+      });
+      const says = code === "CANCELLED" ? /^The run was stopped on request\.$/ : /again\.$/;
+      expect(says.test(String((data as { message: string }).message)), code).toBe(isTemporary);
+    }
+  });
+
   test("protocol 1.0 is filled in", async () => {
     const old = [
       { type: "session_start", data: { session_id: "s", request_id: "r" } },
@@ -393,9 +413,16 @@ describe("clocks", () => {
   });
 
   test("a clock that has run out long ago rings before the next heartbeat", async () => {
-    const heartbeat = new Promise((resolve) => setTimeout(resolve, 100));
-    const wait = createPatience().wait(heartbeat, [{ left: -1000, thrown: new Error("late") }]);
-    await expect(wait).rejects.toThrow("late");
+    vi.useFakeTimers(); // on a busy machine the heartbeat would come first
+    try {
+      const heartbeat = new Promise((resolve) => setTimeout(resolve, 100));
+      const wait = createPatience().wait(heartbeat, [{ left: -1000, thrown: new Error("late") }]);
+      const late = expect(wait).rejects.toThrow("late");
+      await vi.advanceTimersByTimeAsync(99);
+      await late;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("silence, which heartbeats end", async () => {
