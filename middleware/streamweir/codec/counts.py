@@ -11,6 +11,8 @@ __all__ = ["keep_counts"]
 
 _MOST: Final = 100
 _LARGEST: Final = 1024
+_SMALL: Final = 1 << 53
+"""Numbers below it have few digits."""
 
 
 def keep_counts(
@@ -26,6 +28,7 @@ def keep_counts(
     rest: dict[str, Any] = {}
     for name, value in counted.items():
         has_place = name in known or name in summary or len(summary) < _MOST
-        fits = has_place and len(name) + len(write_json(value)) <= _LARGEST
+        is_small = type(value) is int and -_SMALL < value < _SMALL and len(name) < _LARGEST // 2
+        fits = has_place and (is_small or len(name) + len(write_json(value)) <= _LARGEST)
         (summary if fits else rest)[name] = value
     return rest

@@ -49,11 +49,6 @@ _MOST_DECODED: Final = 32
 
 _ENCODED_TWICE: Final = 3
 
-_LONGEST_REMEMBERED: Final = 64
-_MOST_REMEMBERED: Final = 16
-_HARMLESS_IDS: Final[set[str]] = set()
-"""Short ids and names without a secret, such as names of models, which come in many streams."""
-
 
 def redact(text: str, *, limit: int = 500) -> str:
     """Return `text` without secrets, addresses, paths and traces, at most `limit` characters long.
@@ -74,21 +69,8 @@ def redact(text: str, *, limit: int = 500) -> str:
 
 def redact_id(text: str, *, limit: int = 1024) -> str:
     """Return the id or name of a step redacted, but keep parts that are opaque like ids."""
-    if text in _HARMLESS_IDS and len(text) <= limit:
-        return text
     clean = _redact_once(_head(text, limit), _without_secrets_of_an_id)
-    if clean != text:
-        return redact(text, limit=limit)
-    if len(text) <= _LONGEST_REMEMBERED:
-        _remember_harmless(text)
-    return _clip(clean, limit)
-
-
-def _remember_harmless(text: str) -> None:
-    """Note that `text` is its own redacted form. A text with a secret never is, so none is remembered."""
-    if len(_HARMLESS_IDS) >= _MOST_REMEMBERED:
-        _HARMLESS_IDS.clear()
-    _HARMLESS_IDS.add(text)
+    return redact(text, limit=limit) if clean != text else _clip(clean, limit)
 
 
 def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:

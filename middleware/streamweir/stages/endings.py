@@ -58,7 +58,8 @@ _ALSO_FITTING: Final = frozenset(
 """Reasons that a failed end may give as well, each with the code of its error."""
 
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
-_COUNTS: Final = (*_TOKENS, "duration_ms")
+_COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
+_TOO_LARGE: Final = 2**53
 
 
 def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
@@ -123,12 +124,7 @@ def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     for key, value in summary.items():
         if value is None or key in ("tool_calls", "events"):
             continue
-        if (
-            key in _COUNTS
-            and isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and 0 <= value < 2**53
-        ):
+        if key in _COUNTS and (type(value) is int or type(value) is float) and 0 <= value < _TOO_LARGE:
             known[key] = round(value)
         elif key == "finish_reason" and value in FINISH_REASONS:
             known[key] = value
@@ -145,14 +141,15 @@ def token_counts(summary: Mapping[str, Any]) -> dict[str, int]:
 
 def _with_third_count(known: dict[str, Any]) -> dict[str, Any]:
     """Return the summary with the token count that follows from the two others."""
-    prompt, completion, total = map(known.get, _TOKENS)
-    match prompt, completion, total:
-        case int(), int(), None:
+    prompt, completion, total = known.get(_TOKENS[0]), known.get(_TOKENS[1]), known.get(_TOKENS[2])
+    if total is None:
+        if prompt is not None and completion is not None:
             return {**known, "total_tokens": prompt + completion}
-        case int(), None, int() if total >= prompt:
-            return {**known, "completion_tokens": total - prompt}
-        case None, int(), int() if total >= completion:
+    elif prompt is None:
+        if completion is not None and total >= completion:
             return {**known, "prompt_tokens": total - completion}
+    elif completion is None and total >= prompt:
+        return {**known, "completion_tokens": total - prompt}
     return known
 
 

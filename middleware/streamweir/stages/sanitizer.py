@@ -268,17 +268,19 @@ class ErrorSanitizer:
 
 _Names: TypeAlias = tuple[tuple[str, str], ...]
 
-_MOST_STARTS: Final = 4
+_MOST_STARTS: Final = 16
 _HARMLESS_STARTS: Final[set[_Names | None]] = set()
 """The fields beside starts of streams that were sent unchanged: of one model they are always the same."""
 
 
 def _short_names_in(extra: Mapping[str, Any]) -> _Names | None:
     """Return a few fields that hold short texts only; None for any others."""
-    is_short = len(extra) <= _FEW_FIELDS and all(
-        type(value) is str and len(value) <= _CACHED for value in extra.values()
-    )
-    return tuple(extra.items()) if is_short else None
+    if len(extra) > _FEW_FIELDS:
+        return None
+    for name, value in extra.items():
+        if type(value) is not str or len(value) > _CACHED or len(name) > _CACHED:
+            return None
+    return tuple(extra.items())
 
 
 def _remember_harmless(names: _Names) -> None:

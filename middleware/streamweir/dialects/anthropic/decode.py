@@ -30,11 +30,18 @@ _TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_
 _PAUSES: Final = ("pause_turn", "compaction")
 """Stop reasons of a turn that goes on when the client sends it back."""
 
-_DELTA: Final = ("stop_reason", "stop_sequence", "stop_details", "container")
+_DELTA: Final = frozenset({"stop_reason", "stop_sequence", "stop_details", "container"})
 _BOOKKEEPING: Final = ("context_management", "input_transformations")
 """Reports of changes to the request, which leave with the counts."""
 
-_START: Final = ("id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage")
+_START: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
+_TYPE: Final = frozenset({"type"})
+_OF_START: Final = frozenset({"type", "message"})
+_OF_BLOCK: Final = frozenset({"type", "index", "content_block"})
+_OF_DELTA: Final = frozenset({"type", "index", "delta"})
+_OF_STOP: Final = frozenset({"type", "index"})
+_OF_END: Final = frozenset({"type", "delta", "usage"})
+"""The fields of each message that a rule reads."""
 
 
 class AnthropicDecoder(Decoder):
@@ -83,42 +90,50 @@ class AnthropicDecoder(Decoder):
         return self._summary
 
     def _read(self, message: dict[str, Any]) -> Iterable[Event]:
-        match message:
-            case {"type": "content_block_delta", "index": index, "delta": dict(delta)}:
-                return self._blocks.delta(index, delta, leftover(message, ("type", "index", "delta")))
-            case {"type": "content_block_start", "index": index, "content_block": dict(block)}:
-                return self._blocks.start(index, block, leftover(message, ("type", "index", "content_block")))
-            case {"type": "content_block_stop", "index": index}:
-                return self._blocks.stop(index, leftover(message, ("type", "index")))
-            case {"type": "message_start", "message": dict(start)}:
-                return self._start(start, leftover(message, ("type", "message")))
-            case {"type": "message_delta"}:
+        kind = message.get("type")
+        if kind == "content_block_delta" and "index" in message and isinstance(message.get("delta"), dict):
+            return self._blocks.delta(message["index"], message["delta"], _beside(message, _OF_DELTA))
+        block = message.get("content_block")
+        if kind == "content_block_start" and "index" in message and isinstance(block, dict):
+            return self._blocks.start(message["index"], block, _beside(message, _OF_BLOCK))
+        if kind == "content_block_stop" and "index" in message:
+            return self._blocks.stop(message["index"], _beside(message, _OF_STOP))
+        if kind == "message_start" and isinstance(message.get("message"), dict):
+            return self._start(message["message"], _beside(message, _OF_START))
+        return self._read_other(kind, message)
+
+    def _read_other(self, kind: Any, message: dict[str, Any]) -> Iterable[Event]:
+        """Return the events of a message that neither begins one nor belongs to a block."""
+        match kind:
+            case "message_delta":
                 return self._message_delta(message)
-            case {"type": "message_stop"}:
-                return self._stop(leftover(message, ("type",)))
-            case {"type": "message", "content": list()}:
+            case "message_stop":
+                return self._stop(_beside(message, _TYPE))
+            case "message" if isinstance(message.get("content"), list):
                 return self._whole(message)
-            case {"type": "ping"}:
+            case "ping":
                 return ()
-            case {"error": dict(error)}:
-                return self._failure(error)
+        if isinstance(message.get("error"), dict):
+            return self._failure(message["error"])
         return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
 
-    def _start(self, start: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
+    def _start(self, start: Mapping[str, Any], beside: dict[str, Any] | None) -> tuple[Event, ...]:
         self._meta = self._blocks.meta = meta_of(message_id=start.get("id"))
-        origin = {"model": start.get("model"), **(leftover(start, _START) or {}), **(beside or {})}
-        yield SessionStart(meta=and_extra(self._meta, leftover(origin, ())))
-        yield from self._count(start.get("usage"))
+        origin = {"model": start.get("model"), **(_beside(start, _START) or {}), **(beside or {})}
+        meta = and_extra(self._meta, leftover(origin, ()))
+        return (SessionStart(meta=meta), *self._count(start.get("usage")))
 
-    def _message_delta(self, message: Mapping[str, Any]) -> Iterator[Event]:
+    def _message_delta(self, message: Mapping[str, Any]) -> tuple[Event, ...]:
         delta = message.get("delta")
-        yield from self._count(message.get("usage"))
-        yield from self._close_blocks(delta if isinstance(delta, dict) else {})
-        yield from self._stop_reason(delta if isinstance(delta, dict) else {})
-        yield from self._suspension(message)
+        fields = delta if isinstance(delta, dict) else {}
+        events = [*self._count(message.get("usage")), *self._close_blocks(fields), *self._stop_reason(fields)]
+        if message.keys() <= _OF_END:
+            return tuple(events)
+        events += self._suspension(message)
         self._summary.update((name, message[name]) for name in _BOOKKEEPING if message.get(name))
-        if rest := leftover(message, ("type", "delta", "usage", SUSPENSION, *_BOOKKEEPING)):
-            yield custom("message_delta", rest, self._meta)
+        if rest := leftover(message, (*_OF_END, SUSPENSION, *_BOOKKEEPING)):
+            events.append(custom("message_delta", rest, self._meta))
+        return tuple(events)
 
     def _close_blocks(self, delta: Mapping[str, Any]) -> Iterable[Event]:
         """Return the calls whose blocks were not closed (Kimi), unless the message broke off."""
@@ -135,18 +150,19 @@ class AnthropicDecoder(Decoder):
         if reason in _PAUSES:
             self._waits = True
             yield Interaction("", "continue", meta=self._meta)
-        if rest := leftover(delta, _DELTA):
+        if rest := _beside(delta, _DELTA):
             yield custom("delta", rest, self._meta)
 
     def _suspension(self, message: Mapping[str, Any]) -> Iterable[Event]:
         self._waits = self._waits or is_suspended(message)
         return asked_in(message)
 
-    def _stop(self, beside: dict[str, Any] | None) -> Iterator[Event]:
-        yield from self._blocks.stop_all()
+    def _stop(self, beside: dict[str, Any] | None) -> tuple[Event, ...]:
+        calls = (*self._blocks.stop_all(),)
         waits = self._waits or self._blocks.called
         meta = and_extra(self._meta, beside)
-        yield SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)
+        end = SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)
+        return (*calls, end)
 
     def _whole(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """A message in place of a stream."""
@@ -173,10 +189,10 @@ class AnthropicDecoder(Decoder):
             details=leftover(error, ("type", "message")),
         )
 
-    def _count(self, usage: Any) -> Iterator[Event]:
+    def _count(self, usage: Any) -> tuple[Event, ...]:
         """Note the tokens: counts are of the whole message, so that later ones replace earlier ones."""
         if not isinstance(usage, dict):
-            return
+            return ()
         counted = {name: count for name, count in usage.items() if name not in _TOKENS and count is not None}
         for name, known in _TOKENS.items():
             if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
@@ -185,5 +201,9 @@ class AnthropicDecoder(Decoder):
         counts = [self._summary.get(name) for name in _TOKENS.values()]
         if None not in counts:
             self._summary["total_tokens"] = sum(counts)
-        if rest:
-            yield custom("usage", rest, self._meta)
+        return (custom("usage", rest, self._meta),) if rest else ()
+
+
+def _beside(fields: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
+    """Return the fields that no rule knows and that have a value; None if there are none."""
+    return None if fields.keys() <= known else leftover(fields, known)

@@ -36,6 +36,8 @@ _ESTIMATE: Final = "estimated_tokens"
 _CALL: Final = 2048
 """Bytes that a call takes beside its arguments."""
 _MOST_ASKED: Final = 1000
+_EMPTY_TEXT: Final = {"type": "text", "text": ""}
+_TEXT_DELTA: Final = frozenset({"type", "text"})
 
 
 class _Call(msgspec.Struct):
@@ -82,8 +84,13 @@ class Blocks:
         """A call is the client's to run: it has no result."""
         return bool(self._asked)
 
-    def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-        """Yield the events of a block's start. Results, and blocks of a whole message, are complete then."""
+    def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
+        """Return the events of a block's start. Results, and blocks of a whole message, are complete then."""
+        if block == _EMPTY_TEXT and not beside and not self._has_value:
+            return ()
+        return self._start(index, block, beside)
+
+    def _start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
         yield from self._signed()
         match block:
             case {"type": "text"}:
@@ -111,6 +118,10 @@ class Blocks:
     def delta(self, index: Any, delta: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
         """Return the events of a piece of a block."""
         event: Event | None
+        if not beside and delta.keys() == _TEXT_DELTA and delta["type"] == "text_delta":
+            text = delta["text"]
+            if type(text) is str:
+                return (Content(text, meta=self.meta),) if text else ()
         match delta:
             case {"type": "text_delta", "text": str(text)}:
                 known, event = "text", Content(text, meta=self.meta) if text else None
@@ -131,8 +142,11 @@ class Blocks:
         left = self._rest(delta, beside, ("type", known, _ESTIMATE))
         return left if event is None else (event, *left)
 
-    def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
-        """Yield the call that is whole now; the client is to run it unless the server has."""
+    def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterable[Event]:
+        """Return the call that is whole now; the client is to run it unless the server has."""
+        return self._stop(index, beside) if beside or self._calls or self._has_value else ()
+
+    def _stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
         call = self._calls.pop(index, None) if isinstance(index, int) else None
         yield from self._signed()
         if beside:
@@ -150,8 +164,16 @@ class Blocks:
                 self._asked.add(call.tool_id)
             yield Interaction(call.tool_id, "tool", title=call.name, meta=self.meta)
 
-    def stop_all(self) -> Iterator[Event]:
-        """Yield the calls whose blocks were not closed, in the order of their start."""
+    def stop_all(self) -> Iterable[Event]:
+        """Return the calls whose blocks were not closed, in the order of their start."""
+        return self._stop_all() if self._calls or self._has_value else ()
+
+    @property
+    def _has_value(self) -> bool:
+        """An opaque value of thinking, or a compaction, waits for the end of its block."""
+        return bool(self._signature) or self._compaction.has_begun
+
+    def _stop_all(self) -> Iterator[Event]:
         yield from self._signed()
         for index in [*self._calls]:
             yield from self.stop(index, None)

@@ -60,6 +60,11 @@ class Compaction:
         self._content = TextPieces()
         self._size = 0
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the state is `begun`."""
+        return self._fields is not None
+
     def begin(self, block: Mapping[str, Any]) -> None:
         """Take the start of a block."""
         self._forget()

@@ -17,10 +17,10 @@ from streamweir.codec.frame_growth import GROWTH, FrameGrowth, largest_frame_of,
 from streamweir.codec.message_template import MessageTemplate, MessageTemplates
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
-from streamweir.events import Content, Data, Error, Event, ToolCallEnd, Warning
+from streamweir.events import Content, Data, Error, Event, Thinking, ToolCallEnd, Warning
 from streamweir.framing import Frame
 from streamweir.options.limits import Limits
-from streamweir.translation.items import FrameItems, SafeEvent, StreamItem
+from streamweir.translation.items import FrameItems, SafeEvent, StreamItem, TextRun
 from streamweir.translation.reading.decode_stats import DecodeStats
 from streamweir.translation.reading.first_output import NO_ERROR, FirstOutput, find_output
 from streamweir.translation.reading.marked_event import event_in
@@ -83,6 +83,8 @@ class FrameReader:
     first_output: FirstOutput | None = None
     _is_under_way = False
     """Set by the frame of the first output, unless `raw`; never cleared."""
+    _makes_runs = True
+    """False if a collector gets each frame, and the texts of text runs in addition to that."""
     _is_ours = True
     _dialect: Dialect | None = None
     _provenance: Provenance | None = None
@@ -127,6 +129,7 @@ class FrameReader:
             return decode(frame)
 
         self._decode = take_and_decode
+        self._makes_runs = False
 
     @property
     def holds_back(self) -> bool:
@@ -179,6 +182,8 @@ class FrameReader:
             self.first_output = find_output(events, frame, self._dialect)
         frame.forget_value()
         self._is_under_way = self.started and not self._raw and self.first_output is not None
+        if only is not None and len(items) == 1 and self.templates.current is not None:
+            items = [*(self._as_run(only, frame) or items)]
         if self.started or self._error_only is None or frame.is_unreadable:
             read.append((items, frame))
         else:
@@ -210,7 +215,18 @@ class FrameReader:
             event = self.attributed(event)
         self.templates.note(frame, event)
         frame.forget_value()
-        return [((event,), frame)]
+        return [(self._as_run(event, frame) or (event,), frame)]
+
+    def _as_run(self, event: Event, frame: Frame) -> Sequence[TextRun] | None:
+        """Return the only event of a frame as a text run if the template of its texts is known by now.
+
+        The texts that follow then extend the run. None for a frame whose bytes are kept: its own line style
+        has to be known.
+        """
+        template = self.templates.current
+        if template is None or frame.raw is not None or not self._makes_runs:
+            return None
+        return (TextRun(template.event, [event.content]),) if isinstance(event, Content | Thinking) else None
 
     def count_empty(self, size: int) -> None:
         """Count something that costs time and means nothing.
