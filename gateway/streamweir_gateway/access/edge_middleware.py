@@ -19,6 +19,7 @@ from streamweir.http.refusals import send_failure
 from streamweir.http.response_headers import VARIES
 from streamweir.stream_error import log_failure
 from streamweir_gateway.access.cors import CorsPolicy, speaks_of_cors
+from streamweir_gateway.observability.trace_context import new_request_id
 
 __all__ = ["PRIVATE", "RELAYED", "RELAYS_ALL", "EdgeMiddleware"]
 
@@ -66,7 +67,7 @@ class EdgeMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its id is in `scope["state"]["request_id"]`."""
-        request_id = request_id_of(scope["headers"])
+        request_id = request_id_of(scope["headers"], make=new_request_id)
         state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
         response = _Response(send, cors, state)

@@ -15,6 +15,7 @@ from streamweir_gateway.connection.repeated_headers import RepeatedHeaders, repe
 from streamweir_gateway.connection.request_line import is_whole_line, origin_form, parsable
 from streamweir_gateway.connection.request_state import TRANSITIONS, RequestEvent, RequestState
 from streamweir_gateway.connection.request_validation import is_acceptable
+from streamweir_gateway.remembered_headers import HeaderMemory
 
 __all__ = ["RequestHead", "RequestParser", "RequestReceiver", "RequestRefused"]
 
@@ -107,6 +108,7 @@ class RequestParser:
         "_first",
         "_headers",
         "_limits",
+        "_memory",
         "_method",
         "_overhead",
         "_parser",
@@ -131,6 +133,7 @@ class RequestParser:
         self._headers: list[tuple[bytes, bytes]] = []
         self._first = b""  # bytes read of a request
         self._repeated: RepeatedHeaders | None = None
+        self._memory = HeaderMemory()
         self._parser = self._new_parser()
 
     def feed(self, data: bytes) -> None:
@@ -313,9 +316,8 @@ class RequestParser:
         self.body_bytes = 0
         keeps = version != "1.0" and parser.should_keep_alive()
         repeated = repeated_headers(first, self._headers, keep_alive=keeps)
-        head = RequestHead(
-            method.decode("ascii"), self._target, version, self._headers, keeps, repeated=repeated
-        )
+        headers = self._memory.recalled(self._headers) if repeated is None else self._headers
+        head = RequestHead(method.decode("ascii"), self._target, version, headers, keeps, repeated=repeated)
         self._method = None
         self._repeated = repeated or self._repeated
         self._headers = []  # trailers are not headers

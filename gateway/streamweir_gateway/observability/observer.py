@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from streamweir.redaction import hide_credentials
@@ -31,6 +32,8 @@ _FIELDS: Final = (
     *("first_event_ms", "duration_ms", "hint"),
 )
 """The fields of the line, in this order; `cause` follows."""
+
+_VALUES: Final = attrgetter(*_FIELDS)
 
 _OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
 """Counts that are left out where they are 0."""
@@ -172,8 +175,8 @@ class Observer:
     def _write(self, record: RequestRecord) -> None:
         fields = {
             name: value
-            for name in _FIELDS
-            if (value := getattr(record, name)) is not None and (value != 0 or name not in _OMITTED_AT_ZERO)
+            for name, value in zip(_FIELDS, _VALUES(record), strict=True)
+            if value is not None and (value or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:
             fields["path"] = self._secrets.hide(record.path)[:_PATH_CHARACTERS]

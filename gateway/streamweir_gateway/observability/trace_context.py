@@ -136,6 +136,31 @@ def _tracestate(states: list[bytes]) -> str:
     return ",".join(members)
 
 
+class _RandomDigits:
+    """Random hexadecimal digits. The system is asked for many of them at once."""
+
+    __slots__ = ("_at", "_digits")
+
+    def __init__(self) -> None:
+        self._digits = ""
+        self._at = 0
+
+    def take(self, number: int) -> str:
+        """Return so many digits that no other call has returned."""
+        if self._at + number > len(self._digits):
+            self._digits, self._at = os.urandom(_DRAWN * _ID_BYTES).hex(), 0
+        begin, self._at = self._at, self._at + number
+        return self._digits[begin : self._at]
+
+
+_DIGITS: Final = _RandomDigits()
+
+
+def new_request_id() -> str:
+    """Return the id of a request that brings none."""
+    return f"req_{_DIGITS.take(32)}"
+
+
 def _random_id(length: int) -> str:
     """Return so many random bytes in hexadecimal digits; all zeros, which is no id, comes once in 2^64."""
-    return os.urandom(length).hex()
+    return _DIGITS.take(2 * length)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from starlette.types import Scope
 
@@ -29,6 +29,7 @@ from streamweir.translation.taps import TapMaker
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.remembered_headers import memo_of
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.responses.front_door import FrontDoor
 from streamweir_gateway.runs.destination import Destination
@@ -49,6 +50,20 @@ _OURS: Final = frozenset(
     }
 )
 """Headers that describe the upstream's body, or that the gateway sets itself."""
+
+
+class _Asked(NamedTuple):
+    """The form of an answer that a request asks for.
+
+    Attributes:
+        protocol: of the answer.
+        framing: of the answer.
+        is_open: neither the client nor the configuration chose the framing.
+    """
+
+    protocol: str
+    framing: str
+    is_open: bool
 
 
 class Endpoint:
@@ -121,6 +136,29 @@ class Endpoint:
             Refusal: the request names a protocol that is not offered.
         """
         headers, query = scope["headers"], scope["query_string"]
+        memo = None if query or protocol is not None or framing is not None else memo_of(headers)
+        asked: _Asked | None = None if memo is None else memo.get(self)
+        if asked is None:
+            asked = self._asked(scope, protocol, framing)
+            if memo is not None:
+                memo.put(self, asked)
+        return Incoming(
+            request_id,
+            scope["method"],
+            scope.get("path_params", {}),
+            headers,
+            query,
+            asked.protocol,
+            asked.framing,
+            settled_trace_context(scope),
+            unix_milliseconds(),
+            scope["state"].get("key"),
+            follows=asked.is_open,
+        )
+
+    def _asked(self, scope: Scope, protocol: str | None, framing: str | None) -> _Asked:
+        """Return the protocol and the framing that a request asks for; see `incoming`."""
+        headers, query = scope["headers"], scope["query_string"]
         try:
             answers = choose_protocol(headers, query, _first(self.config.answers, protocol))
         except UnknownProtocolError as error:
@@ -133,20 +171,7 @@ class Endpoint:
         is_open = "framing" not in self.config.model_fields_set and _framing(accept, "sse") != _framing(
             accept, "ndjson"
         )
-        path_params = scope.get("path_params", {})
-        return Incoming(
-            request_id,
-            scope["method"],
-            path_params,
-            headers,
-            query,
-            answers,
-            framing,
-            settled_trace_context(scope),
-            unix_milliseconds(),
-            scope["state"].get("key"),
-            follows=is_open,
-        )
+        return _Asked(answers, framing, is_open)
 
     def _is_own_client(self, protocol: str, scope: Scope) -> bool:
         """Return whether a client gets the dialect of the upstreams without having asked for a protocol.

@@ -16,9 +16,11 @@ from streamweir.http.headers import HeaderList, header_values
 from streamweir.redaction import is_secret_name
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
 from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.remembered_headers import Memo, memo_of
 from streamweir_gateway.runs.upstream_target import NoSuchPath, UpstreamTarget, with_query
 from streamweir_gateway.upstream.header_selection import request_selection
-from streamweir_gateway.upstream.request import Origin, UpstreamRequest, authorization_in
+from streamweir_gateway.upstream.prepared_head import HeadTemplate
+from streamweir_gateway.upstream.request import WITHOUT_BODY, Origin, UpstreamRequest, authorization_in
 from streamweir_gateway.upstream.via import Via
 
 __all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
@@ -29,6 +31,9 @@ ALWAYS: Final = ("content-type",)
 CREDENTIALS: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
 
 _SETTLED: Final = frozenset({"traceparent", "tracestate"})
+
+_PER_REQUEST: Final = frozenset({"x-request-id", *_SETTLED})
+"""Headers that the gateway sets anew for each request."""
 
 _ACCEPT: Final = {
     "sse": "text/event-stream",
@@ -93,7 +98,12 @@ class UpstreamRequestBuilder:
             NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
         """
         target = with_query(self._target.filled(path_params), self._forwarded_query(query))
-        return UpstreamRequest(method, self._origin, target, self._headers(headers, request_id, trace), b"")
+        own = [("X-Request-Id", request_id), *trace.headers()]
+        memo = None if method in WITHOUT_BODY else memo_of(headers)
+        template = None if memo is None else self._template(memo, method, target, headers)
+        if template is not None:
+            return template.request(own)
+        return UpstreamRequest(method, self._origin, target, [*self._common(headers), *own], b"")
 
     def path(self, path_params: Mapping[str, str]) -> str:
         """Return the upstream's path, without a query.
@@ -143,18 +153,28 @@ class UpstreamRequestBuilder:
         name = piece.partition(b"=")[0].decode("latin-1")
         return unquote_plus(name) in self._query
 
-    def _headers(self, headers: HeaderList, request_id: str, trace: TraceContext) -> list[tuple[str, str]]:
-        """Return the headers of gateway, client and configuration; the later replace the earlier."""
+    def _template(self, memo: Memo, method: str, target: str, headers: HeaderList) -> HeadTemplate | None:
+        """Return the template of a request whose headers are those of the request before it."""
+        key = self, method, target
+        template: HeadTemplate | None = memo.get(key)
+        if template is None:
+            common = UpstreamRequest(method, self._origin, target, self._common(headers), b"")
+            template = HeadTemplate.made_of(common)
+            memo.put(key, template)
+        return template
+
+    def _common(self, headers: HeaderList) -> list[tuple[str, str]]:
+        """Return the headers that depend on none of `VARYING`; the later of these replace the earlier.
+
+        They are the gateway's, the client's and the configured ones.
+        """
         client: _Headers = {}
         for key, value in self._selection.of(headers):
             name = key.decode("latin-1")
             client.setdefault(name, []).append((name, value.decode("latin-1")))
         chosen = {**self._ours, **client, **self._configured, **_IDENTITY}
-        chosen["x-request-id"] = [("X-Request-Id", request_id)]
         chosen["via"] = [*(("Via", value) for value in header_values(headers, b"via")), self._via]
-        for name, text in trace.headers():
-            chosen[name] = [(name, text)]
-        return [pair for pairs in chosen.values() for pair in pairs]
+        return [pair for name, pairs in chosen.items() if name not in _PER_REQUEST for pair in pairs]
 
     def _own_headers(self) -> _Headers:
         ours = {

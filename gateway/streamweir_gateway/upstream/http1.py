@@ -261,7 +261,10 @@ def chunk(data: bytes) -> bytes:
 
 def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
     """Return the codings that the header `name` (lower case) lists, in the order they were applied."""
-    values = [value for key, value in headers if key.lower() == name]
+    length = len(name)  # so that most headers cost no call
+    values = [value for key, value in headers if len(key) == length and key.lower() == name]
+    if not values:
+        return []
     codings = (coding.strip().lower() for coding in b",".join(values).decode("latin-1").split(","))
     return [coding for coding in codings if coding]
 
@@ -285,10 +288,9 @@ _KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1
 
 
 def _has_explicit_end(headers: Headers) -> bool:
-    names = [name.lower() for name, _ in headers]
-    if b"transfer-encoding" in names and (codings := coding_list(headers, b"transfer-encoding")):
+    if codings := coding_list(headers, b"transfer-encoding"):
         return codings[-1] == "chunked"
-    return b"content-length" in names
+    return any(len(name) == 14 and name.lower() == b"content-length" for name, _ in headers)
 
 
 def request_head(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:

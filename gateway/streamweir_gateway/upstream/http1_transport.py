@@ -99,11 +99,10 @@ class _Exchange(NamedTuple):
     @classmethod
     def of(cls, request: UpstreamRequest, pool: ConnectionPool) -> _Exchange:
         """Return one that is to be carried by a connection of `pool`."""
-        return cls(
-            pool,
-            request_head(request.method, request.target.encode("ascii"), request.wire_headers()),
-            request,
-        )
+        head = None if request.prepared is None else request.prepared.of(request)
+        if head is None:
+            head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
+        return cls(pool, head, request)
 
     async def on(
         self, connection: UpstreamConnection, on_connected: Callable[[], None] | None

@@ -17,6 +17,7 @@ __all__ = [
     "Origin",
     "RequestStream",
     "UpstreamRequest",
+    "WrittenHead",
     "authorization_in",
 ]
 
@@ -100,6 +101,13 @@ class HandshakeOffer(NamedTuple):
     host: bytes | None
 
 
+class WrittenHead(Protocol):
+    """The head of a request that has been written before the request is sent."""
+
+    def of(self, request: UpstreamRequest) -> bytes | None:
+        """Return the head of a request with another body; None if the request differs in anything else."""
+
+
 class UpstreamRequest(NamedTuple):
     """A request to an upstream."""
 
@@ -119,6 +127,8 @@ class UpstreamRequest(NamedTuple):
     """The request is the handshake of a client's WebSocket."""
     exchange: WebSocketExchange | None = None
     """The messages of the request, where the transport is a WebSocket."""
+    prepared: WrittenHead | None = None
+    """The head of this request, if it has been written already."""
 
     def wire_headers(self) -> Headers:
         """Return the headers that go out: the given ones, and ours in place of those that frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from streamweir.framing.content_coding import (
@@ -90,7 +90,8 @@ class UpstreamResponse:
     def values_of(self, name: str) -> list[bytes]:
         """Return every value of the header `name` (any case)."""
         wanted = name.lower().encode("ascii")
-        return [value for key, value in self.headers if key.lower() == wanted]
+        length = len(wanted)
+        return [value for key, value in self.headers if len(key) == length and key.lower() == wanted]
 
     def abort(self) -> None:
         """Close the connection at once; nothing may be read any longer."""
@@ -102,10 +103,9 @@ class UpstreamResponse:
         await self._body.aclose()
 
     def _codings(self) -> list[str]:
-        transfer = (
-            coding for coding in coding_list(self.headers, b"transfer-encoding") if coding != "chunked"
-        )
-        return [*coding_list(self.headers, b"content-encoding"), *transfer]
+        content = coding_list(self.headers, b"content-encoding")
+        transfer = coding_list(self.headers, b"transfer-encoding")
+        return content if transfer in ([], ["chunked"]) else [*content, *_unchunked(transfer)]
 
     @contextmanager
     def _own_failures(self) -> Iterator[None]:
@@ -125,6 +125,10 @@ class UpstreamResponse:
                 decoder.finish()
                 return b""
             self._pieces = decoder.feed(data)
+
+
+def _unchunked(codings: Iterable[str]) -> list[str]:
+    return [coding for coding in codings if coding != "chunked"]
 
 
 def _noting(on_read: Callable[[bytes], object], take: Callable[[bytes], bool]) -> Callable[[bytes], bool]:

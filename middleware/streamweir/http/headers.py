@@ -54,7 +54,8 @@ _OURS: Final = frozenset(
 
 def header_values(headers: HeaderList, name: bytes) -> list[str]:
     """Return every value of the header `name`, in order."""
-    return [value.decode("latin-1") for key, value in headers if key.lower() == name]
+    length = len(name)  # so that most headers cost no call
+    return [value.decode("latin-1") for key, value in headers if len(key) == length and key.lower() == name]
 
 
 def announced_length(headers: HeaderList) -> int:
