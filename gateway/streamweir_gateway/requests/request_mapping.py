@@ -192,17 +192,19 @@ class _Mapped(_Mapping):
         turns = await turns_of(request, self._turns, owner, is_stored=stores)
         begun_by = conversation.upstream if conversation else None
         chosen = [target for target in destinations if target.identity == begun_by] or [*destinations]
-        chosen.sort(key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
+        if len(chosen) > 1:
+            chosen.sort(key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
         writing = _Writing(
             request,
             self._dialects[incoming.answers],
             conversation,
             incoming,
-            self._names.around(body, incoming),
+            {} if self._overlay is None else self._names.around(body, incoming),
             self._new_id(),
             turns,
         )
-        writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
+        if len(destinations) > 1:
+            writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
         if unknown:
             writing.unknown_answer = unknown_answer(body or {}, unknown[0])
         offers = self._written(writing, chosen)

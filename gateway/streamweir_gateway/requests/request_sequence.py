@@ -93,10 +93,13 @@ def whole_request(
         _target(base.target, written, known),
         whole_headers(base.headers, written, media_type),
         body,
+        prepared=base.prepared,
     )
 
 
 def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
+    if written.path is None and not written.query:
+        return target
     path, _, query = target.partition("?")
     if written.path is not None:
         path = written.path or "/"
@@ -109,9 +112,11 @@ def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
 
 
 def whole_headers(
-    headers: Sequence[tuple[str, str]], written: Written, media_type: str | None = None
+    headers: list[tuple[str, str]], written: Written, media_type: str | None = None
 ) -> list[tuple[str, str]]:
     """Return the headers of a request: the writer's give way to the configured ones, but for the type.
+
+    If nothing has to be changed, the result is `headers` itself, whose written form may be known.
 
     Args:
         headers: the configured ones, and those of the client that go on.
@@ -120,10 +125,16 @@ def whole_headers(
     """
     if media_type is None and written.body is not None:
         media_type = JSON_TYPE
+    if media_type and not written.headers and _types_in(headers) == [media_type]:
+        return headers
     known = {name.lower() for name, _ in headers}
     added = [(name, value) for name, value in written.headers.items() if name.lower() not in known]
     kept = [(name, value) for name, value in headers if name.lower() != "content-type"]
     return [*kept, *added, *([("Content-Type", media_type)] if media_type else [])]
+
+
+def _types_in(headers: Sequence[tuple[str, str]]) -> list[str]:
+    return [value for name, value in headers if len(name) == 12 and name.lower() == "content-type"]
 
 
 def _at(value: Any, path: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from streamweir import Limits
@@ -107,7 +108,7 @@ class Destination:
             query=incoming.query,
         )
 
-    @property
+    @cached_property
     def dialect(self) -> Dialect:
         """The dialect of the upstream.
 

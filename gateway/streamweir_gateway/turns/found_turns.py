@@ -120,7 +120,7 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
 def unmatched(messages: Sequence[Message]) -> FoundTurns:
     """Return the messages of the assistant in a request, none of which is a kept turn."""
     groups = groups_of(messages)
-    return FoundTurns(matched_groups(groups, messages, [()] * len(groups), {}))
+    return FoundTurns(matched_groups(groups, messages, [()] * len(groups), {})) if groups else NO_TURNS
 
 
 def _written(group: AssistantGroup, turn: StoredTurn) -> Message:

@@ -47,6 +47,7 @@ class TurnOwner(NamedTuple):
         return _digest(_begun(*self, "text"), "".join(text.split()), asked)
 
 
+@lru_cache(maxsize=_MOST_OWNERS)
 def upstream_digest(upstream: str, dialect: str) -> str:
     """Return a digest of the identity of an upstream (its name or URL) and of its dialect."""
     return _digest(_hash("upstream"), upstream, dialect)

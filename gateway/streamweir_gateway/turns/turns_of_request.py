@@ -82,8 +82,8 @@ async def turns_of(
         is_stored: False if the client does not want its answer to be kept.
     """
     messages = request.get("messages", [])
-    asked = text_of_last_question(messages)
     if turns is None:
-        return TurnsOfRequest(owner, asked, None, unmatched(messages))
+        return TurnsOfRequest(owner, "", None, unmatched(messages))
+    asked = text_of_last_question(messages)
     found = await find_turns(turns, owner, messages)
     return TurnsOfRequest(owner, asked, turns if is_stored else None, found)

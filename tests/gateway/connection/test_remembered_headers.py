@@ -75,6 +75,10 @@ REQUESTS: list[tuple[str, dict[str, str], str]] = [
     ("/chat", {"X-Tenant": "two", "X-Streamweir-Protocol": "legacy"}, "m"),
     ("/chat", {"X-Tenant": "two", "X-Streamweir-Protocol": "legacy"}, "n"),
     ("/chat", {}, "o"),
+    ("/mapped", {}, "p"),
+    ("/mapped", {}, "q"),
+    ("/mapped", {"X-Tenant": "three"}, "r"),
+    ("/mapped", {"X-Tenant": "three"}, "s"),
 ]
 
 
@@ -94,6 +98,7 @@ async def test_repeated_requests_are_served_like_first_ones() -> None:
             upstreams={"backend": target},
             endpoints={
                 "/chat": {"upstream": "backend", **shared},
+                "/mapped": {"upstream": "backend", "request": "mapped", **shared},
                 "/other/{name}/chat": {"upstream": "backend", "path": "/at/{name}", **shared},
             },
         )
