@@ -25,6 +25,10 @@ __all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number"]
 SAMPLE_SIZE: Final = 3
 """For so many texts finding out the form takes longer than it saves."""
 
+_NUL: Final = b"\0"
+_PIECE: Final = 64 << 10
+"""Characters of a long text that are written at a time."""
+
 Number = tuple[int, int]
 """A number in the frame of a text, and how much more it is in the frame of the next."""
 
@@ -84,6 +88,20 @@ class FrameTemplate:
                 return None
         places.sort()
         return cls(_template(written, places), [key for _, _, key in places])
+
+    def pieces(self, text: str, numbers: Mapping[str, Number]) -> list[bytes]:
+        """Return the frame of a long text in pieces.
+
+        A buffer as large as the text would take longer than writing it.
+
+        Args:
+            text: ASCII only.
+            numbers: of the frame.
+        """
+        values = [_NUL if key is None else numbers[key][0] for key in self._keys]
+        begin, _, end = (self._template % tuple(values)).partition(_NUL)  # JSON text holds none
+        strings = [_string(text[at : at + _PIECE])[1:-1] for at in range(0, len(text), _PIECE)]
+        return [begin, b'"', *strings, b'"', end]
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are those of the first."""

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from streamweir.classification.failure_signs import reports_failure
+from streamweir.codec.message_path import Path, value_at
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
@@ -39,9 +40,6 @@ __all__ = ["Hole", "MessageTemplate", "MessageTemplates", "Path", "Piece", "Text
 
 Piece = Content | Thinking
 """An event that says nothing but one more piece of text."""
-
-Path = tuple[str | int, ...]
-"""The path of a value in a message: the keys of objects, the indexes of lists."""
 
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
 _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
@@ -114,7 +112,7 @@ class TextFields:
         usual = self.usual
         if usual is None:
             return ()
-        text = next(text for path in self.texts if (text := _at(usual, path)) is not None)
+        text = next(text for path in self.texts if (text := value_at(usual, path)) is not None)
         spellings = (write_json(usual), json.dumps(usual).encode())
         templates = (MessageTemplate.learn(Frame(data), Content(text), self) for data in spellings)
         return tuple(template for template in templates if template is not None)
@@ -174,11 +172,11 @@ class MessageTemplate:
             message = parse_json(data[begin:])[0] if begin else frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
             return None
-        texts = [path for path in fields.texts if _is_in(data, path) and _at(message, path) == event.content]
+        texts = [path for path in _in(data, fields.texts) if value_at(message, path) == event.content]
         text = _text_hole(data, begin, texts[0]) if len(texts) == 1 else None
         if text is None:
             return None
-        ignored = [path for path in fields.ignored if _is_in(data, path) and _at(message, path) is not None]
+        ignored = [path for path in _in(data, fields.ignored) if value_at(message, path) is not None]
         beside = [hole for path in ignored if (hole := _hole(data, path, is_text=False))]
         holes = sorted([text, *beside])
         return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
@@ -205,6 +203,15 @@ class MessageTemplate:
             return _text(data[begin:end]) or None
         except _REFUSALS:
             return None
+
+    def around_text(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the bytes before and behind the text of a message that has this template."""
+        begin, end = self._before_size, len(data) - self._after_size
+        for constant in self._ignored_before:
+            begin = data.index(constant, begin, end) + len(constant)
+        for constant in self._ignored_after:
+            end = data.rindex(constant, begin, end)
+        return data[:begin], data[end:]
 
     @property
     def constants(self) -> tuple[bytes, bytes] | None:
@@ -371,23 +378,10 @@ def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
         message, repaired = parse_json(probe[begin:])
     except MalformedEvent:
         return False
-    found = [_at(message, hole.path) for hole in holes]
+    found = [value_at(message, hole.path) for hole in holes]
     return not repaired and found == [_PROBE if hole.is_text else _OTHER for hole in holes]
 
 
-def _is_in(data: bytes, path: Path) -> bool:
-    """Return False if no value of `data` is at `path`, because its key is nowhere in it."""
-    return not path or data.find(_key_at(path)) >= 0
-
-
-def _at(message: Any, path: Path) -> Any:
-    """Return the value at `path`; None if there is none."""
-    for part in path:
-        kind = type(message)
-        if kind is dict:
-            message = message.get(part)
-        elif kind is list and type(part) is int and part < len(message):
-            message = message[part]
-        else:
-            return None
-    return message
+def _in(data: bytes, paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the paths at which `data` may have a value, because their last key is in it."""
+    return (path for path in paths if not path or data.find(_key_at(path)) >= 0)

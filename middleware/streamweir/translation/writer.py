@@ -46,6 +46,9 @@ __all__ = ["StreamWriter"]
 
 _PREPARED: Final[frozenset[type[Event]]] = frozenset({SessionStart, SessionEnd, Error})
 
+_LONG: Final = 256 << 10
+"""Characters of a text that is written in pieces."""
+
 _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes or text: [Frame('...')]"
 
 
@@ -178,6 +181,8 @@ class StreamWriter:
         if self._may_fail_whole and self._is_held(event, stamp):
             return
         try:
+            if type(event) is Content and len(event.content) >= _LONG and self._write_long(event, stamp):
+                return
             if self._writes_blocks and (block := self._encoder.sse_block(event, stamp)) is not None:
                 self._out.append(block)
             else:
@@ -185,6 +190,18 @@ class StreamWriter:
         except Exception:
             self.added -= 1  # the number goes to the error that this ends with
             raise
+
+    def _write_long(self, event: Content, stamp: Stamp) -> bool:
+        """Write a long text in pieces, which are joined once; return False if it is not plain ASCII."""
+        text = event.content
+        if not (self._writes_blocks and text.isascii() and event.with_text(text) == event):
+            return False
+        template = self._encoder.text_template(event, stamp)
+        numbers = self._encoder.template_numbers(event, (text,), stamp)
+        if template is None or numbers is None:
+            return False
+        self._out += template.pieces(text, numbers)
+        return True
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts; all but the first by the template of the first."""

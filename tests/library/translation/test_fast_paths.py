@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamweir import Translator
+from streamweir.codec.dialects import Dialects
 from streamweir.dialects.standard.encode import StandardEncoder
 from streamweir.errors import LimitExceeded
 from streamweir.events import (
@@ -32,6 +33,7 @@ from streamweir.framing import Frame, SSEParser, write_sse
 from streamweir.jsontext import write_json
 from streamweir.stages import ErrorSanitizer, Stage, TextDeduplication, Tools, passed_on, routes
 from streamweir.testing import cuts
+from streamweir.translation.open_writer import open_writer
 
 TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "\u2028", "a\nb", '"', "哈"])
 NUMBERS = st.integers() | st.floats().filter(lambda number: "e" not in repr(number))
@@ -324,3 +326,70 @@ def test_same_text_again_and_again_comes_out_as_often_however_it_is_cut(
         last = place
     pieces += cut.close()
     assert at_once.count(b'"ab"') == pieces.count(b'"ab"') == sum(sizes)
+
+
+WITH_TIME: dict[str, tuple[str, bytes]] = {
+    "agno": (
+        "agno",
+        b'event: RunContent\ndata: {"created_at":%d,"event":"RunContent","run_id":"r","content":%b}\n\n',
+    ),
+    "dify": (
+        "dify",
+        b'data: {"event":"message","task_id":"t","message_id":"m","created_at":%d,"answer":%b}\n\n',
+    ),
+    "openai": (
+        "openai-chat",
+        b'data: {"id":"c","object":"chat.completion.chunk","created":%d,"model":"m","choices":'
+        b'[{"index":0,"delta":{"content":%b},"finish_reason":null}]}\n\n',
+    ),
+    "ragflow": (
+        "ragflow",
+        b'data: {"event":"message","message_id":"m","created_at":%d,"task_id":"t","data":{"content":%b}}\n\n',
+    ),
+    "responses": (
+        "openai-responses",
+        b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"m",'
+        b'"output_index":0,"content_index":0,"sequence_number":%d,"delta":%b}\n\n',
+    ),
+}
+"""A text of dialects whose messages have a time or a counter, with places for that and for the text."""
+
+STEPS = st.lists(st.tuples(st.integers(0, 9), TEXTS.filter(bool)), min_size=1, max_size=60)
+
+
+@pytest.mark.parametrize("name", WITH_TIME)
+@settings(max_examples=25)
+@given(STEPS, st.integers(0, 9), st.booleans())
+def test_texts_with_a_time_have_the_events_of_single_reads(
+    name: str, steps: list[tuple[int, str]], seed: int, is_raw: bool
+) -> None:
+    speaks, shape = WITH_TIME[name]
+    now, events = 1790000000, []
+    for step, text in steps:
+        now += max(0, step - 7)  # most texts have the time of the one before
+        events.append(shape % (now, write_json(text)))
+    body = b"".join(events)
+    answers = speaks if is_raw and name not in ("agno", "dify") else "standard"  # those two are only read
+
+    def written(pieces: Iterable[bytes]) -> bytes:
+        stream = Translator(
+            speaks=speaks, answers=answers, request_id="r", session_id="s", clock=lambda: 1_790_000_000_000
+        )
+        return b"".join([*map(stream.feed, pieces), stream.close()])
+
+    expected = written(body[at : at + 1] for at in range(len(body)))
+    assert written([body]) == written(events) == written(cuts(body, seed=seed)) == expected
+
+
+@pytest.mark.parametrize("text", ["x", bytes(range(128)).decode(), "\u00e9\ud800", "%b"])
+def test_long_text_is_written_like_a_short_one(text: str) -> None:
+    stamp = Stamp("req_1", 7, 1_790_000_000_000)
+    for event in (
+        Content(text * 150_000),
+        Content(text * 150_000, channel="%d", meta={"message_id": "m%b"}),
+        Content(text * 150_000, op="replace"),
+    ):
+        frame = next(iter(StandardEncoder().encode(event, stamp)))
+        writer = open_writer("standard", "sse", request_id="req_1", dialects=Dialects.built_in())
+        writer.write(event, stamp)
+        assert writer.take() == write_sse(frame), event.content[:3]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
@@ -99,7 +99,7 @@ class BodyReader:
             NotTheDialect: in the iteration: the body is not of the dialect.
         """
         decoder = self._frames.decoder
-        next_around = self.next_around
+        next_around, is_tried = self.next_around, self.around is not None
         is_short = len(data) < _SHORT and (
             next_around is None or not (self._unread or data.startswith(next_around.before))
         )
@@ -108,9 +108,9 @@ class BodyReader:
             return begin
         if self._unread:
             data, self._unread = self._unread + data, b""
-        if is_short or decoder is None or decoder.judges_texts or len(data) > self._limit:
+        if is_short or decoder is None or len(data) > self._limit:
             return self._read_frames(data)
-        return self._read_blocks(data)
+        return self._read_blocks(data, is_tried=is_tried)
 
     def expect_texts(self, fields: TextFields) -> None:
         """Note that the body may begin with the usual texts of its dialect; before the first byte."""
@@ -137,13 +137,16 @@ class BodyReader:
         """Read `data` by the parser; at once, if it is one whole frame."""
         parser = self.parser
         is_at_boundary = parser.is_at_boundary
-        found = (parser.chosen or parser).feed(data)
+        found = self._fed(data)
         if type(found) is not tuple or len(found) != 1 or self.has_ended:
             return self._parsed(data, found, is_at_boundary=is_at_boundary)
         try:
             return self._read_alone(found[0], data)
         except Exception as error:
             return _raised(error)
+
+    def _fed(self, data: bytes) -> Iterable[Frame]:
+        return (self.parser.chosen or self.parser).feed(data)
 
     def _read_alone(self, frame: Frame, data: bytes) -> Sequence[FrameItems]:
         """Read a frame whose bytes are all of `data`."""
@@ -162,30 +165,35 @@ class BodyReader:
         else:
             read = frames.read(frame)
         current = frames.templates.current
-        if current is not None and not decoder.judges_texts:
+        if current is not None:
             self._note_boundary(current, template, data, frame)
         return read
 
-    def _read_blocks(self, data: bytes) -> Iterator[FrameItems]:
-        """Read texts by their surroundings, and the bytes between them by the parser."""
+    def _read_blocks(self, data: bytes, *, is_tried: bool) -> Iterator[FrameItems]:
+        """Read texts by their surroundings, and the bytes between them by the parser.
+
+        Args:
+            data: one read.
+            is_tried: the caller has tried whether all of `data` is texts.
+        """
         templates, parser, blocks = self._frames.templates, self.parser, self._blocks
         begin, size = 0, len(data)
         tries_all = True
         while begin < size:
             template = templates.current
-            around = self._around_of(template)
+            around = None if self.has_ended else blocks.around(template)
             if around is None:
                 stop = blocks.end_of_probe(template, data, begin, parser.framing)
-            elif not around.is_constant:  # blocks are read one by one
-                stop = size
             elif parser.is_at_boundary:
+                tries_all = tries_all and not (is_tried and data.endswith(around.end))
                 texts, stop = around.run_in(data, begin, tries_all=tries_all)
                 tries_all = False
                 if texts is not None:
-                    yield self.as_read(around.template.event, texts, data[begin:stop])
-                    begin = stop
+                    begin = yield from self._judged(around, texts, data, begin, stop)
                     continue
-                if stop == begin:
+                if not around.is_constant:
+                    stop = size
+                elif stop == begin:
                     if self._may_wait(data[begin:], around):
                         self._unread = data[begin:]
                         break
@@ -207,6 +215,39 @@ class BodyReader:
         for frame in self.parser.finish():
             yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
 
+    def _judged(
+        self, around: Surroundings, texts: list[str], data: bytes, begin: int, stop: int
+    ) -> Generator[FrameItems, None, int]:
+        """Read texts, up to the first that the decoder rejects, which is decoded; return the end of them.
+
+        Args:
+            around: of the texts.
+            texts: in the order of their blocks.
+            data: one read.
+            begin: of the first block.
+            stop: the end of the last one.
+        """
+        accepted = self._accepted(texts)
+        is_rejected = accepted < len(texts)
+        stop = around.end_of(accepted, data, begin) if is_rejected else stop
+        if accepted:
+            yield self.as_read(around.template.event, texts[:accepted], data[begin:stop])
+        if not is_rejected:
+            return stop
+        end = around.end_of(1, data, stop)
+        block = data[stop:end]
+        yield from self._parsed(block, self._fed(block), is_at_boundary=True, is_judged=True)
+        return end
+
+    def _accepted(self, texts: list[str]) -> int:
+        """Return how many texts the decoder accepts, up to the first one that has to be decoded."""
+        decoder = self._frames.decoder
+        if decoder is not None and decoder.judges_texts:
+            for count, text in enumerate(texts):
+                if not decoder.accepts_text(text):
+                    return count
+        return len(texts)
+
     def _around_of(self, template: MessageTemplate | None) -> Surroundings | None:
         """Return the surroundings of the next texts; None if these have to be parsed."""
         decoder = self._frames.decoder
@@ -220,7 +261,9 @@ class BodyReader:
             return False
         return data.startswith(around.before) or around.before.startswith(data)
 
-    def _parsed(self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool) -> Iterator[FrameItems]:
+    def _parsed(
+        self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False
+    ) -> Iterator[FrameItems]:
         """Read `data` frame by frame. Consecutive texts of the current template become one run.
 
         If `data` is the block of one text, the surroundings of the text are learned from it.
@@ -229,13 +272,14 @@ class BodyReader:
             data: the bytes.
             found: the frames that the parser returned for them.
             is_at_boundary: the parser was at a boundary before them.
+            is_judged: the decoder has rejected the text of the first frame, which is decoded.
         """
         frames = self._frames
-        begun = template = frames.templates.current
+        begun = frames.templates.current
+        template = None if is_judged else begun
         decoder = frames.decoder
         assert decoder is not None
         accepts_text = decoder.accepts_text if decoder.judges_texts else None
-        learns = accepts_text is None and is_at_boundary
         texts: list[str] = []
         raws: list[bytes] = []
         frame = None
@@ -262,8 +306,8 @@ class BodyReader:
             raise
         if texts and template is not None:
             yield [TextRun(template.event, texts)], _joined(raws)
-        if frames.templates.current is not None and accepts_text is None:
-            self._note_boundary(frames.templates.current, begun, data, frame if learns else None)
+        if frames.templates.current is not None:
+            self._note_boundary(frames.templates.current, begun, data, frame if is_at_boundary else None)
 
     def _note_boundary(
         self, current: MessageTemplate, begun: MessageTemplate | None, data: bytes, frame: Frame | None
@@ -283,7 +327,9 @@ class BodyReader:
             return
         if frame is not None and frame.data and (known is None or current is begun):
             known = self._blocks.learn(current, data, frame, self.parser.framing)
-        self.around = self.next_around = None if self.has_ended else known
+        if known is not None and frame is not None:
+            known.note(frame.data)
+        self.around = self.next_around = known if self._around_of(current) is not None else None
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
         """Return a frame that is not decoded: a gap, or a frame behind the end.

@@ -15,9 +15,16 @@ __all__ = ["Surroundings"]
 _text: Final = msgspec.json.Decoder(str).decode
 _texts: Final = msgspec.json.Decoder(list[str]).decode
 
+_MOST_MISSES: Final = 3
+"""So many texts in a row that are not like the latest one show that a number counts."""
+
 
 class Surroundings:
     """The bytes before and behind the text in the blocks of one template.
+
+    Numbers beside the text, such as times in seconds, are often the same as in the latest block. If blocks
+    are not `is_constant`, `_latest` has the surroundings of that block, which are constant. `note` sets it,
+    until three noted blocks in a row were followed by a different one; it stays None from then on.
 
     Args:
         template: of the messages.
@@ -32,13 +39,36 @@ class Surroundings:
         is_constant: blocks differ only in their text; else also in numbers, such as times.
     """
 
-    __slots__ = ("_after", "_begin", "_between", "_end", "_name", "before", "end", "is_constant", "template")
+    __slots__ = (
+        "_after",
+        "_begin",
+        "_between",
+        "_block_begin",
+        "_end",
+        "_latest",
+        "_misses",
+        "_name",
+        "before",
+        "end",
+        "is_constant",
+        "template",
+    )
 
-    def __init__(self, template: MessageTemplate, name: str | None, begin: bytes, end: bytes) -> None:
-        constants = template.constants
+    def __init__(
+        self,
+        template: MessageTemplate,
+        name: str | None,
+        begin: bytes,
+        end: bytes,
+        constants: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        constants = constants or template.constants
         before, after = constants or (b"", b"")
         self.template = template
         self.is_constant = constants is not None
+        self._latest: Surroundings | None = None
+        self._misses = 0
+        self._block_begin = begin
         self._name = name
         self.end = end
         self.before = begin + before
@@ -52,14 +82,28 @@ class Surroundings:
         begin, found, end = block.rpartition(frame.data)
         return cls(template, frame.event, begin, end) if found and end else None
 
+    def note(self, message: bytes) -> None:
+        """Note the message of the latest block, unless blocks are constant."""
+        if self.is_constant or self._misses > _MOST_MISSES:
+            return
+        self._misses += 1
+        self._latest = None
+        if self._misses <= _MOST_MISSES:
+            around = self.template.around_text(message)
+            self._latest = Surroundings(self.template, self._name, self._block_begin, self.end, around)
+
     def text_in(self, data: bytes) -> str | None:
         """Return the text of one such block; None or empty for any other bytes."""
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
         message = data[self._begin : self._end]
         if not self.is_constant:
-            is_line = LF not in message and CR not in message
-            return self.template.text_of(Frame(message, self._name)) if is_line else None
+            if LF in message or CR in message:
+                return None
+            text = self.template.text_of(Frame(message, self._name))
+            if text is not None:
+                self.note(message)
+            return text
         try:
             return _text(message)
         except (msgspec.MsgspecError, ValueError):
@@ -81,8 +125,9 @@ class Surroundings:
         stop = data.rfind(end, begin) + len(end)
         if stop < begin + len(end):
             return None, begin
-        is_whole_read = not begin and stop == len(data)  # the caller has tried it
-        if tries_all and not is_whole_read and (texts := self.texts_in(data[begin:stop])) is not None:
+        if not self.is_constant:
+            return self._run_of_latest(data, begin, stop, tries_all=tries_all)
+        if tries_all and (texts := self.texts_in(data[begin:stop])) is not None:
             return texts, stop
         at = begin
         while at < stop and data.startswith(self.before, at):
@@ -90,6 +135,30 @@ class Surroundings:
         if at > begin:
             return self.texts_in(data[begin:at]), at
         return None, data.find(end, begin) + len(end)
+
+    def _run_of_latest(
+        self, data: bytes, begin: int, stop: int, *, tries_all: bool
+    ) -> tuple[list[str] | None, int]:
+        """Answer `run_in` for blocks that are like the latest one, of those before `stop`."""
+        latest = self._latest
+        if latest is None or not latest.is_first_in(data, begin):
+            return None, stop
+        texts, end = latest.run_in(data, begin, tries_all=tries_all)
+        if texts is None:
+            return None, stop
+        self._misses = 0
+        return texts, end
+
+    def is_first_in(self, data: bytes, begin: int) -> bool:
+        """Return whether the first block from `begin` on may have these surroundings."""
+        end = data.find(self.end, begin) + len(self.end)
+        return data.startswith(self.before, begin) and data.endswith(self._after, begin, end)
+
+    def end_of(self, blocks: int, data: bytes, begin: int) -> int:
+        """Return the end of so many blocks from `begin` on; each of them is whole."""
+        for _ in range(blocks):
+            begin = data.find(self.end, begin) + len(self.end)
+        return begin
 
     def is_one_block(self, data: bytes) -> bool:
         """Does the first block of `data` end where `data` ends?"""
@@ -101,7 +170,11 @@ class Surroundings:
         Also None for several blocks that are not `is_constant`.
         """
         if not self.is_constant:
-            text = self.text_in(data)
+            texts = None if self._latest is None else self._latest.texts_in(data)
+            if texts is not None:
+                self._misses = 0
+                return texts
+            text = self.text_in(data) if self.is_one_block(data) else None
             return [text] if text else None
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None

@@ -31,7 +31,8 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 @lru_cache(maxsize=16)
 def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
     """Return the surroundings of the usual texts of a dialect in SSE, once for all streams."""
-    return tuple(Surroundings(template, None, b"data: ", b"\n\n") for template in fields.known)
+    known = (Surroundings(template, None, b"data: ", b"\n\n") for template in fields.known)
+    return tuple(around for around in known if around.is_constant)
 
 
 class TextBlocks:
@@ -74,8 +75,8 @@ class TextBlocks:
 
         Args:
             template: the current template.
-            block: the bytes from one boundary to another. The frames before the last one are left out where
-                blank lines of LF separate them; if there are any others, nothing is learned.
+            block: the bytes from one boundary to another. If they hold other frames, and surroundings are
+                known, nothing is learned.
             frame: the last frame in them.
             framing: of the body.
 
@@ -83,8 +84,10 @@ class TextBlocks:
             The surroundings; None if they are unknown.
         """
         before = block.rpartition(frame.data)[0]  # the frames before it may be the same
-        if framing == "sse" and (at := before.rfind(b"\n\n") + 2) > 1:
-            before, block = before[at:], block[at:]
+        if before and self.around(template) is None and CR not in block:
+            end = before.rfind(b"\n\n" if framing == "sse" else b"\n") + 1
+            end += end > 0 and framing == "sse"
+            block, before = block[end:], before[end:]
         if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):
             return self.around(template)
         learned = self._learned
