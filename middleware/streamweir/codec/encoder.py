@@ -20,7 +20,7 @@ __all__ = ["NO_EXTRA", "Encoder", "extra_in"]
 
 NO_EXTRA: Final[Mapping[str, Any]] = MappingProxyType({})
 
-_SHORT_WAYS: Final = frozenset({"template_numbers", "text_template", "sse_block"})
+_SHORT_WAYS: Final = frozenset({"template_numbers", "text_template", "sse_block", "note_event"})
 """The methods of an encoder by which `encode` is not called for each event."""
 
 
@@ -107,6 +107,11 @@ class Encoder:
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frames of `event`; count it in `lost` if the dialect has no place for it."""
         raise NotImplementedError
+
+    def note_event(self, event: Event, stamp: Stamp) -> None:
+        """Note an event whose frame is copied; by default it is encoded, and its frames are dropped."""
+        for _ in self.encode(event, stamp):
+            pass
 
     def has_rules_for(self, event: Event) -> bool:
         """Return whether rules of a home-made dialect write events of this type."""

@@ -31,6 +31,8 @@ class LineStyle(NamedTuple):
     @classmethod
     def of(cls, raw: bytes) -> LineStyle:
         """Return the style of a frame."""
+        if raw.startswith(b"data: ") and CR not in raw:  # nearly all
+            return _USUAL
         end = b"\r\n" if b"\r\n" in raw else b"\r" if CR in raw else b"\n"
         field = _FIELD.search(raw.removeprefix(BOM))
         return cls(end, b":" + field[2] if field else b": ")
@@ -38,3 +40,6 @@ class LineStyle(NamedTuple):
     def applied_to(self, frame: bytes) -> bytes:
         """Return a frame that has LF line ends, written in this style."""
         return _FIELD.sub(rb"\1" + self.colon, frame).replace(b"\n", self.end)
+
+
+_USUAL: Final = LineStyle(b"\n", b": ")

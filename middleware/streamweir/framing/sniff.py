@@ -133,7 +133,7 @@ class SniffingParser:
 
     def note_sse_blocks(self) -> None:
         """Note that the body begins with whole SSE blocks of data, which were read without the parser."""
-        self.chosen = parser = SSEParser(self._limit)
+        self.chosen = parser = SSEParser(self._limit, "sse" in self.raw_in)
         parser.note_blocks()
 
     def decide(self, head: bytes) -> str | None:

@@ -44,7 +44,7 @@ class AppendOnlyText:
         self._unsupported = unsupported
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._alike: Content | None = None
-        self._going_on = _Message(TextDigest())
+        self._going_on: _Message | None = None
         """The message that `_alike` belongs to. Set while the events are pieces like it."""
 
     def append(self, event: Content) -> Content | None:
@@ -64,10 +64,11 @@ class AppendOnlyText:
 
     def note(self, event: Content, texts: Sequence[str]) -> None:
         """Note further texts of the message that `event` belongs to."""
-        if event is not self._alike:
-            self._alike, self._going_on = event, self._open_message(event)
-            self._going_on.completed = False
-        self._going_on.text.append("".join(texts))
+        message = self._going_on
+        if message is None or event is not self._alike:
+            self._alike, self._going_on = event, (message := self._open_message(event))
+            message.completed = False
+        message.text.append("".join(texts))
 
     def _piece(self, event: Content) -> Content | None:
         if not event.content and event.opaque is not None:

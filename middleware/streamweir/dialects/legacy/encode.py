@@ -71,12 +71,12 @@ class LegacyEncoder(Encoder):
     @cached_property
     def _repeats_answer(self) -> bool:
         """The whole answer is written once more at the end."""
-        return self.option("final_answer") == "on"
+        return bool(self.options) and self.option("final_answer") == "on"
 
     @property
     def can_replace(self) -> bool:
         """The `final_answer` replaces text."""
-        return self._repeats_answer
+        return bool(self.options) and self._repeats_answer
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the frame that says `event`, none where the old vocabulary has no word."""
@@ -90,6 +90,14 @@ class LegacyEncoder(Encoder):
         if type(event) is SessionEnd and event.status == "completed":
             return *self._whole_answer(), frame
         return (frame,)
+
+    def note_event(self, event: Event, stamp: Stamp) -> None:
+        """Note an event whose frame is copied."""
+        del stamp
+        if type(event) is Content:
+            self._token(event)
+        else:
+            self._message(event)
 
     def _token(self, event: Content) -> dict[str, Any] | None:
         """A piece of text: most events are one."""

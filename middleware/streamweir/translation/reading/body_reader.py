@@ -117,12 +117,9 @@ class BodyReader:
         self._usual = fields
 
     def _begin_with_texts(self, data: bytes) -> Sequence[FrameItems] | None:
-        """Return the texts of a first read that consists of usual texts; None for any other read.
-
-        Frames that are copied are read one by one: the line style of the first one has to be known.
-        """
+        """Return the texts of a first read that consists of usual texts; None for any other read."""
         usual, self._usual = self._usual, None
-        if usual is None or len(data) > self._limit or self.parser.raw_in:
+        if usual is None or len(data) > self._limit:
             return None
         for around in usual_surroundings(usual):
             texts = around.texts_in(data)
@@ -130,7 +127,7 @@ class BodyReader:
                 self.parser.note_sse_blocks()
                 self._blocks.know(around)
                 self.around = self.next_around = around
-                return (([TextRun(around.template.event, texts)], None),)
+                return (self.as_read(around.template.event, texts, data),)
         return None
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:

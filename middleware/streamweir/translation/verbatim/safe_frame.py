@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -71,8 +72,10 @@ _MOST_COMPARISONS: Final = 1 << 20
 class FrameSanitizer:
     """Makes the frames of one stream safe: those that report failures, and those that hold one in a field."""
 
-    def __init__(self) -> None:
-        self._errors = ErrorSanitizer(debug=False)
+    @cached_property
+    def _errors(self) -> ErrorSanitizer:
+        """Made when a frame has to be looked through."""
+        return ErrorSanitizer(debug=False)
 
     def process(self, frame: Frame, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
         """Return the bytes of a frame that may be sent; they are UTF-8.

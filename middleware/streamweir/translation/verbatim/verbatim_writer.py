@@ -14,7 +14,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.errors import WARNINGS, MalformedEvent
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
-from streamweir.translation.items import StreamItem
+from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import FrameSink
 from streamweir.translation.verbatim.safe_frame import FrameSanitizer
@@ -178,7 +178,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if frame.is_unreadable:
             self._safe = None
             return
-        if not self._has_copied_data and frame.data.strip():
+        if not self._has_copied_data and (frame.data.strip() or (items and type(items[0]) is TextRun)):
             self._write_like(frame.raw)
         framing: Any = self.framing
         self._safe = self._sanitizer.process(frame, items, framing)
@@ -349,13 +349,12 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return self.is_json and self._copied_frames == 1 and not self._reader.has_understood
 
     def _show(self, event: Event, stamp: Stamp) -> None:
-        """Give the encoder an event and drop its frames; ignore exceptions, because the event is copied."""
+        """Give the encoder an event that is copied; exceptions are ignored."""
         self._shown = None
         if self._is_fresh:
             self._take_form()
         try:
-            for _ in self._encoder.encode(event, stamp):
-                pass
+            self._encoder.note_event(event, stamp)
         except Exception:  # its frame is sent all the same
             self._shown = None
 
