@@ -15,8 +15,8 @@ from typing import IO, Any, Final
 from streamweir.capture.capture import Capture, Read
 from streamweir.errors import MalformedEvent, StreamweirError
 from streamweir.framing.content_coding import CodedBodyError, body_decoder
-from streamweir.jsontext import parse_json, write_json
-from streamweir.options.limits import Limits
+from streamweir.jsontext import parse_json
+from streamweir.options.limits import EVENT_BYTES, Limits
 
 __all__ = ["VERSION", "CaptureError", "begins_capture", "lines_of", "load", "parse_captures"]
 
@@ -27,6 +27,8 @@ _LANES: Final = 3
 """Reads, events and writes may each have as many bytes as a stream."""
 _LINE_PER_BYTE: Final = 6
 """The most bytes of a line that one byte of a body takes: `\\u0000`."""
+_MOST_BYTES: Final = 512 << 20
+"""The most bytes of the lines of one capture, unless a stream may be larger than half of it."""
 
 
 class CaptureError(StreamweirError):
@@ -93,19 +95,29 @@ def lines_of(pieces: Iterable[bytes], limits: Limits | None = None) -> Iterator[
     Raises:
         CaptureError: a line is too long, or the compressed file is broken.
     """
-    longest = _LINE_PER_BYTE * (limits or Limits()).stream_bytes
+    longest = _longest_line(limits or Limits())
     begun = bytearray()
     for piece in _plain(iter(pieces)):
         first, *others = piece.split(b"\n")
         begun += first
         if len(begun) > longest:
-            raise CaptureError("a line is longer than a stream may be")
+            raise CaptureError("a line is longer than one may be")
         if others:
             yield bytes(begun)
             yield from others[:-1]
             begun = bytearray(others[-1])
     if begun:
         yield bytes(begun)
+
+
+def _longest_line(limits: Limits) -> int:
+    """Return the most bytes of a line: no read, event or write is larger than an event may be."""
+    return _LINE_PER_BYTE * min(limits.stream_bytes, max(limits.event_bytes, EVENT_BYTES))
+
+
+def _most_bytes(limits: Limits) -> int:
+    """Return the most bytes of the lines of one capture."""
+    return min(_LANES * _LINE_PER_BYTE * limits.stream_bytes, max(2 * limits.stream_bytes, _MOST_BYTES))
 
 
 def _plain(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -158,12 +170,13 @@ class _Reading:
     def __init__(self, meta: dict[str, Any], limits: Limits) -> None:
         self.capture = Capture(meta)
         self._limits = limits
+        self._most_bytes = _most_bytes(limits)
         self._bytes = self._body_bytes = 0
 
     def take(self, line: dict[str, Any], number: int, size: int) -> None:
         """Take one line of `size` bytes; unknown kinds of lines are skipped."""
         self._bytes += size
-        if self._bytes > _LANES * _LINE_PER_BYTE * self._limits.stream_bytes:
+        if self._bytes > self._most_bytes:
             raise CaptureError(f"line {number}: the capture is larger than a stream may be")
         kind = str(line.get("kind"))
         if kind in _KEPT:
@@ -171,7 +184,7 @@ class _Reading:
         elif kind == "read":
             self.take_read(line, number)
         elif kind == "event":
-            self.take_event(line, number)
+            self.take_event(line, number, size)
         elif kind == "end":
             self.capture.end = line
 
@@ -183,9 +196,9 @@ class _Reading:
             raise CaptureError(f"line {number}: the capture is larger than a stream may be")
         self.capture.recorded.append(Read(_number(line.get("t")), data, int(_number(line.get("attempt"), 1))))
 
-    def take_event(self, line: dict[str, Any], number: int) -> None:
-        """Take one event."""
-        if len(write_json(line)) > _LINE_PER_BYTE * self._limits.event_bytes:
+    def take_event(self, line: dict[str, Any], number: int, size: int) -> None:
+        """Take one event, whose line has `size` bytes."""
+        if size > _LINE_PER_BYTE * self._limits.event_bytes:
             raise CaptureError(f"line {number}: the event is larger than one may be")
         if isinstance(line.get("event"), dict):
             self.capture.events.append(line["event"])

@@ -47,10 +47,19 @@ def test_file_that_is_no_whole_capture_gives_a_clear_error(tmp_path: Path, comma
     assert b"Traceback" not in ended.stderr
 
 
-def test_body_larger_than_a_stream_is_refused_by_learn(tmp_path: Path) -> None:
-    file = tmp_path / "large"
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("convert", b"no dialect claims"),
+        ("detect", b"no dialect claims"),
+        ("learn", b"larger than a stream may be"),
+        ("replay", b"larger than a stream may be"),
+    ],
+)
+def test_file_of_a_gigabyte_is_refused(tmp_path: Path, command: str, sentence: bytes) -> None:
+    file = tmp_path / "large.capture.jsonl"
     with file.open("wb") as sparse:
-        sparse.truncate(300 << 20)
-    ended = run("learn", str(file))
+        sparse.truncate(1 << 30)
+    ended = run(command, str(file))
     assert ended.returncode == 1
-    assert b"larger than a stream may be" in ended.stderr
+    assert sentence in ended.stderr

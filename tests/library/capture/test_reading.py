@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from streamweir import Limits, capture
 from streamweir.capture import CaptureError
+from streamweir.capture.reading import lines_of
 from streamweir.testing import DecoderConformance
 
 META: dict[str, Any] = {"kind": "capture", "version": 1, "id": "req_1", "began": "2026-11-22T08:00:00.123Z"}
@@ -92,6 +94,37 @@ def test_capture_is_no_larger_than_a_stream() -> None:
         load(lines(META, event), event_bytes=100)
     with pytest.raises(CaptureError, match="a line is longer"):
         load(lines({**META, "x": "y" * 1000}), stream_bytes=100)
+
+
+def test_endless_line_is_refused_before_all_of_it_is_read() -> None:
+    taken = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal taken
+        yield lines(META) + b'{"kind": "read", "data": "'
+        for _ in range(1024):
+            taken += 1
+            yield b"x" * (1 << 20)
+
+    with pytest.raises(CaptureError, match="a line is longer than one may be"):
+        capture.parse_captures(lines_of(pieces()))
+    assert taken < 64, "MiB of a line of a GiB"
+
+
+@pytest.mark.parametrize("kind", ["read", "event", "write", "mark", "request", "a kind of later"])
+def test_lines_of_any_kind_are_refused_when_there_are_too_many(kind: str) -> None:
+    taken = 0
+
+    def many() -> Iterator[bytes]:
+        nonlocal taken
+        yield lines(META)
+        for _ in range(10_000):
+            taken += 1
+            yield lines({"kind": kind, "t": 1, "text": "x" * 10_000})
+
+    with pytest.raises(CaptureError, match="the capture is larger"):
+        capture.parse_captures(many(), limits=Limits(stream_bytes=1 << 20))
+    assert taken < 2000, "lines of 10 kB"
 
 
 def test_samples_of_a_decoder_may_be_captures(tmp_path: Path) -> None:
