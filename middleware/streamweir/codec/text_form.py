@@ -23,10 +23,10 @@ __all__ = ["TextForm"]
 _STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
 _PLACES: Final = {
     "<text>": f"(?P<text>{_STRING})",
-    "<padding>": f"(?P<padding>{_STRING})",
     "<string>": _STRING,
     "<string_or_null>": f"(?:{_STRING}|null)",
     "<number>": r"-?[0-9]{1,20}+",
+    "<ignored>": rf"({_STRING}|-?[0-9]{{1,20}}+)",
 }
 _text: Final = msgspec.json.Decoder(str).decode
 
@@ -39,8 +39,9 @@ class TextForm:
 
     Args:
         parts: the JSON of the message in pieces, without blanks; spaces behind commas and colons are found
-            too. `<text>` is the text, `<padding>` a string that changes and has no meaning; `<string>`,
-            `<string_or_null>` and `<number>` are constant. A part that ends with `?` may be missing.
+            too. `<text>` is the text, `<ignored>` a string or number that changes and has no meaning;
+            `<string>`, `<string_or_null>` and `<number>` are constant. A part that ends with `?` may be
+            missing.
     """
 
     def __init__(self, *parts: str) -> None:
@@ -69,8 +70,10 @@ class TextForm:
         except (msgspec.MsgspecError, ValueError):
             return None
         holes = [Hole(begin, end, (), is_text=True)]
-        if "padding" in self._pattern.groupindex and found["padding"] is not None:
-            holes.append(Hole(*found.span("padding"), (), is_text=False))
+        for group in range(1, self._pattern.groups + 1):
+            place = found.span(group)
+            if place[0] not in (-1, begin):
+                holes.append(Hole(*place, (), is_text=False))
         return fields.template(piece, frame.event, data, sorted(holes))
 
 

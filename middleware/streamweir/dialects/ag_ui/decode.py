@@ -10,6 +10,7 @@ from streamweir.codec.carried_events import read_carried
 from streamweir.codec.coerce import custom, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import structured
+from streamweir.codec.text_form import TextForm
 from streamweir.dialects.ag_ui.decode_ending import read_finish, summary_of
 from streamweir.dialects.ag_ui.decode_names import in_camel_case
 from streamweir.dialects.ag_ui.decode_steps import read_step, read_subagent
@@ -33,7 +34,11 @@ _SURE: Final = ("threadId", "messageId", "toolCallId", "snapshot", "stepName")
 class AgUiDecoder(Decoder):
     """Reads AG-UI. Calls that have no result when the run ends are for the client to run."""
 
-    text_fields: ClassVar = TextFields(texts=(("delta",),), ignored=(("timestamp",),))
+    text_fields: ClassVar = TextFields(
+        texts=(("delta",),),
+        ignored=(("timestamp",),),
+        form=TextForm('{"type":"TEXT_MESSAGE_CONTENT","messageId":<string>,"delta":<text>}'),
+    )
 
     def __init__(self) -> None:
         self._texts = Texts()

@@ -43,7 +43,7 @@ class OpenAIChatDecoder(Decoder):
             ',"logprobs":null?',
             "}]",
             ',"usage":null?',
-            ',"obfuscation":<padding>?',
+            ',"obfuscation":<ignored>?',
             "}",
         ),
     )

@@ -11,6 +11,7 @@ from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream
 from streamweir.codec.finish import finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
+from streamweir.codec.text_form import TextForm
 from streamweir.dialects.openai_responses.decode_audio import Audio
 from streamweir.dialects.openai_responses.decode_items import Items
 from streamweir.dialects.openai_responses.decode_notes import compacting, listing_failed, queued
@@ -58,7 +59,22 @@ _ARGUMENT_DELTAS: Final = frozenset(
 class ResponsesDecoder(Decoder):
     """Reads one stream. `response.completed`, `incomplete`, `failed` and `error` are the end."""
 
-    text_fields: ClassVar = TextFields(texts=(("delta",),), ignored=(("sequence_number",), ("obfuscation",)))
+    text_fields: ClassVar = TextFields(
+        texts=(("delta",),),
+        ignored=(("sequence_number",), ("obfuscation",)),
+        form=TextForm(
+            '{"type":"response.output_text.delta"',
+            ',"sequence_number":<ignored>?',
+            ',"item_id":<string>,"output_index":<number>?',
+            ',"content_index":<number>',
+            ',"delta":<text>',
+            ',"logprobs":[]?',
+            ',"item_id":<string>,"output_index":<number>?',
+            ',"sequence_number":<ignored>?',
+            ',"obfuscation":<ignored>?',
+            "}",
+        ),
+    )
 
     def __init__(self) -> None:
         self._items = Items()

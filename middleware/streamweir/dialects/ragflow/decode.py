@@ -12,6 +12,7 @@ from streamweir.codec.families.openai_chunks import is_chunk, is_completion
 from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
 from streamweir.codec.families.ragflow_failures import error_in_text, failed, failure
 from streamweir.codec.message_template import TextFields
+from streamweir.codec.text_form import TextForm
 from streamweir.dialects.ragflow.decode_agent import EVENTS, AgentReader
 from streamweir.dialects.ragflow.decode_chat import EnvelopeReader
 from streamweir.dialects.ragflow.decode_run import Run
@@ -52,6 +53,10 @@ class RagflowDecoder(Decoder):
     text_fields: ClassVar = TextFields(
         texts=(("data", "content"), ("data", "answer"), ("choices", 0, "delta", "content")),
         ignored=(("created_at",), ("created",)),
+        form=TextForm(
+            '{"event":"message","message_id":<string>,"created_at":<number>,"task_id":<string>',
+            ',"data":{"content":<text>},"session_id":<string>}',
+        ),
     )
 
     def __init__(self) -> None:

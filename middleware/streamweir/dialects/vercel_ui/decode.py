@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import custom, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.message_template import TextFields
+from streamweir.codec.text_form import TextForm
 from streamweir.dialects.vercel_ui.decode_data import read_data, read_file, read_reasoning_file, read_source
 from streamweir.dialects.vercel_ui.decode_ending import read_finish, usage_in
 from streamweir.dialects.vercel_ui.decode_texts import Texts
@@ -35,7 +36,9 @@ _KEPT: Final = frozenset({"message-metadata", "custom"})
 class VercelUiDecoder(Decoder):
     """Reads the UI message stream. Calls without a result are the client's, unless the server runs them."""
 
-    text_fields: ClassVar = TextFields(texts=(("delta",),))
+    text_fields: ClassVar = TextFields(
+        texts=(("delta",),), form=TextForm('{"type":"text-delta","id":<string>,"delta":<text>}')
+    )
     behind_error: ClassVar = frozenset({"finish-step", "finish"})
 
     def __init__(self) -> None:

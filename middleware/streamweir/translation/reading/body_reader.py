@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
@@ -116,19 +117,24 @@ class BodyReader:
         """Note that the body may begin with the usual texts of its dialect; before the first byte."""
         self._usual = fields
 
-    def _begin_with_texts(self, data: bytes) -> Sequence[FrameItems] | None:
-        """Return the texts of a first read that consists of usual texts; None for any other read."""
+    def _begin_with_texts(self, data: bytes) -> Iterable[FrameItems] | None:
+        """Return the items of a first read that begins with usual texts; None for any other read."""
         usual, self._usual = self._usual, None
         if usual is None or len(data) > self._limit:
             return None
         for around in usual_surroundings(usual):
-            texts = around.texts_in(data)
+            texts, stop = around.first_run_in(data)
             if texts and self._frames.begin_with_texts(around.template):
                 self.parser.note_sse_blocks()
                 self._blocks.know(around)
                 self.around = self.next_around = around
-                return (self.as_read(around.template.event, texts, data),)
+                run = self.as_read(around.template.event, texts, data[:stop])
+                return (run,) if stop == len(data) else chain((run,), self._rest_of(data[stop:]))
         return None
+
+    def _rest_of(self, data: bytes) -> Iterator[FrameItems]:
+        """Read the bytes behind the first texts as a read that comes after them."""
+        yield from self.read(data)
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
         """Read `data` by the parser; at once, if it is one whole frame."""

@@ -160,6 +160,13 @@ class Surroundings:
             begin = data.find(self.end, begin) + len(self.end)
         return begin
 
+    def first_run_in(self, data: bytes) -> tuple[list[str] | None, int]:
+        """Return the texts of the blocks at the beginning of `data`, and where the last of them ends."""
+        if not data.startswith(self.before):
+            return None, 0
+        texts = self.texts_in(data)
+        return (texts, len(data)) if texts else self.run_in(data, 0, tries_all=False)
+
     def is_one_block(self, data: bytes) -> bool:
         """Does the first block of `data` end where `data` ends?"""
         return data.find(self.end) == len(data) - len(self.end)
