@@ -309,3 +309,25 @@ async def test_views_are_accessible(
             assert await page.evaluate("() => document.querySelectorAll('h1').length") == 1
             await page.assert_accessible()
         await page.assert_quiet()
+
+
+async def test_rows_of_two_workers_are_shown_as_one_table(
+    browser_of_console: ConsoleBrowser, tmp_path: Path
+) -> None:
+    async with chat(tmp_path, server={"workers": 2}) as console:
+        page = await browser_of_console.open(address(console))
+        await page.appears("grid", "Streams")
+        async with asyncio.timeout(20):
+            while {row["worker"] for row in await console.rows(limit=500)} != {1, 2}:
+                await asyncio.gather(*(console.call("/chat") for _ in range(10)))
+                await asyncio.sleep(0.1)
+        rows = await console.rows(limit=500, state="ended")
+        of_worker = {row["worker"]: row["request_id"] for row in rows}
+        await page.wait(
+            "(count) => document.querySelector('[aria-label=Streams]').ariaRowCount === String(count)",
+            len(rows),
+        )
+        for request_id in of_worker.values():
+            await page.do("fill", role="searchbox", name="Filter", text=request_id)
+            await page.row(request_id=request_id, state="ended", reason="done")
+        await page.assert_quiet()

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import subprocess
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 EVIL = "<img src=x onerror=globalThis.ran=1>\u202e\u0007</script><b>"
 SELECTED = "() => [...document.querySelectorAll('[aria-selected=true]')].map((o) => o.id)"
 MESSAGE = "() => document.querySelector('[aria-label=Message]').innerText"
+NOTE_LONGEST = """() => { globalThis.longest = 0; let last = performance.now();
+    setInterval(() => { const now = performance.now();
+        longest = Math.max(longest, now - last); last = now; }, 5); }"""
+"""Notes in `longest` for how many milliseconds the page has answered to nothing."""
 
 
 @asynccontextmanager
@@ -342,11 +347,7 @@ async def test_hundred_thousand_events_do_not_freeze_the_page(
     async with chat(tmp_path) as console:
         page = await browser_of_console.open(f"http://{console.host}/#token={TOKEN}")
         await page.appears("grid", "Streams")
-        await page.evaluate(
-            """() => { globalThis.longest = 0; let last = performance.now();
-            setInterval(() => { const now = performance.now();
-                longest = Math.max(longest, now - last); last = now; }, 5); }"""
-        )
+        await page.evaluate(NOTE_LONGEST)
         await page.do("file", path=str(file))
         await page.wait(
             "() => document.querySelector('[aria-label=Sent] [role=option]')?.ariaSetSize === '100000'"
@@ -358,6 +359,82 @@ async def test_hundred_thousand_events_do_not_freeze_the_page(
         assert "word99999" in await page.evaluate(MESSAGE)
         assert len(await page.options("Raw")) < 300
         assert await page.evaluate("() => longest") < 1000
+
+
+async def test_running_stream_of_a_hundred_thousand_events_does_not_freeze_the_page(
+    browser_of_console: ConsoleBrowser, tmp_path: Path
+) -> None:
+    is_open = asyncio.Event()
+
+    async def flood(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await is_open.wait()
+        for start in range(0, 100_000, 100):
+            texts = (
+                b'data: {"type": "token", "content": " word%d"}\n\n' % n for n in range(start, start + 100)
+            )
+            await call.send(chunk(b"".join(texts)))
+            await asyncio.sleep(0.005)
+        await call.send(chunk(HELLO[-1]), LAST_CHUNK)
+
+    async with chat(tmp_path, flood) as console:
+        asking = asyncio.create_task(console.call("/chat"))
+        row = await console.row(state="streaming")
+        page = await shown(browser_of_console, console, row)
+        await page.evaluate(NOTE_LONGEST)
+        is_open.set()
+        assert (await asking).status == 200
+        await page.wait("() => document.querySelector('[data-field=state]').innerText === 'ended'")
+        await page.wait(f"() => ({MESSAGE})().includes('word99999')")
+        assert len(await page.options("Events")) < 300
+        assert await page.evaluate("() => longest") < 1000
+        assert await page.evaluate("() => performance.memory.usedJSHeapSize") < 256 << 20
+        await page.assert_quiet()
+
+
+def gigabyte_of(line: bytes) -> bytes:
+    """A compressed capture with this line again and again, a gigabyte when it is read."""
+    head = json.dumps({"kind": "capture", "version": 1, "id": "r", "speaks": "legacy"}).encode() + b"\n"
+    block = line * (-(-(1 << 20) // len(line)))
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    pieces = [
+        compressor.compress(head),
+        *(compressor.compress(block) for _ in range((1 << 30) // len(block) + 1)),
+    ]
+    return b"".join([*pieces, compressor.flush()])
+
+
+async def test_file_of_a_gigabyte_does_not_freeze_the_page(
+    browser_of_console: ConsoleBrowser, tmp_path: Path
+) -> None:
+    read = {
+        "kind": "read",
+        "t": 1,
+        "attempt": 1,
+        "data": 'data: {"type":"token","content":"%s"}\n\n' % ("x" * 2000),
+    }
+    sparse = tmp_path / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(1 << 30)
+    full = tmp_path / "full.gz"
+    full.write_bytes(gigabyte_of(json.dumps(read).encode() + b"\n"))
+    endless = tmp_path / "endless.gz"
+    endless.write_bytes(gigabyte_of(b"x"))
+    async with chat(tmp_path) as console:
+        page = await browser_of_console.open(f"http://{console.host}/#token={TOKEN}")
+        for place, text in (
+            (sparse, "not a capture"),
+            (endless, "not a capture"),
+            (full, "only its first part is shown"),
+        ):
+            await page.do("goto", target=f"http://{console.host}/#token={TOKEN}")
+            await page.appears("grid", "Streams")
+            await page.evaluate(NOTE_LONGEST)
+            await page.do("file", path=str(place))
+            await page.wait("(text) => document.querySelector('main').innerText.includes(text)", text)
+            assert await page.evaluate("() => longest") < 1000, place
+            assert await page.evaluate("() => performance.memory.usedJSHeapSize") < 1 << 30, place
+        await page.assert_quiet()
 
 
 async def test_row_that_is_not_kept_gives_its_reason(

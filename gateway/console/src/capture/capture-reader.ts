@@ -116,6 +116,12 @@ async function readLines(
   const splitter = new LineSplitter();
   let characters = 0;
   let until = performance.now() + SLICE_MS;
+  const rest = async (): Promise<void> => {
+    onProgress(found, characters);
+    await turn();
+    signal.throwIfAborted();
+    until = performance.now() + SLICE_MS;
+  };
   for (;;) {
     const { done, value } = await reader.read();
     signal.throwIfAborted();
@@ -123,12 +129,9 @@ async function readLines(
     characters += value.length;
     for (const line of splitter.push(value)) {
       found.add(line);
-      if (performance.now() < until) continue;
-      onProgress(found, characters);
-      await turn();
-      signal.throwIfAborted();
-      until = performance.now() + SLICE_MS;
+      if (performance.now() >= until) await rest();
     }
+    if (performance.now() >= until) await rest(); // also within a line that has no end
     if (characters > MOST_BYTES || found.lines > MOST_LINES) {
       found.notes.unshift("The file is too large for the page: only its first part is shown.");
       return found;
