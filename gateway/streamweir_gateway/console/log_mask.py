@@ -20,7 +20,6 @@ from typing import Any, Final
 from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
 from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import recorded_headers
-from streamweir.redaction import hide_credentials
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
 from streamweir_gateway.console.stream_log import GONE
 
@@ -101,7 +100,7 @@ class LogMask:
 
     def shown(self, text: str) -> str:
         """Return a text, such as a URL, without secrets."""
-        return hide_credentials(self._mask.apply_to_text(text))
+        return self._mask.apply_to_address(text)
 
     def _take_piece(self, entry: list[Any]) -> None:
         kind = LANE_OF_PART[entry[0]]
@@ -137,8 +136,8 @@ class LogMask:
 
     def _value(self, name: str, value: Any) -> Any:
         if isinstance(value, str):
-            masked = self._mask.apply_to_text(value)
-            return hide_credentials(masked) if name in _ADDRESSES else masked
+            mask = self._mask
+            return mask.apply_to_address(value) if name in _ADDRESSES else mask.apply_to_text(value)
         if isinstance(value, Mapping):
             return {key: self._value(key, item) for key, item in value.items()}
         return value

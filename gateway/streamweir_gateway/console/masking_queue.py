@@ -16,8 +16,8 @@ from streamweir_gateway.console.log_mask import LogMask
 __all__ = ["MaskingQueue", "mask_now"]
 
 _SLICE_SECONDS: Final = 0.002
-_PAUSES: Final = 49
-"""The pause is so many times as long as the slice before it: 2% of a processor."""
+_PAUSES: Final = 399
+"""The pause is so many times as long as the slice before it: 0.25% of a processor."""
 _SHORTEST_PAUSE: Final = 0.05
 _AT_ONCE: Final = 8 << 10
 """Bytes that are masked without a look at the clock."""

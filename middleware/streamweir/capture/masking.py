@@ -13,6 +13,7 @@ from copy import copy
 from typing import Final, NamedTuple
 
 from streamweir.capture.secret_signs import SIGNS_OF_CONTEXT, SecretSigns, Signs
+from streamweir.redaction import hide_credentials
 from streamweir.redaction.credential_rules import (
     CREDENTIALS_BY_CONTEXT,
     CREDENTIALS_BY_FORM,
@@ -47,6 +48,11 @@ _ASSIGNED: Final = re.compile(
 )
 """`password=x` and `password: x1` in a text. Behind a colon only values with a digit count."""
 _SHORTEST_KEY: Final = 8
+_LONGEST_REMEMBERED: Final = 128
+_MOST_REMEMBERED: Final = 2000
+"""Short texts without a credential, such as values of headers, are remembered, so many at a time."""
+_IDS: Final = re.compile(r"(?:req|sess)_[0-9a-f]{32}|00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
+"""Request ids, session ids and trace parents of our own form. No rule takes one for a credential."""
 _SURE_NAMES: Final = ("pass", "pwd", "secret", "credential")
 """Parts of names whose values are secrets in any form. `token` may hold a token of a model."""
 
@@ -75,6 +81,10 @@ class SecretMask:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: tuple[str, ...] = ()
         self._signs = SecretSigns(_FORMS)
+        self._harmless: set[str] = set()
+        """Short texts without a credential; they may hold a known secret. Shared with `with_secrets`."""
+        self._harmless_addresses: set[str] = set()
+        """Likewise, as addresses."""
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
@@ -90,13 +100,40 @@ class SecretMask:
 
     def apply(self, text: str) -> tuple[str, int]:
         """Return `text` (Latin-1) with its secrets masked, and their number."""
+        if len(text) <= _LONGEST_REMEMBERED and self._is_harmless(text):
+            return text, 0
         spans = self.spans(text)
         return (_masked(text, spans), len(spans)) if spans else (text, 0)
 
+    def _is_harmless(self, text: str) -> bool:
+        """Return whether a short text has no secret; remember it if it has none."""
+        if any(secret in text for secret in self._known):
+            return False
+        if text in self._harmless or _IDS.fullmatch(text):
+            return True
+        if self.spans(text):
+            return False
+        if len(self._harmless) >= _MOST_REMEMBERED:
+            self._harmless.clear()
+        self._harmless.add(text)
+        return True
+
     def apply_to_text(self, text: str) -> str:
         """Return any text with its secrets masked."""
-        masked, count = self.apply(text.encode("utf-8", "replace").decode("latin-1"))
+        bytes_as_text = text if text.isascii() else text.encode("utf-8", "replace").decode("latin-1")
+        masked, count = self.apply(bytes_as_text)
         return masked.encode("latin-1").decode("utf-8", "replace") if count else text
+
+    def apply_to_address(self, text: str) -> str:
+        """Return a URL or the target of a request without credentials: those are `[redacted]`."""
+        if text in self._harmless_addresses and not any(secret in text for secret in self._known):
+            return text
+        shown = hide_credentials(self.apply_to_text(text))
+        if shown == text and len(text) <= _LONGEST_REMEMBERED:
+            if len(self._harmless_addresses) >= _MOST_REMEMBERED:
+                self._harmless_addresses.clear()
+            self._harmless_addresses.add(text)
+        return shown
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of the secrets in `text`, from left to right, without overlaps."""

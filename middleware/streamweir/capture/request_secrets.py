@@ -26,7 +26,12 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
         headers: with names in small letters.
         target: of a request, with its query.
     """
-    found = {secret for name, value in headers for secret in _secrets_of(name, value)}
+    found = {
+        secret
+        for name, value in headers
+        if name in _OF_RUNS or is_secret_header(name)
+        for secret in _secrets_of(name, value)
+    }
     if "?" in target:
         query = parse_qsl(target.partition("?")[2])
         found.update(value for name, value in query if is_secret_name(name))
@@ -38,7 +43,7 @@ def _secrets_of(name: str, value: str) -> Iterator[str]:
         yield value.partition(".")[0]
     elif "cookie" in name:
         yield from (pair.partition("=")[2].strip() for pair in value.split(";"))
-    elif is_secret_header(name):
+    else:
         yield value
         scheme, _, token = value.partition(" ")
         if token:

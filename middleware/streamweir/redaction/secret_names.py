@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from streamweir.lazy_pattern import LazyPattern
@@ -112,6 +113,11 @@ _HEADER: Final = LazyPattern(r"auth|key|token|secret|password|cookie|credential|
 
 def is_secret_header(name: str) -> bool:
     """Is the value of this header a credential?"""
+    return _is_secret_header(name) if len(name) <= _LONGEST_NAME else _HEADER.search(name) is not None
+
+
+@lru_cache(maxsize=512)
+def _is_secret_header(name: str) -> bool:
     return _HEADER.search(name) is not None
 
 
