@@ -100,7 +100,13 @@ class Plots:
         self._open[row.endpoint or ""] += difference
 
     def _bucket(self, endpoint: str | None, second: int) -> _Bucket:
-        return self._buckets.setdefault(endpoint, {}).setdefault(second, _Bucket())
+        buckets = self._buckets.get(endpoint)
+        if buckets is None:
+            buckets = self._buckets[endpoint] = {}
+        bucket = buckets.get(second)
+        if bucket is None:
+            bucket = buckets[second] = _Bucket()
+        return bucket
 
     def _add(self, row: Row, at: float, name: str, value: Any) -> None:
         second = min(math.floor(at), self._now)
