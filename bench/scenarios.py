@@ -13,7 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from targets import LOAD_CPU, Target
 
-__all__ = ["LOADS", "SCENARIOS", "Load", "measure", "measure_load", "resident_kb", "warm_up"]
+__all__ = [
+    "LOADS",
+    "SCENARIOS",
+    "Load",
+    "measure",
+    "measure_load",
+    "processor_seconds",
+    "resident_kb",
+    "warm_up",
+]
 
 Row = dict[str, Any]
 
@@ -130,6 +139,17 @@ def _silent_client(url: str) -> socket.socket:
     head = f"POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
     client.sendall(head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body)
     return client
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process and its descendants, to the nanosecond."""
+    total = 0.0
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0]) / 1e9
+            children = (task / "children").read_text().split()
+            total += sum(processor_seconds(int(child)) for child in children)
+    return total
 
 
 def resident_kb(pid: int | None) -> float:

@@ -50,6 +50,7 @@ class Target(NamedTuple):
     environment: Mapping[str, str] = MappingProxyType({})
     headers: tuple[str, ...] = ()
     """Headers of the load client's requests."""
+    port: int = PORT
 
 
 def build_tools(folder: Path) -> None:
@@ -141,7 +142,7 @@ def running(target: Target, folder: Path) -> Iterator[int | None]:
         (folder / f"{target.name}.log").open("ab") as log,
         _pinned(PROXY_CPU, target.command, log.fileno(), target.environment) as process,
     ):
-        _wait_until_open(PORT, process)
+        _wait_until_open(target.port, process)
         time.sleep(0.3)
         yield process.pid
 
