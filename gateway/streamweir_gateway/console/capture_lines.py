@@ -8,6 +8,7 @@ Reads, writes, requests and responses are in the log, without their secrets. Eve
     begin        `mark` retry or fallback, from the second attempt on; the lane of its events begins
     read         `mark` silence, `read`, `mark` commit and malformed; its events wait for the next entry
     write        the events up to its position, `write`, `mark` heartbeat
+    relays       as `read` and `write`, in turns
     kind, mark   as `read`: an event without content, a mark
     attempt      `attempt`; the lane ends as the attempt did, unless another one follows
     end          the rest of the events, marks about the end, `end`
@@ -34,6 +35,7 @@ from streamweir.translation.translator import Translator
 from streamweir_gateway.console.capture_events import EventLane, NotedEvents, SentEvents, TranslatedEvents
 from streamweir_gateway.console.capture_payload import CapturePayload
 from streamweir_gateway.console.entry_parts import LANE_OF_PART, EntryParts
+from streamweir_gateway.console.relays import relays_in
 from streamweir_gateway.console.silences import Silences
 from streamweir_gateway.console.stream_log import Entry, LeftOut, NumberedEntry
 
@@ -42,6 +44,8 @@ __all__ = ["CaptureLines"]
 _TIMEOUTS: Final = ("connect_timeout", "first_event_timeout", "idle_timeout", "total_timeout")
 _END_MARKS: Final = ("client_gone", "slow_client", "draining")
 _LANE_OF: Final = {"kind": "event"}
+_HAS_POSITION: Final = frozenset({*LANE_OF_PART, "relays"})
+"""Kinds of entries whose fifth element is the sequence of the next event."""
 
 
 class CaptureLines:
@@ -204,6 +208,14 @@ class CaptureLines:
             self._events.move_to(written)
         self._events.read(data, number, self._now)
 
+    def _take_relays(self, entry: Entry) -> None:
+        attempt = entry[3]
+        for t, read, size, before, write, sent, behind in relays_in(entry):
+            self._now = max(self._now, self._since(t))
+            self._take_read(("read", t, size, attempt, before, read, 0))
+            if sent:
+                self._take_write(("write", t, sent, read, behind, write, 0))
+
     def _take_kind(self, entry: Entry) -> None:
         self._events.note(entry, self._now)
 
@@ -254,7 +266,7 @@ class CaptureLines:
         if (cut := self._parts.take()) is not None:
             self._take(cut)
         self._now = max(self._now, self._since(entry[1]))
-        if entry[0] in LANE_OF_PART and entry[4] is not None:  # the events before it have been sent
+        if entry[0] in _HAS_POSITION and entry[4] is not None:  # the events before it have been sent
             self._sent = max(self._sent, entry[4])
         if self._had_gap:
             return

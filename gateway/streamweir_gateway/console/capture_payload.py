@@ -45,6 +45,7 @@ class CapturePayload(msgspec.Struct, kw_only=True):
 def payload_of(recorder: RequestRecorder, start: int = 0) -> CapturePayload:
     """Return the facts of a stream, and its masked entries from number `start` on."""
     record, log = recorder.record, recorder.log
+    recorder.flush()
     entries = [*log.entries(start)]
     return CapturePayload(
         meta=_shown_meta(recorder),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from streamweir.events import Content, Event, Stamp, Thinking, Warning
+from streamweir.events import Content, Event, Meta, Stamp, Thinking, Warning
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.sink import ListeningSink
 from streamweir.translation.stage_watch import watch_stages
-from streamweir_gateway.console.stream_log import StreamLog
 from streamweir_gateway.console.text_changes import change_of
 
 __all__ = ["EventKinds"]
@@ -21,20 +20,20 @@ _LONGEST_ID: Final = 128
 
 
 class EventKinds(ListeningSink):
-    """A sink that writes an entry into the log for each event which is no further piece of a text.
+    """A sink that makes an entry of the log for each event which is no further piece of a text.
 
     Args:
-        log: of the stream.
-        read: returns the number of the present read.
+        entries: gets the entries.
         attempt: the number of the attempt.
     """
 
-    def __init__(self, log: StreamLog, read: Callable[[], int], attempt: int) -> None:
-        self._log = log
-        self._read = read
+    def __init__(self, entries: list[tuple[Any, ...]], attempt: int) -> None:
+        self._add = entries.append
         self._attempt = attempt
         self._text: Content | Thinking | None = None
         """The common event of the present text run; None behind any other event."""
+        self._kind: tuple[type[Event], Meta | None] | None = None
+        """The class and the metadata of the event that was noted last."""
         self._stream: StreamNormalizer | None = None
         """The stream until its first output is noted."""
 
@@ -46,31 +45,31 @@ class EventKinds(ListeningSink):
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Note an event."""
-        self._text = None
-        self._note(event, stamp.sequence)
+        if self._stream is not None and self._stream.reader.first_output is not None:
+            self._stream = None
+            self._mark(what="commit", attempt=self._attempt)
+        kind, meta = type(event), event.meta
+        self._text, self._kind = None, (kind, meta)
+        code = event.message_code if isinstance(event, Warning) else None
+        ids = _ids_of(meta) if meta else None
+        self._add(("kind", time.monotonic(), 0, stamp.sequence, event.type, ids, code))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Note the first piece of a text."""
+        """Note the first piece of a text, unless it goes on with the event before it."""
         del texts
-        if event is not self._text:
-            self._text = event
-            self._note(event, stamp.sequence)
+        if event is self._text:
+            return
+        if self._kind is None or self._kind[0] is not type(event) or self._kind[1] is not event.meta:
+            self.write(event, stamp)
+        self._text = event
 
     def finish(self) -> None:
         """Let go of the stream."""
-        self._text = self._stream = None
+        self._text = self._kind = self._stream = None
 
     def heartbeat(self) -> bytes:
         """Return no bytes: there is no client."""
         return b""
-
-    def _note(self, event: Event, sequence: int) -> None:
-        if self._stream is not None and self._stream.reader.first_output is not None:
-            self._stream = None
-            self._mark(what="commit", attempt=self._attempt)
-        code = event.message_code if isinstance(event, Warning) else None
-        ids = None if not event.meta else _ids_of(event.meta)
-        self._log.add(("kind", time.monotonic(), 0, sequence, event.type, ids, code), 0)
 
     def _note_change(self, event: Event, replaced: Sequence[Event]) -> None:
         if (change := change_of(event, replaced)) is not None:
@@ -80,8 +79,7 @@ class EventKinds(ListeningSink):
         self._mark(what="dropped")
 
     def _mark(self, **fields: Any) -> None:
-        read = self._read()
-        self._log.add(("mark", time.monotonic(), {**fields, "read": read if read >= 0 else None}), 0)
+        self._add(("mark", time.monotonic(), fields))
 
 
 def _ids_of(meta: Any) -> dict[str, Any] | None:

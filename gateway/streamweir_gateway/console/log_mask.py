@@ -2,7 +2,7 @@
 
     state    entered by                                       left by
     ──────   ──────────────────────────────────────────────   ──────────────────────────────────────────────
-    raw      `add`                                            `work`
+    raw      `raw.append`                                     `work`
     held     `work`, for a read or a write whose last line    the rest of the line, `release`, `finish`
              is not complete: a secret may go on in the
              next one
@@ -25,9 +25,6 @@ from streamweir_gateway.console.stream_log import GONE
 
 __all__ = ["LogMask"]
 
-NOTICE_BYTES: Final = 64 << 10
-"""So many raw bytes of a stream under way are masked before its end."""
-
 _ADDRESSES: Final = ("url", "target")
 
 
@@ -39,37 +36,28 @@ class LogMask:
         on_full: called when there is much to be masked.
 
     Attributes:
+        raw: the entries that may hold secrets, in order. The last element of each is set once it is masked.
         is_over: no further entry comes.
     """
 
-    __slots__ = ("_held", "_lanes", "_mask", "_on_full", "_raw", "_raw_bytes", "is_over")
+    __slots__ = ("_held", "_lanes", "_mask", "_on_full", "is_over", "raw")
 
     def __init__(self, mask: SecretMask, on_full: Callable[[LogMask], None]) -> None:
         self.is_over = False
         self._mask = mask
         self._on_full = on_full
-        self._raw: deque[list[Any]] = deque()
-        self._raw_bytes = 0
+        self.raw: deque[list[Any]] = deque()
         self._lanes: dict[str, CutBodyMask] = {}
         self._held: dict[str, deque[list[Any]]] = {}
 
-    def add(self, entry: list[Any], size: int) -> None:
-        """Take an entry that may hold secrets.
-
-        Args:
-            entry: its last element is set once it is masked.
-            size: its bytes.
-        """
-        self._raw.append(entry)
-        self._raw_bytes += size
-        if self._raw_bytes > NOTICE_BYTES:
-            self._raw_bytes = 0
-            self._on_full(self)
+    def note_more(self) -> None:
+        """Take note that there is much to be masked, although the stream goes on."""
+        self._on_full(self)
 
     @property
     def has_work(self) -> bool:
         """Whether `work` would do something."""
-        return bool(self._raw) or (self.is_over and any(self._held.values()))
+        return bool(self.raw) or (self.is_over and any(self._held.values()))
 
     @property
     def held_since(self) -> float | None:
@@ -79,8 +67,8 @@ class LogMask:
     def work(self, most: int) -> None:
         """Mask the oldest entries, of about `most` bytes."""
         done = 0
-        while self._raw and done < most:
-            entry = self._raw.popleft()
+        while self.raw and done < most:
+            entry = self.raw.popleft()
             if entry[0] not in LANE_OF_PART:
                 self._take_head(entry)
                 done += 1024
@@ -90,7 +78,7 @@ class LogMask:
                 self._take_gap(LANE_OF_PART[entry[0]])
             else:
                 self._take_piece(entry)
-        if self.is_over and not self._raw:
+        if self.is_over and not self.raw:
             self._finish()
 
     def release(self) -> None:
@@ -117,7 +105,7 @@ class LogMask:
 
     def _take_head(self, entry: list[Any]) -> None:
         """Mask an entry of another kind: fields, and the body of a request."""
-        fields, count = entry[2], 0
+        fields, count = entry[2]() if callable(entry[2]) else entry[2], 0
         if "headers" in fields:
             self._learn(secrets_in(fields["headers"], fields.get("target", "")))
             fields = {**fields, "headers": recorded_headers(fields["headers"], self._mask)}

@@ -29,12 +29,14 @@ class RecordedClient(ClientPort):
     Args:
         client: sends the response.
         writes: takes each piece.
+        records_relays: take the pieces that are sent by `write` too; False: they are reported otherwise.
     """
 
-    __slots__ = ("_client", "_writes", "_written")
+    __slots__ = ("_client", "_records_relays", "_writes", "_written")
 
-    def __init__(self, client: ClientPort, writes: Writes) -> None:
+    def __init__(self, client: ClientPort, writes: Writes, *, records_relays: bool = True) -> None:
         self._client = client
+        self._records_relays = records_relays
         self._writes = writes
         self._written = writes.writer()
 
@@ -53,6 +55,8 @@ class RecordedClient(ClientPort):
     def write(self) -> Callable[[bytes], bool]:
         """The function that sends a piece of the body without waiting."""
         send, written = self._client.write, self._written
+        if not self._records_relays:
+            return send
 
         def write(data: bytes) -> bool:
             if not send(data):

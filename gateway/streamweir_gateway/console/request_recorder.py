@@ -5,13 +5,15 @@ they are lists, whose last element is the number of secrets that were masked in 
 
     kind        content
     ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
-    request*    fields of the line, body. Of the client, and of each request to an upstream
-    response*   fields of the line, sequence of the next event or None
+    request*    head, body. Of the client, and of each request to an upstream
+    response*   head, sequence of the next event or None
     begin       fields of the attempt: what shapes its translation
     given*      facts from the requests that the decoder needs
     read*       bytes, attempt, sequence of the next event, number
                 several entries if they are large, see `entry_parts.py`; so are those of a write
     write*      bytes, number of the read before it or None, sequence of the next event, number
+    relays      relayed reads, attempt, sequence before them, number of the first read and of the first write,
+                bytes of all writes before. With `capture: metadata`; see `size_lanes.py`
     kind        0, sequence, type, ids, code of a warning. With `capture: metadata`, for each event that is no
                 further piece of a text
     mark        fields of the line. With `capture: metadata`
@@ -19,7 +21,8 @@ they are lists, whose last element is the number of secrets that were masked in 
     end         fields of the line
 
 With `capture: metadata` a number of bytes is in the place of each body. With `content` events and marks are
-made from the reads when they are shown.
+made from the reads when they are shown. A head is a function that returns the fields of the line until they
+are masked (see `recorded_heads.py`), then the fields.
 """
 
 from __future__ import annotations
@@ -36,11 +39,18 @@ from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
-from streamweir_gateway.console.event_kinds import EventKinds
+from streamweir_gateway.console.body_lanes import BodyLanes
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.recorded_client import RecordedClient
+from streamweir_gateway.console.recorded_heads import (
+    Head,
+    client_request,
+    client_response,
+    upstream_request,
+    upstream_response,
+)
 from streamweir_gateway.console.row import AttemptRow
+from streamweir_gateway.console.size_lanes import SizeLanes
 from streamweir_gateway.console.stream_log import RAW, StreamLog
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
@@ -99,15 +109,13 @@ class RequestRecorder:
         "_config",
         "_destination",
         "_has_content",
+        "_lanes",
         "_max_body",
-        "_most",
         "_options",
-        "_position",
-        "_reads",
+        "_reports_relays",
         "_response",
         "_scope",
         "_session",
-        "_writes",
         "attempts",
         "delivery",
         "first_event",
@@ -132,7 +140,7 @@ class RequestRecorder:
     ) -> None:
         self.row_id = row_id
         self.record = record
-        self.log = StreamLog(max_bytes)
+        self.log = StreamLog(max_bytes, mask.note_more if has_content else None)
         self.mask = mask
         self.attempts: list[AttemptRow] = []
         self.stream: StreamNormalizer | None = None
@@ -143,13 +151,12 @@ class RequestRecorder:
         self._began = record.began
         self._has_content = has_content
         self._max_body = max_bytes // 4
-        self._most = size_of_parts(max_bytes)
         self._destination: Destination | None = None
         self._options: Mapping[str, Options] = {}
-        self._position: Any = None
         self._response: UpstreamResponse | None = None
-        self._reads = 0
-        self._writes = 0
+        self._lanes = (BodyLanes if has_content else SizeLanes)(self.log, mask.raw.append)
+        self._reports_relays = False
+        """Writes of relayed reads are reported with their reads."""
         self._config = config
         self._session: str | None = None
 
@@ -167,7 +174,7 @@ class RequestRecorder:
     def reads_run(self, reader: ReaderFacts) -> None:
         """Count the events of the response by the reader of a stored run."""
         self.first_event = 0 if reader.position is None else reader.position.next_event
-        self._position = ReaderPosition(reader)
+        self._lanes.position = ReaderPosition(reader)
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
         """Note the client's request, once."""
@@ -175,15 +182,7 @@ class RequestRecorder:
         scope, self._scope = self._scope, None
         if scope is None:
             return
-        query = scope.get("query_string", b"")
-        path = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
-        fields = {
-            "side": "client",
-            "method": scope["method"],
-            "target": (path + (b"?" + query if query else b"")).decode("latin-1"),
-            "headers": _texts(scope["headers"]),
-        }
-        self._add_with_body("request", self._began, fields, body)
+        self._add_request(self._began, client_request(scope), body)
 
     # --- attempts -------------------------------------------------------------------------------------------
 
@@ -196,7 +195,7 @@ class RequestRecorder:
     ) -> None:
         """Note that an upstream is asked."""
         now = time.monotonic()
-        self.stream, self._position, self._response = stream, stream.pipeline.position, None
+        self.stream, self._lanes.position, self._response = stream, stream.pipeline.position, None
         self._destination, self._options = destination, options
         self.attempts.append(
             AttemptRow(attempt=attempt, upstream=destination.label, began_ms=self._since(now))
@@ -210,9 +209,8 @@ class RequestRecorder:
                 for warning in stream.pipeline.waiting
             ],
         }
-        self.log.add(("begin", now, fields), 0)
-        if not self._has_content:
-            EventKinds(self.log, lambda: self._reads - 1, attempt).follow(stream)
+        self._lanes.add(("begin", now, fields))
+        self._lanes.follow(stream, attempt)
 
     def meta(self) -> dict[str, Any]:
         """Return the fields of the first line of the capture file, as far as they are known."""
@@ -242,144 +240,85 @@ class RequestRecorder:
 
     def sent(self, request: UpstreamRequest) -> None:
         """Note a request to the upstream."""
-        origin = request.origin
-        url = f"{origin.scheme}://{origin.netloc}{request.target}"
-        self.attempts[-1].url = url.partition("?")[0]
-        relayed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.relayed]
-        fields = {
-            "side": "upstream",
-            "attempt": self.attempts[-1].attempt,
-            "method": request.method,
-            "url": url,
-            "headers": [[name.lower(), value] for name, value in (*request.headers, *relayed)],
-        }
-        self._add_with_body("request", time.monotonic(), fields, request.body)
+        self._add_request(time.monotonic(), upstream_request(self.attempts[-1], request), request.body)
 
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts that the decoder gets."""
         if facts:
-            self._add(["given", time.monotonic(), dict(facts), RAW], 0)
+            self._lanes.add_raw(["given", time.monotonic(), dict(facts), RAW])
 
     def answered(self, response: UpstreamResponse) -> None:
         """Note the head of a response, and follow its body."""
         attempt = self.attempts[-1]
         attempt.status = response.status
         self._response = response
-        fields = {
-            "side": "upstream",
-            "attempt": attempt.attempt,
-            "status": response.status,
-            "headers": _texts(response.headers),
-        }
-        self._add(["response", time.monotonic(), fields, None, RAW], 0)
-        response.on_read = self._reader(attempt)
+        head = upstream_response(attempt.attempt, response.status, response.headers)
+        self._lanes.add_raw(["response", time.monotonic(), head, None, RAW])
+        response.on_read = self._lanes.reader(attempt.attempt)
+        if self._reports_relays and self.delivery is not None:
+            response.on_relayed = self._lanes.relays(attempt.attempt, self.delivery)
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
         """Note the end of an attempt."""
         row, response = self.attempts[-1], self._response
         row.code = None if error is None else error.code
         row.ended = _how_ended(response, facts)
+        self._note_first(row)
         fields: dict[str, Any] = {"attempt": attempt, "upstream": row.upstream, "ended": row.ended}
         if error is not None:
             fields |= {"code": error.code, "failure": msgspec.to_builtins(error)}
         elif facts.stream.pipeline.ended:
             fields["reason"] = facts.stream.pipeline.reason
-        self._add(["attempt", time.monotonic(), fields, RAW], 0)
+        self._lanes.add_raw(["attempt", time.monotonic(), fields, RAW])
+        if response is not None:  # the delivery refers to the response, and `on_relayed` to the delivery
+            response.on_read = response.on_relayed = None
         self._response = None
 
-    def _reader(self, attempt: AttemptRow) -> Callable[[bytes], None]:
-        """Return the function that takes each read of the present response."""
-        log_add, mask_add, position, number = self.log.add, self.mask.add, self._position, attempt.attempt
-        monotonic, has_content, most = time.monotonic, self._has_content, self._most
-
-        def read(data: bytes) -> None:
-            if not data:
-                return
-            if has_content:
-                entry, size = (
-                    ["read", monotonic(), data, number, position.written, self._reads, RAW],
-                    len(data),
-                )
-                if size > most:
-                    self._add_parts(entry)
-                else:
-                    log_add(entry, size)
-                    mask_add(entry, size)
-            else:
-                log_add(("read", monotonic(), len(data), number, position.written, self._reads, 0), 0)
-            self._reads += 1
-            if attempt.first_event_ms is None:
-                self._note_first(attempt)
-
-        return read
-
-    def _add(self, entry: list[Any], size: int) -> None:
-        """Add an entry that may hold secrets."""
-        self.log.add(entry, size)
-        self.mask.add(entry, size)
-
-    def _add_parts(self, entry: list[Any]) -> None:
-        """Add a large read or write, so that the log can leave out a part of it."""
-        for part in parts_of(entry, self._most):
-            self._add(part, len(part[2]))
+    def flush(self) -> None:
+        """Bring the log and the rows of attempts up to date, before they are shown."""
+        self._lanes.flush()
+        if self.attempts and self.attempts[-1].ended is None:
+            self._note_first(self.attempts[-1])
 
     def _note_first(self, attempt: AttemptRow) -> None:
-        """Note the time of the first event of an attempt, one read late."""
+        """Note the time of the first event of an attempt."""
         first = self.record.first_event_ms
         if first is not None and first >= attempt.began_ms:
             attempt.first_event_ms = first
 
     # --- the response ---------------------------------------------------------------------------------------
 
-    def client(self, port: ClientPort) -> ClientPort:
-        """Return the client with each sent piece recorded."""
-        return RecordedClient(port, self)
+    def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
+        """Return the client with each sent piece recorded; see `StreamRecorder`."""
+        self._reports_relays = reports_relays and not self._has_content
+        return RecordedClient(port, self, records_relays=not self._reports_relays)
 
     def response_started(self, status: int, headers: Headers) -> None:
         """Note the head of the response to the client."""
-        fields = {"side": "client", "status": status, "headers": _texts(headers)}
-        written = None if self._position is None else self._position.written
-        self._add(["response", time.monotonic(), fields, written, RAW], 0)
+        position = self._lanes.position
+        written = None if position is None else position.written
+        self._lanes.add_raw(["response", time.monotonic(), client_response(status, headers), written, RAW])
 
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that notes a piece of the body."""
-        log_add, mask_add, monotonic = self.log.add, self.mask.add, time.monotonic
-        has_content, most = self._has_content, self._most
-
-        def written(data: bytes) -> None:
-            position, reads = self._position, self._reads
-            sequence = None if position is None else position.written
-            read = reads - 1 if reads else None
-            if has_content:
-                entry, size = ["write", monotonic(), data, read, sequence, self._writes, RAW], len(data)
-                if size > most:
-                    self._add_parts(entry)
-                else:
-                    log_add(entry, size)
-                    mask_add(entry, size)
-            else:
-                log_add(("write", monotonic(), len(data), read, sequence, self._writes, 0), 0)
-            self._writes += 1
-
-        return written
+        return self._lanes.writer()
 
     # --- the end --------------------------------------------------------------------------------------------
 
     def end(self, fields: Mapping[str, Any]) -> None:
         """Note the end of the stream, and let go of all that only a stream under way needs."""
-        if self.attempts:
-            self._note_first(self.attempts[-1])
         self._session = self._session_id()
-        self.log.add(("end", time.monotonic(), dict(fields)), 0)
+        self._lanes.add(("end", time.monotonic(), dict(fields)))
         self.mask.is_over = True
-        self.stream = self.delivery = self._response = self._position = self._scope = None
+        self.stream = self.delivery = self._response = self._lanes.position = self._scope = None
 
     def _since(self, now: float) -> float:
         return round((now - self._began) * 1000, 3)
 
-    def _add_with_body(self, kind: str, t: float, fields: dict[str, Any], body: bytes) -> None:
+    def _add_request(self, now: float, head: Head, body: bytes) -> None:
         is_kept = self._has_content and len(body) <= self._max_body
-        self._add([kind, t, fields, body if is_kept else len(body), RAW], len(body) if is_kept else 0)
+        size = len(body) if is_kept else 0
+        self._lanes.add_raw(["request", now, head, body if is_kept else len(body), RAW], size)
 
 
 def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
@@ -388,7 +327,3 @@ def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
     if facts.is_broken:
         return "broken"
     return "eof" if response.is_whole else "left"
-
-
-def _texts(headers: Any) -> list[list[str]]:
-    return [[name.decode("latin-1").lower(), value.decode("latin-1")] for name, value in headers]

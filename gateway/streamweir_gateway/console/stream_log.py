@@ -7,14 +7,18 @@ other half: of those in between, the ones with bytes are left out and counted, a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from streamweir_gateway.console.relays import relays_in
 
 __all__ = ["ENTRY_BYTES", "GONE", "RAW", "Entry", "LeftOut", "NumberedEntry", "StreamLog"]
 
 ENTRY_BYTES: Final = 240
 """The memory that an entry takes beside its bytes, about."""
+NOTICE_BYTES: Final = 64 << 10
+"""After so many further bytes `on_more` is called."""
 
 Entry: TypeAlias = Sequence[Any]
 """The kind of entry, the time (`time.monotonic`), and what the kind has; see `request_recorder.py`.
@@ -52,19 +56,40 @@ class LeftOut(NamedTuple):
 class StreamLog:
     """The entries of one stream, in the order in which they happened.
 
+    `add` compares one number: `_room`, the bytes that the head may still take, which only falls. Below
+    `_mark`, `on_more` is due or the head is full, and `_add_beyond` finds out.
+
     Args:
         max_bytes: the most bytes to keep.
+        on_more: called each time that many further bytes have been added; None: nothing is called.
 
     Attributes:
-        size: bytes that are kept.
-        left_out: by kind of entry. A large read or write of which a part is kept counts with its bytes alone,
-            unless its last part is left out.
+        max_bytes: see above.
     """
 
-    __slots__ = ("_edges", "_half", "_head", "_kept", "_next", "_tail", "_tail_size", "left_out", "size")
+    __slots__ = (
+        "_edges",
+        "_half",
+        "_head",
+        "_kept",
+        "_left_out",
+        "_left_out_bytes",
+        "_mark",
+        "_next",
+        "_notice_at",
+        "_on_more",
+        "_room",
+        "_tail",
+        "_tail_size",
+        "max_bytes",
+    )
 
-    def __init__(self, max_bytes: int) -> None:
-        self._half = max_bytes // 2
+    def __init__(self, max_bytes: int, on_more: Callable[[], None] | None = None) -> None:
+        self.max_bytes = max_bytes
+        self._half = self._room = half = max_bytes // 2
+        self._on_more = on_more
+        self._notice_at = half - NOTICE_BYTES
+        self._mark = 0 if on_more is None else max(0, self._notice_at)
         self._head: list[Entry] = []
         self._kept: list[NumberedEntry] = []
         """Entries from between head and tail that are never left out."""
@@ -72,24 +97,32 @@ class StreamLog:
         """Number, entry and size; None while the head is not full."""
         self._tail_size = 0
         self._next = 0
-        self.size = 0
-        self.left_out: dict[str, LeftOut] = {}
+        self._left_out: dict[str, list[int]] = {}
+        """By lane, the numbers of bytes and of lines."""
+        self._left_out_bytes = 0
         self._edges: dict[str, _Edges] = {}
 
-    def add(self, entry: Entry, size: int) -> None:
+    @property
+    def size(self) -> int:
+        """The bytes that are kept."""
+        return self._half - self._room - self._left_out_bytes
+
+    @property
+    def left_out(self) -> dict[str, LeftOut]:
+        """The bytes and lines that were left out, by lane.
+
+        A large read or write of which a part is kept counts with its bytes alone, unless its last part is
+        left out.
+        """
+        return {lane: LeftOut(*counts) for lane, counts in self._left_out.items()}
+
+    def add(self, entry: Entry, size: int = 0) -> None:
         """Add an entry that holds `size` bytes."""
-        size += ENTRY_BYTES
-        self.size = total = self.size + size
-        if self._tail is None:
-            if total <= self._half:
-                self._head.append(entry)
-                return
-            self._tail, self._next = deque(), len(self._head)
-        self._tail.append((self._next, entry, size))
-        self._next += 1
-        self._tail_size += size
-        if self._tail_size > self._half:
-            self._shrink(self._tail)
+        self._room = room = self._room - size - ENTRY_BYTES
+        if room >= self._mark:
+            self._head.append(entry)
+        else:
+            self._add_beyond(entry, size + ENTRY_BYTES)
 
     def entries(self, start: int = 0) -> Iterator[NumberedEntry]:
         """Yield the kept entries from number `start` on, up to the first one that is not masked."""
@@ -100,25 +133,54 @@ class StreamLog:
         yield from (numbered for numbered in self._kept if numbered[0] >= start)
         yield from ((number, entry) for number, entry, _ in self._tail or () if number >= start)
 
+    def _add_beyond(self, entry: Entry, size: int) -> None:
+        """Add an entry for which the head may have no room, and call `on_more` if it is due."""
+        room = self._room
+        if self._on_more is not None and room < self._notice_at:
+            self._notice_at = room - NOTICE_BYTES
+            self._on_more()
+        if room >= 0:
+            self._mark = max(0, self._notice_at)
+            self._head.append(entry)
+            return
+        if self._tail is None:
+            self._tail, self._next, self._mark = deque(), len(self._head), 0
+        self._tail.append((self._next, entry, size))
+        self._next += 1
+        self._tail_size += size
+        if self._tail_size > self._half:
+            self._shrink(self._tail)
+
     def _shrink(self, tail: deque[tuple[int, Entry, int]]) -> None:
         while self._tail_size > self._half and tail:
             number, entry, size = tail.popleft()
             self._tail_size -= size
-            if entry[0] in _LEFT_OUT:
-                self.size -= size
+            if entry[0] in _LEFT_OUT or entry[0] == "relays":
+                self._left_out_bytes += size
                 self._leave_out(entry)
             else:
                 self._kept.append((number, entry))
 
     def _leave_out(self, entry: Entry) -> None:
+        if entry[0] == "relays":
+            for relay in relays_in(entry):
+                self._count("read", relay.size)
+                if relay.sent:
+                    self._count("write", relay.sent)
+            return
         kind, lines = _LEFT_OUT[entry[0]]
-        before = self.left_out.get(kind, LeftOut())
         data = entry[2]
-        taken = data if isinstance(data, int) else len(data)
-        self.left_out[kind] = LeftOut(before.bytes + taken, before.lines + lines)
+        self._count(kind, data if isinstance(data, int) else len(data), lines)
         if isinstance(entry, list) and entry[-1] is RAW:
             entry[-1] = GONE
             self._edges.setdefault(kind, _Edges()).add(entry)
+
+    def _count(self, lane: str, size: int, lines: int = 1) -> None:
+        counts = self._left_out.get(lane)
+        if counts is None:
+            counts = self._left_out[lane] = [0, 0]
+        counts[0] += size
+        counts[1] += lines
 
 
 class _Edges:

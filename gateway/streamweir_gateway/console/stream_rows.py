@@ -136,6 +136,11 @@ class StreamRows:
 
     # --- called by the link to the console ------------------------------------------------------------------
 
+    @property
+    def ended_count(self) -> int:
+        """The number of ended rows that no call of `take` has returned yet."""
+        return len(self._changed)
+
     def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
         """Return the rows that began or ended since the last call, and the rows whose captures are gone.
 

@@ -14,6 +14,7 @@ from streamweir.events import Content, Event, Thinking
 
 __all__ = ["change_of"]
 
+_TEXTS: Final = (Content, Thinking)
 _MOST_TEXTS: Final = 10_000
 """The most texts of one event that are compared."""
 
@@ -25,9 +26,9 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
         event: as it was read.
         replaced: the events in its place; empty if it was left out.
     """
-    if isinstance(event, Content | Thinking):
+    if isinstance(event, _TEXTS):
         return "repeated" if _is_repeated(event, replaced) else None
-    if not replaced:
+    if not replaced or any(one is event for one in replaced):
         return None
     left = {*_texts_of(replaced)}
     return None if all(text in left for text in _texts_of([event])) else "redacted"
@@ -35,6 +36,8 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
 
 def _is_repeated(event: Content | Thinking, replaced: Sequence[Event]) -> bool:
     """Return whether a text is left out, or replaces the text before it."""
+    if len(replaced) == 1 and replaced[0] is event:
+        return False
     texts = [one for one in replaced if type(one) is type(event)]
     was_piece = isinstance(event, Content) and event.op != "replace"
     if was_piece and any(isinstance(one, Content) and one.op == "replace" for one in texts):

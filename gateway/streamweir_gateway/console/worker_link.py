@@ -32,6 +32,8 @@ FLUSH_SECONDS: Final = 0.12
 """Seconds for which changes are collected while the rows are watched."""
 QUIET_SECONDS: Final = 0.5
 """Seconds for which they are collected otherwise. A request for rows gets all of them at once."""
+MOST_COLLECTED: Final = 64
+"""Ended rows that are collected at most: they are sent at once then, so that no message is large."""
 WATCH_SECONDS: Final = 0.2
 """Seconds between the changes of open rows that a watched process sends."""
 MAX_UNSENT: Final = 8 << 20
@@ -110,7 +112,11 @@ class WorkerLink:
             writer.close()
 
     def _note_change(self) -> None:
-        if self._flush_timer is None and self._writer is not None:
+        if self._writer is None:
+            return
+        if self._rows.ended_count >= MOST_COLLECTED:
+            self._send_rows(with_open=False)
+        elif self._flush_timer is None:
             seconds = QUIET_SECONDS if self._watch_timer is None else FLUSH_SECONDS
             self._flush_timer = asyncio.get_running_loop().call_later(seconds, self._flush)
 

@@ -56,7 +56,7 @@ class ProxyExchange:
         port: ClientPort = client
         if live.recorder is not None:
             live.recorder.asked(prepared.incoming, prepared.body.data)
-            port = live.recorder.client(client)
+            port = live.recorder.client(client, reports_relays=True)
         self._delivery = LiveDelivery(endpoint, prepared.incoming, client=port, run=self.supervisor)
         if live.recorder is not None:
             live.recorder.delivered_by(self._delivery)

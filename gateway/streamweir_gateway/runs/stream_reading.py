@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -46,6 +47,7 @@ class StreamReading:
         "_ends_at_once",
         "_holds_end",
         "_may_store",
+        "_on_relayed",
         "_parts",
         "_position",
         "_record",
@@ -79,6 +81,7 @@ class StreamReading:
         self._conversation = offer.tap if offer.tap is not None and offer.tap.is_shared else None
         """Shares the conversation with other replicas; None without these, and once its end is stored."""
         self._may_store = self._recorder is not None or self._conversation is not None
+        self._on_relayed: Callable[[float, int, int], object] | None = None
         self._parts: ReadParts | None = None
         """The rest of a read that takes several turns of the event loop; None if there is none."""
         self._rest_is_over = False
@@ -170,6 +173,7 @@ class StreamReading:
     async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:
         """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""
         if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
+            self._on_relayed = response.on_relayed
             await relaying
             if self._position.ended or self._has_unsent or self._parts is not None:
                 return None
@@ -216,6 +220,8 @@ class StreamReading:
         self._clock.last_read = now
         if position.written != written:
             self._record.note_read(now)
-        if position.ended or (self._may_store and self._must_store):
-            return False
-        return self._audience.send_at_once(now) and self._parts is None
+        must_wake = position.ended or (self._may_store and self._must_store)
+        has_sent = not must_wake and self._audience.send_at_once(now)
+        if self._on_relayed is not None:
+            self._on_relayed(now, len(data), written)
+        return has_sent and self._parts is None

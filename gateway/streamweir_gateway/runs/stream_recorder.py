@@ -135,8 +135,14 @@ class StreamRecorder(Protocol):
         """
         ...
 
-    def client(self, port: ClientPort) -> ClientPort:
-        """Return the client with each sent piece recorded."""
+    def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
+        """Return the client with each sent piece recorded.
+
+        Args:
+            port: the client.
+            reports_relays: its pieces are those of the reads that are relayed at once, each of which
+                `on_relayed` of the response gets. Then the recorder may take both of them there.
+        """
         ...
 
     def delivered_by(self, delivery: DeliveryFacts) -> None:

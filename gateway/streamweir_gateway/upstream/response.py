@@ -28,6 +28,8 @@ class UpstreamResponse:
         headers: in the order and the spelling of the wire.
         on_read: is called with each read, decoded, before it is returned; nothing at the end of the body.
             None: nothing is called. Set before the first read.
+        on_relayed: takes reads of `relay` in place of `on_read`, once they have been relayed: the time
+            (`time.monotonic`), the size, the number of events before. The function that relays calls it.
         is_whole: the body came to its proper end before the response was closed, or its stream did.
     """
 
@@ -35,6 +37,7 @@ class UpstreamResponse:
         self.status = response.status
         self.headers = response.headers
         self.on_read: Callable[[bytes], object] | None = None
+        self.on_relayed: Callable[[float, int, int], object] | None = None
         self.is_whole = False
         self._body = response.body
         self._is_begun = False
@@ -76,7 +79,8 @@ class UpstreamResponse:
         """
         if not self._is_begun or self._decoder is not None:
             return None
-        return self._body.relay(take if self.on_read is None else _noting(self.on_read, take))
+        is_noted = self.on_read is None or self.on_relayed is not None
+        return self._body.relay(take if is_noted or self.on_read is None else _noting(self.on_read, take))
 
     def let_end(self) -> None:
         """The stream in the body has said that it is over: nothing more is read.

@@ -1,0 +1,113 @@
+"""The reads and the writes of one stream in its log, with their bytes: for `capture: content`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
+from streamweir_gateway.console.stream_log import RAW, Entry, StreamLog
+from streamweir_gateway.runs.stream_recorder import DeliveryFacts
+
+__all__ = ["BodyLanes", "OnRelayed", "Position"]
+
+OnRelayed = Callable[[float, int, int], None]
+"""Takes a read that has been relayed: the time, the size, the number of events before."""
+
+
+class Position(Protocol):
+    """Counts the events of a stream."""
+
+    @property
+    def written(self) -> int:
+        """The sequence of the next event."""
+        ...
+
+
+class BodyLanes:
+    """Adds reads and writes to the log of one stream; every other entry of the log is added here too.
+
+    Args:
+        log: of the stream.
+        await_mask: takes each entry that may hold secrets.
+
+    Attributes:
+        position: of the present attempt; None before the first.
+    """
+
+    __slots__ = ("_await_mask", "_log", "_most_bytes", "_reads", "_writes", "position")
+
+    def __init__(self, log: StreamLog, await_mask: Callable[[list[Any]], None]) -> None:
+        self.position: Position | None = None
+        self._log = log
+        self._await_mask = await_mask
+        self._most_bytes = size_of_parts(log.max_bytes)
+        """The most bytes of one entry."""
+        self._reads = 0
+        self._writes = 0
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry without secrets."""
+        self._log.add(entry)
+
+    def add_raw(self, entry: list[Any], size: int = 0) -> None:
+        """Add an entry that may hold secrets."""
+        self._log.add(entry, size)
+        self._await_mask(entry)
+
+    def flush(self) -> None:
+        """Add to the log what is not in it yet."""
+
+    def follow(self, stream: StreamNormalizer, attempt: int) -> None:
+        """Take the stream of an attempt, before its first event."""
+
+    def reader(self, attempt: int) -> Callable[[bytes], None]:
+        """Return the function that takes each read of the present response."""
+        add, await_mask, monotonic, position = self._log.add, self._await_mask, time.monotonic, self.position
+        most = self._most_bytes
+        assert position is not None, "an attempt has begun"
+
+        def read(data: bytes) -> None:
+            if data:
+                entry, size = (
+                    ["read", monotonic(), data, attempt, position.written, self._reads, RAW],
+                    len(data),
+                )
+                if size > most:
+                    self._add_parts(entry)
+                else:
+                    add(entry, size)
+                    await_mask(entry)
+                self._reads += 1
+
+        return read
+
+    def relays(self, attempt: int, delivery: DeliveryFacts) -> OnRelayed | None:
+        """Return the function that takes the sizes of relayed reads and their writes; None: there is none."""
+        del attempt, delivery
+        return None
+
+    def writer(self) -> Callable[[bytes], None]:
+        """Return the function that takes each piece of the response's body."""
+        add, await_mask, monotonic = self._log.add, self._await_mask, time.monotonic
+        most = self._most_bytes
+
+        def written(data: bytes) -> None:
+            position, reads = self.position, self._reads
+            sequence = None if position is None else position.written
+            entry = ["write", monotonic(), data, reads - 1 if reads else None, sequence, self._writes, RAW]
+            if len(data) > most:
+                self._add_parts(entry)
+            else:
+                add(entry, len(data))
+                await_mask(entry)
+            self._writes += 1
+
+        return written
+
+    def _add_parts(self, entry: list[Any]) -> None:
+        """Add a large read or write, so that the log can leave out a part of it."""
+        for part in parts_of(entry, self._most_bytes):
+            self.add_raw(part, len(part[2]))

@@ -1,0 +1,158 @@
+"""The reads and the writes of one stream in its log, without their bytes: for `capture: metadata`.
+
+Most reads are relayed at once: their events are sent before anything else happens. Those reads and their
+writes share an entry of the log, `relays`, to which one tuple is added for each of them:
+
+    state     entered by                                        left by
+    ───────   ───────────────────────────────────────────────   ─────────────────────────────────────────────
+    closed    construction, any other entry of the log, a       a relayed read without kinds of events (open)
+              full block, `flush`
+    open      a relayed read without kinds of events            any other entry, a full block, `flush`
+
+While it is open, `_reads`, `_writes` and `_sent` do not count what is in the block; `_close` adds it. Entries
+about events (`kinds`) wait until the read that they come from is in the log, since a relayed read is
+reported after its events.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.body_lanes import BodyLanes, OnRelayed
+from streamweir_gateway.console.event_kinds import EventKinds
+from streamweir_gateway.console.relays import Block
+from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, StreamLog
+from streamweir_gateway.runs.stream_recorder import DeliveryFacts
+
+__all__ = ["SizeLanes"]
+
+_MOST_RELAYS: Final = 32
+_RELAY_BYTES: Final = 200
+"""The memory of one tuple of a block, about."""
+
+
+class SizeLanes(BodyLanes):
+    """Adds the sizes of reads and writes, and the kinds of events; its states open this file.
+
+    Args:
+        log: of the stream.
+        await_mask: takes each entry that may hold secrets.
+    """
+
+    __slots__ = ("_block", "_kinds", "_most", "_sent")
+
+    def __init__(self, log: StreamLog, await_mask: Callable[[list[Any]], None]) -> None:
+        super().__init__(log, await_mask)
+        self._kinds: list[tuple[Any, ...]] = []
+        self._block: Block | None = None
+        """Of the entry `relays` that is open; None: none is."""
+        self._most = max(1, min(_MOST_RELAYS, (log.max_bytes // 2 - ENTRY_BYTES) // _RELAY_BYTES))
+        """The most relayed reads of a block: it fits into each half of the log."""
+        self._sent = 0
+        """The bytes of all writes in the log."""
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry without secrets."""
+        if self._block is not None or self._kinds:
+            self.flush()
+        self._log.add(entry)
+
+    def add_raw(self, entry: list[Any], size: int = 0) -> None:
+        """Add an entry that may hold secrets."""
+        if self._block is not None or self._kinds:
+            self.flush()
+        self._log.add(entry, size)
+        self._await_mask(entry)
+
+    def flush(self) -> None:
+        """Close the open block, and add the kinds of events."""
+        if self._block is not None:
+            self._close(self._block)
+        read = self._reads - 1 if self._reads else None
+        for entry in self._kinds:
+            if entry[0] == "mark":
+                entry[2]["read"] = read
+            self._log.add(entry)
+        self._kinds.clear()
+
+    def follow(self, stream: StreamNormalizer, attempt: int) -> None:
+        """Note the kinds of the events of a stream."""
+        EventKinds(self._kinds, attempt).follow(stream)
+
+    def reader(self, attempt: int) -> Callable[[bytes], None]:
+        """Return the function that takes each read of the present response that is not relayed at once."""
+        position = self.position
+        assert position is not None, "an attempt has begun"
+
+        def read(data: bytes) -> None:
+            if data:
+                self.flush()
+                self._log.add(
+                    ("read", time.monotonic(), len(data), attempt, position.written, self._reads, 0)
+                )
+                self._reads += 1
+
+        return read
+
+    def relays(self, attempt: int, delivery: DeliveryFacts) -> OnRelayed:
+        """Return the function that takes each read that has been relayed at once.
+
+        Args:
+            attempt: its number.
+            delivery: counts the bytes that have been sent: those of the read, and of the pieces that the
+                function of `writer` has taken.
+        """
+        position, kinds, most = self.position, self._kinds, self._most
+        assert position is not None, "an attempt has begun"
+
+        def relayed(now: float, size: int, before: int) -> None:
+            block = self._block
+            if block is not None and not kinds and len(block) < most:
+                block.append((now, size, before, delivery.bytes, position.written))
+            else:
+                self._add_relayed((now, size, before, delivery.bytes, position.written), attempt)
+
+        return relayed
+
+    def writer(self) -> Callable[[bytes], None]:
+        """Return the function that takes each piece of the response's body that no relay reports."""
+
+        def written(data: bytes) -> None:
+            position = self.position
+            self._add_write(time.monotonic(), len(data), None if position is None else position.written)
+
+        return written
+
+    def _add_relayed(self, relay: tuple[float, int, int, int, int], attempt: int) -> None:
+        """Begin a block with a relayed read; with kinds of events, add them between it and its write."""
+        if self._block is not None:
+            self._close(self._block)
+        now, size, before, total, behind = relay
+        if not self._kinds:
+            self._block = [relay]
+            entry = ("relays", now, self._block, attempt, before, self._reads, self._writes, self._sent)
+            self._log.add(entry, self._most * _RELAY_BYTES)
+            return
+        self._log.add(("read", now, size, attempt, before, self._reads, 0))
+        self._reads += 1
+        if total > self._sent:
+            self._add_write(now, total - self._sent, behind)
+
+    def _add_write(self, now: float, size: int, sequence: int | None) -> None:
+        self.flush()
+        read = self._reads - 1 if self._reads else None
+        self._log.add(("write", now, size, read, sequence, self._writes, 0))
+        self._writes += 1
+        self._sent += size
+
+    def _close(self, block: Block) -> None:
+        """Count what is in the open block, as `relays_in` does."""
+        self._block = None
+        self._reads += len(block)
+        for relay in block:
+            if relay[3] > self._sent:
+                self._sent = relay[3]
+                self._writes += 1

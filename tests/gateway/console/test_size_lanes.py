@@ -1,0 +1,166 @@
+"""Reads, writes and events of streams whose bytes are not kept: relayed ones, blocks, and gaps."""
+
+import gc
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from loopback import ask, gateway, one_endpoint
+from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
+from streamweir.translation.translator import Translator
+from streamweir_gateway.app import build_app
+from streamweir_gateway.config import ConsoleConfig
+from streamweir_gateway.console.relays import relays_in
+from streamweir_gateway.console.size_lanes import SizeLanes
+from streamweir_gateway.console.stream_log import Entry, StreamLog
+from streamweir_gateway.console.stream_rows import StreamRows
+from streamweir_gateway.runs.live_streams import LiveStreams
+
+Line = tuple[str, int, int, int | None]
+"""Kind, number, size, sequence of the next event."""
+
+
+class SentBytes:
+    """The facts about a delivery that lanes look at."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.status = 200
+        self.is_started = True
+        self.supervisor: Any = None
+
+
+def lines_of(entries: list[Entry]) -> Iterator[Line]:
+    """Yield the reads and writes in a log."""
+    for entry in entries:
+        if entry[0] == "read":
+            yield "read", entry[5], entry[2], entry[4]
+        elif entry[0] == "write":
+            yield "write", entry[5], entry[2], entry[4]
+        elif entry[0] == "relays":
+            for relay in relays_in(entry):
+                yield "read", relay.read, relay.size, relay.before
+                if relay.sent:
+                    yield "write", relay.write, relay.sent, relay.behind
+
+
+class Play:
+    """A stream whose reads are relayed at once or not, at random, and the lines that its log has to have."""
+
+    def __init__(self, seed: int, max_bytes: int) -> None:
+        self.random = random.Random(seed)
+        self.log = StreamLog(max_bytes)
+        self.lanes = SizeLanes(self.log, lambda _: None)
+        self.sent = SentBytes()
+        self.expected: list[Line] = []
+        stream = Translator(speaks="legacy", answers="standard").stream
+        self.lanes.follow(stream, 1)
+        self.stream, self.position = stream, stream.pipeline.position
+        self.lanes.position = self.position
+        self.read, self.written = self.lanes.reader(1), self.lanes.writer()
+        self.relayed = self.lanes.relays(1, self.sent)
+        self.reads = self.writes = 0
+
+    def step(self, number: int) -> None:
+        """Take one read, and write its events in one of the ways that a gateway has."""
+        kind = "status" if self.random.random() < 0.1 else "token"
+        data = b'data: {"type": "%s", "content": "text %d"}\n\n' % (kind.encode(), number)
+        before, way = self.position.written, self.random.random()
+        is_relayed = way < 0.8
+        self.expected.append(("read", self.reads, len(data), before))
+        self.reads += 1
+        if not is_relayed:
+            self.read(data)
+        self.stream.feed(data)
+        if way < 0.7:
+            self.sent.bytes += self._write(len(data) * 2)
+        if is_relayed:
+            self.relayed(float(number), len(data), before)
+        if way > 0.75:  # by another way, or a heartbeat
+            self.written(bytes(self._write(7)))
+            self.sent.bytes += 7
+
+    def _write(self, size: int) -> int:
+        self.expected.append(("write", self.writes, size, self.position.written))
+        self.writes += 1
+        return size
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lanes_of_relayed_and_other_reads_have_each_read_and_write_in_order(seed: int) -> None:
+    play = Play(seed, 1 << 20)
+    for number in range(300):
+        play.step(number)
+        if play.random.random() < 0.02:  # somebody looks at a stream under way
+            play.lanes.flush()
+    play.lanes.flush()
+    assert [*lines_of([entry for _, entry in play.log.entries()])] == play.expected
+
+
+def test_lanes_of_relayed_reads_share_few_entries() -> None:
+    play = Play(0, 1 << 20)
+    play.random.random = lambda: 0.5  # type: ignore[method-assign]
+    for number in range(320):
+        play.step(number)
+    kinds = [entry[0] for _, entry in play.log.entries()]
+    assert kinds.count("relays") <= 12
+    assert kinds.count("read") <= 2
+
+
+@pytest.mark.parametrize("max_bytes", [1000, 5000, 50_000])
+def test_lanes_beyond_their_room_count_left_out_reads_and_writes(max_bytes: int) -> None:
+    play = Play(1, max_bytes)
+    for number in range(500):
+        play.step(number)
+    play.lanes.flush()
+    kept = [*lines_of([entry for _, entry in play.log.entries()])]
+    assert set(kept) <= set(play.expected)
+    for lane in ("read", "write"):
+        sizes = [size for kind, _, size, _ in play.expected if kind == lane]
+        left = play.log.left_out[lane]
+        assert left.lines == len(sizes) - sum(kind == lane for kind, *_ in kept)
+        assert left.bytes == sum(sizes) - sum(size for kind, _, size, _ in kept if kind == lane)
+    assert play.log.size <= max_bytes + 10_000
+
+
+def test_events_of_a_relayed_read_are_between_it_and_its_write() -> None:
+    play = Play(2, 1 << 20)
+    play.random.random = lambda: 0.05  # type: ignore[method-assign]
+    play.step(0)
+    play.step(1)
+    kinds = [entry[0] for _, entry in play.log.entries()]
+    assert (kinds[0], kinds[-1]) == ("read", "write")
+    assert {*kinds[1:3]} <= {"kind", "mark"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("capture", ["metadata", "content"])
+async def test_recorded_streams_leave_no_reference_cycles(capture: str) -> None:
+    async def play(call: Call) -> None:
+        await call.send(SSE)
+        for number in range(20):
+            await call.send(chunk(b'data: {"type": "token", "content": "%d"}\n\n' % number))
+        await call.send(chunk(b'data: {"type": "done"}\n\n') + LAST_CHUNK)
+
+    async with upstream(play) as backend:
+        config = one_endpoint(backend.url)
+        settings = ConsoleConfig.model_validate({"capture": capture, "keep": {"streams": 1}})
+        rows, streams = StreamRows(1, 1, settings), LiveStreams()
+        streams.make_recorder = rows.recorder
+        async with gateway(config, build_app(config, streams=streams, watcher=rows)) as running:
+            await ask(running)
+            gc.collect()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            try:
+                for _ in range(5):
+                    assert (await ask(running)).end
+                rows.take(with_open=True)
+                gc.collect()
+                found = [one for one in gc.garbage if type(one).__module__.startswith(rows.__module__[:26])]
+            finally:
+                gc.set_debug(0)
+                gc.garbage.clear()
+    assert found == []
