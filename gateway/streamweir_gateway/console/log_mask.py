@@ -14,7 +14,7 @@ Source: the contract of capture files, section 3.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
@@ -126,7 +126,7 @@ class LogMask:
         if isinstance(value, str):
             mask = self._mask
             return mask.apply_to_address(value) if name in _ADDRESSES else mask.apply_to_text(value)
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return {key: self._value(key, item) for key, item in value.items()}
         return value
 
