@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, Final, TypeGuard, cast
+from typing import Any, Final, TypeGuard
 
 from streamweir.classification import classify_failure, is_overload
 from streamweir.errors import MalformedEvent
@@ -172,11 +172,11 @@ def meta_of(**fields: Any) -> Meta | None:
     meta: dict[str, Any] = {}
     unfit: dict[str, Any] = {}
     for name, value in fields.items():
-        if name in _OBJECTS:
-            if value and isinstance(value, dict):
-                meta[name] = value
-        elif isinstance(value, str):
+        if isinstance(value, str) and name not in _OBJECTS:
             if value:
+                meta[name] = value
+        elif name in _OBJECTS:
+            if value and isinstance(value, dict):
                 meta[name] = value
         elif name in META_TIMES:
             if value is not None:
@@ -187,7 +187,7 @@ def meta_of(**fields: Any) -> Meta | None:
             unfit[name] = value
     if unfit:
         meta["extra"] = {**unfit, **meta.get("extra", {})}
-    return cast("Meta", meta) if meta else None
+    return meta or None  # type: ignore[return-value]
 
 
 def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set[str]:

@@ -109,10 +109,10 @@ class Dialects(Mapping[str, Dialect]):
             UnknownDialectError: no dialect has that name.
             ConfigurationError: another package's dialect cannot be loaded.
         """
+        if type(dialect) is str and (found := self._dialects.get(dialect)) is not None:
+            return found
         if isinstance(dialect, Dialect):
             return dialect
-        if (found := self._dialects.get(dialect)) is not None:
-            return found
         try:
             return self[dialect]
         except KeyError:

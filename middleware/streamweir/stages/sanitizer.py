@@ -79,7 +79,7 @@ class ErrorSanitizer:
         kind = type(event)
         if kind not in self.handles:
             if kind in _OF_RUN:
-                safe = self._safe_of_run(cast("SessionStart | SessionEnd", event))
+                safe = self._safe_of_run(event)  # type: ignore[arg-type]
                 return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         if type(event) is ToolCallEnd and event.status != "failed":  # nearly all

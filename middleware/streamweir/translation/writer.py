@@ -352,7 +352,8 @@ class StreamWriter:
             out += frames
             if numbers is not None:
                 self._alike += 1
-                if len(frames) == 1 and (len(texts) > SAMPLE_SIZE or self._alike > SAMPLE_SIZE):
+                enough = SAMPLE_SIZE if numbers else 0  # a form without numbers is found at once
+                if len(frames) == 1 and (len(texts) > enough or self._alike > enough):
                     self._template = FrameTemplate.of(frames[0], text, _later(numbers, place))
         return out
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import standard_finish
-from streamweir.codec.coerce import custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, named_data, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
@@ -156,7 +156,7 @@ class ChunkReader:
         plain = plain_chunk(message)
         if plain is None or (plain.reason and finish_error(plain.reason)) or plain.reason == _RAN:
             return None
-        begin = () if self._begun and self._id else tuple(self._begin(message, message["choices"]))
+        begin = () if self._begun and self._id else self._begin(message, message["choices"])
         if plain.reason:
             self.complete = True
             self.summary["finish_reason"] = standard_finish(plain.reason)
@@ -182,14 +182,15 @@ class ChunkReader:
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
 
-    def _begin(self, message: Mapping[str, Any], choices: Any) -> Iterator[Event]:
-        """Take the id of the answer; yield the start of the stream with its first chunk."""
+    def _begin(self, message: Mapping[str, Any], choices: Any) -> tuple[Event, ...]:
+        """Take the id of the answer; return the start of the stream with its first chunk."""
         if not self._id or (self.complete and choices):
             self._id = _message_id(message.get("id"))  # some servers give every chunk another id
             self._id_meta = meta_of(message_id=self._id)
-        if not self._begun and (self._id or choices):  # Azure's first chunk says nothing but of filters
-            self._begun = True
-            yield SessionStart(meta=meta_of(message_id=self._id, extra=_origin(message)))
+        if self._begun or not (self._id or choices):  # Azure's first chunk says nothing but of filters
+            return ()
+        self._begun = True
+        return (SessionStart(meta=and_extra(self._id_meta, _origin(message))),)
 
     def _count(self, usage: Any, meta: Meta | None) -> Iterator[Event]:
         """Note the counts of a server; yield those that are too large to be kept to the end."""
