@@ -204,6 +204,15 @@ class MessageTemplate:
         except _REFUSALS:
             return None
 
+    @property
+    def value_behind(self) -> tuple[bytes, bytes, bytes] | None:
+        """The bytes before the text, from it to the only value that may differ, and behind that; or None."""
+        is_one = not self._ignored_before and len(self._ignored_after) == 1
+        return (self._before, self._ignored_after[0], self._after) if is_one else None
+
+    def note_latest(self, data: bytes) -> None:
+        """Note the message of this template that was read last, if `text_of` was not asked."""
+
     def around_text(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the bytes before and behind the text of a message that has this template."""
         begin, end = self._before_size, len(data) - self._after_size
@@ -231,6 +240,10 @@ class CountingTemplate(MessageTemplate):
     def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[Hole]) -> None:
         super().__init__(event, name, data, holes)
         self.latest = b""
+
+    def note_latest(self, data: bytes) -> None:
+        """Keep the message."""
+        self.latest = data
 
     def text_of(self, frame: Frame) -> str | None:
         """Return the text of a message that has this template, and keep the message."""

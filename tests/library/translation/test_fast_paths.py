@@ -331,28 +331,35 @@ def test_same_text_again_and_again_comes_out_as_often_however_it_is_cut(
 WITH_TIME: dict[str, tuple[str, bytes]] = {
     "agno": (
         "agno",
-        b'event: RunContent\ndata: {"created_at":%d,"event":"RunContent","run_id":"r","content":%b}\n\n',
+        b'event: RunContent\ndata: {"created_at":<time>,"event":"RunContent","run_id":"r",'
+        b'"content":<text>}\n\n',
     ),
     "dify": (
         "dify",
-        b'data: {"event":"message","task_id":"t","message_id":"m","created_at":%d,"answer":%b}\n\n',
+        b'data: {"event":"message","task_id":"t","message_id":"m","created_at":<time>,"answer":<text>}\n\n',
     ),
     "openai": (
         "openai-chat",
-        b'data: {"id":"c","object":"chat.completion.chunk","created":%d,"model":"m","choices":'
-        b'[{"index":0,"delta":{"content":%b},"finish_reason":null}]}\n\n',
+        b'data: {"id":"c","object":"chat.completion.chunk","created":<time>,"model":"m","choices":'
+        b'[{"index":0,"delta":{"content":<text>},"finish_reason":null}]}\n\n',
     ),
     "ragflow": (
         "ragflow",
-        b'data: {"event":"message","message_id":"m","created_at":%d,"task_id":"t","data":{"content":%b}}\n\n',
+        b'data: {"event":"message","message_id":"m","created_at":<time>,"task_id":"t",'
+        b'"data":{"content":<text>}}\n\n',
     ),
     "responses": (
         "openai-responses",
         b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"m",'
-        b'"output_index":0,"content_index":0,"sequence_number":%d,"delta":%b}\n\n',
+        b'"output_index":0,"content_index":0,"delta":<text>,"sequence_number":<time>}\n\n',
+    ),
+    "padded": (
+        "openai-chat",
+        b'data: {"id":"c","object":"chat.completion.chunk","model":"m","choices":'
+        b'[{"index":0,"delta":{"content":<text>},"finish_reason":null}],"obfuscation":"<time>"}\n\n',
     ),
 }
-"""A text of dialects whose messages have a time or a counter, with places for that and for the text."""
+"""A text of dialects whose messages have a time or a counter, with `<time>` and `<text>` in their places."""
 
 STEPS = st.lists(st.tuples(st.integers(0, 9), TEXTS.filter(bool)), min_size=1, max_size=60)
 
@@ -367,7 +374,7 @@ def test_texts_with_a_time_have_the_events_of_single_reads(
     now, events = 1790000000, []
     for step, text in steps:
         now += max(0, step - 7)  # most texts have the time of the one before
-        events.append(shape % (now, write_json(text)))
+        events.append(shape.replace(b"<time>", b"%d" % now).replace(b"<text>", write_json(text)))
     body = b"".join(events)
     answers = speaks if is_raw and name not in ("agno", "dify") else "standard"  # those two are only read
 
@@ -393,3 +400,15 @@ def test_long_text_is_written_like_a_short_one(text: str) -> None:
         writer = open_writer("standard", "sse", request_id="req_1", dialects=Dialects.built_in())
         writer.write(event, stamp)
         assert writer.take() == write_sse(frame), event.content[:3]
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r", b" \n", b"\n\n"])
+@pytest.mark.parametrize("count", [1, 2, 40])
+def test_line_end_beside_a_text_ends_its_line(blank: bytes, count: int) -> None:
+    texts = [b'data: {"type":"token","content":"word%d"}\n\n' % number for number in range(4)]
+    broken = b'data: {"type":"token","content":"lost"%b}\n\n' % blank
+    body = b"".join(texts) + broken * count
+    whole, cut = (Translator(speaks="legacy", request_id="r", session_id="s", clock=lambda: 1) for _ in "ab")
+    at_once = b"".join([*map(whole.feed, texts), whole.feed(broken * count), whole.close()])
+    assert at_once == b"".join([*(cut.feed(body[at : at + 1]) for at in range(len(body))), cut.close()])
+    assert b"lost" not in at_once

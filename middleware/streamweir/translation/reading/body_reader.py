@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from streamweir.codec.base import Decoder
 from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
@@ -109,7 +110,7 @@ class BodyReader:
             return begin
         if self._unread:
             data, self._unread = self._unread + data, b""
-        if is_short or decoder is None or len(data) > self._limit:
+        if is_short or decoder is None or len(data) > self._limit or self._is_to_parse(decoder):
             return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
 
@@ -168,9 +169,13 @@ class BodyReader:
         else:
             read = frames.read(frame)
         current = frames.templates.current
-        if current is not None:
+        if current is not None and (not decoder.judges_texts or self._blocks.around(current) is None):
             self._note_boundary(current, template, data, frame)
         return read
+
+    def _is_to_parse(self, decoder: Decoder) -> bool:
+        """Return whether texts are judged, and the surroundings of the next ones are unknown."""
+        return decoder.judges_texts and self._blocks.around(self._frames.templates.current) is None
 
     def _read_blocks(self, data: bytes, *, is_tried: bool) -> Iterator[FrameItems]:
         """Read texts by their surroundings, and the bytes between them by the parser.
@@ -328,11 +333,13 @@ class BodyReader:
             return
         if not self.parser.is_at_boundary:
             return
-        if frame is not None and frame.data and (known is None or current is begun):
+        decoder = self._frames.decoder
+        is_parsed = self.has_ended or decoder is None or decoder.judges_texts
+        if frame is not None and frame.data and (known is None or (current is begun and not is_parsed)):
             known = self._blocks.learn(current, data, frame, self.parser.framing)
-        if known is not None and frame is not None:
+        if known is not None and not known.is_constant and frame is not None:
             known.note(frame.data)
-        self.around = self.next_around = known if self._around_of(current) is not None else None
+        self.around = self.next_around = None if is_parsed else known
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
         """Return a frame that is not decoded: a gap, or a frame behind the end.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -12,8 +13,13 @@ from streamweir.framing.control_bytes import CR, LF
 
 __all__ = ["Surroundings"]
 
+V = TypeVar("V")
+
+_ignored: Final = msgspec.json.Decoder(list[int | float | str]).decode
 _text: Final = msgspec.json.Decoder(str).decode
 _texts: Final = msgspec.json.Decoder(list[str]).decode
+
+_QUOTE: Final = ord('"')
 
 _MOST_MISSES: Final = 3
 """So many texts in a row that are not like the latest one show that a number counts."""
@@ -140,14 +146,36 @@ class Surroundings:
         self, data: bytes, begin: int, stop: int, *, tries_all: bool
     ) -> tuple[list[str] | None, int]:
         """Answer `run_in` for blocks that are like the latest one, of those before `stop`."""
-        latest = self._latest
-        if latest is None or not latest.is_first_in(data, begin):
-            return None, stop
-        texts, end = latest.run_in(data, begin, tries_all=tries_all)
+        latest, texts, end = self._latest, None, stop
+        if latest is not None and latest.is_first_in(data, begin):
+            texts, end = latest.run_in(data, begin, tries_all=tries_all)
         if texts is None:
-            return None, stop
+            return self._differing_in(data[begin:stop]), stop
         self._misses = 0
         return texts, end
+
+    def _differing_in(self, data: bytes) -> list[str] | None:
+        """Return the texts of blocks in which one value behind the text differs; None for any other bytes."""
+        constants = self.template.value_behind
+        if constants is None:
+            return None
+        before, separator, after = constants
+        begin, end = self._block_begin + before, after + self.end
+        if not (data.startswith(begin) and data.endswith(end)):
+            return None
+        blocks = data[len(begin) : -len(end)].split(end + begin)
+        parts = [block.partition(separator) for block in blocks]
+        try:
+            values = _in_lines([value for _, _, value in parts], _ignored)
+            texts = _in_lines([text for text, _, _ in parts], _texts)
+        except (msgspec.MsgspecError, ValueError):
+            return None
+        if not values or not texts:
+            return None
+        latest = before + blocks[-1] + after
+        self.template.note_latest(latest)
+        self.note(latest)
+        return texts
 
     def is_first_in(self, data: bytes, begin: int) -> bool:
         """Return whether the first block from `begin` on may have these surroundings."""
@@ -189,10 +217,21 @@ class Surroundings:
         try:
             if strings.find(self._between) < 0:  # `in` is slow: it tries the bytes as a number first
                 text = _text(strings)
-                return [text] if text else None
-            pieces = strings.split(self._between)
-            # a string ends at a line end, so that none is taken for two, or two for one
-            texts = _texts(b"[%b]" % b",\n".join(pieces))
+                return [text] if text and strings[0] == strings[-1] == _QUOTE else None  # and no line end
+            return _in_lines(strings.split(self._between), _texts)
         except (msgspec.MsgspecError, ValueError):
             return None
-        return texts if len(texts) == len(pieces) and all(texts) else None
+
+
+def _in_lines(pieces: list[bytes], decode: Callable[[bytes], list[V]]) -> list[V] | None:
+    """Return the values of JSON texts without line ends; None if one is another text, or empty.
+
+    Raises:
+        MsgspecError, ValueError: one is no such value.
+    """
+    # a string ends at a line end, so that none is taken for two, or two for one
+    lines = b",\n".join(pieces)
+    if lines.count(b"\n") != len(pieces) - 1 or lines.find(b"\r") >= 0:
+        return None
+    values = decode(b"[%b]" % lines)
+    return values if len(values) == len(pieces) and "" not in values else None
