@@ -412,3 +412,12 @@ def test_line_end_beside_a_text_ends_its_line(blank: bytes, count: int) -> None:
     at_once = b"".join([*map(whole.feed, texts), whole.feed(broken * count), whole.close()])
     assert at_once == b"".join([*(cut.feed(body[at : at + 1]) for at in range(len(body))), cut.close()])
     assert b"lost" not in at_once
+
+
+@pytest.mark.parametrize("ends", [(b" \n", b"\n"), (b"\r\n", b"\n"), (b"\n", b"\r")])
+def test_lines_with_other_ends_than_the_first_texts_are_read_at_once(ends: tuple[bytes, bytes]) -> None:
+    line = b'{"type":"token","content":"word%d"}'
+    texts = [line % number + ends[number > 2] for number in range(40)]
+    stream = Translator(speaks="legacy")
+    written = b"".join(map(stream.feed, [*texts[:3], b"".join(texts[3:])]))
+    assert all(b'"word%d"' % number in written for number in range(40))

@@ -12,7 +12,7 @@ from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
 from streamweir.translation.reading.frame_reader import GAP_BYTES, FrameReader
 from streamweir.translation.reading.surroundings import Surroundings
-from streamweir.translation.reading.text_blocks import TextBlocks, usual_surroundings
+from streamweir.translation.reading.text_blocks import TextBlocks, holds_block, usual_surroundings
 
 __all__ = ["BodyReader"]
 
@@ -267,7 +267,8 @@ class BodyReader:
         """May `data` be the beginning of the block of a text?"""
         if len(data) > _LONGEST_UNREAD or len(data) > self._limit or not around.is_constant:
             return False
-        return data.startswith(around.before) or around.before.startswith(data)
+        may_be_text = data.startswith(around.before) or around.before.startswith(data)
+        return may_be_text and not holds_block(data, self.parser.framing)
 
     def _parsed(
         self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False

@@ -12,7 +12,7 @@ from streamweir.framing.control_bytes import CR
 from streamweir.jsontext import valid_utf8
 from streamweir.translation.reading.surroundings import Surroundings
 
-__all__ = ["TextBlocks"]
+__all__ = ["TextBlocks", "holds_block", "usual_surroundings"]
 
 _MOST_LEARNED: Final = 3
 """How many times the surroundings of one template are learned: with an id that counts they never fit."""
@@ -103,6 +103,11 @@ class TextBlocks:
     def is_given_up(self, template: MessageTemplate) -> bool:
         """Return whether the surroundings of a template are not learned any more."""
         return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
+
+
+def holds_block(data: bytes, framing: str | None) -> bool:
+    """Return whether the end of a block is in `data`: it is not only the beginning of one."""
+    return (_BLANK_LINE if framing == "sse" else _LINE_END).search(data) is not None
 
 
 def _end_of_first(pattern: re.Pattern[bytes], data: bytes, begin: int) -> int:
