@@ -24,6 +24,7 @@ from streamweir_gateway.console.text_changes import change_of
 __all__ = ["EventLane", "NotedEvents", "Pending", "SentEvents", "TranslatedEvents"]
 
 _MALFORMED: Final = "UPSTREAM_MALFORMED_EVENT"
+_TEXTS: Final = frozenset({"content", "thinking"})
 _LOSSES: Final = frozenset({"REQUEST_LOSSY", "LOSSY_CONVERSION", "REASONING_LOST"})
 
 
@@ -232,7 +233,7 @@ def _is_malformed(pending: Pending) -> bool:
 
 
 class NotedEvents(EventLane):
-    """Events without content, whose kinds were noted: each is repeated for the further pieces of its text.
+    """Events without content, whose kinds were noted: a text is repeated for its further pieces.
 
     Args:
         request_id: of the stream.
@@ -243,7 +244,8 @@ class NotedEvents(EventLane):
         super().__init__()
         self._request_id = request_id
         self._began = began
-        self._kind: tuple[str, dict[str, Any] | None] | None = None
+        self._text: tuple[str, dict[str, Any] | None] | None = None
+        """The kind and the ids of the last text; None before the first."""
         self._t = 0.0
         self._number: int | None = None
 
@@ -260,11 +262,13 @@ class NotedEvents(EventLane):
             return
         _, _, _, sequence, kind, ids, code = entry
         self._repeat_to(sequence)
-        self.next, self._kind = sequence, (kind, ids)
+        self.next = sequence
         if kind == "warning":
             self._mark_warning(code, t, self._number)
         self._t = t
-        self._add_one()
+        self._add_one(kind, ids)
+        if kind in _TEXTS:
+            self._text = kind, ids
 
     def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
         """Take the end of the attempt: later events are of our own making."""
@@ -278,18 +282,16 @@ class NotedEvents(EventLane):
         return super().take(below)
 
     def move_to(self, sequence: int) -> None:
-        """Forget the kind of the present text: the next one may have been left out."""
+        """Forget the present text: the next one may have been left out."""
         super().move_to(sequence)
-        self._kind = None
+        self._text = None
 
     def _repeat_to(self, sequence: int) -> None:
         """Add the pieces of the present text up to a sequence number."""
-        while self._kind is not None and self.next < sequence:
-            self._add_one()
+        while self._text is not None and self.next < sequence:
+            self._add_one(*self._text)
 
-    def _add_one(self) -> None:
-        assert self._kind is not None
-        kind, ids = self._kind
+    def _add_one(self, kind: str, ids: dict[str, Any] | None) -> None:
         ours = {
             "request_id": self._request_id,
             "timestamp": round(self._began + self._t),

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamweir.events import Content, Event, Meta, Stamp, Thinking, Warning
+from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir.translation.sink import ListeningSink
+from streamweir.translation.sink import OutlineSink
 from streamweir.translation.stage_watch import watch_stages
 from streamweir_gateway.console.text_changes import change_of
 
@@ -19,7 +19,7 @@ _IDS: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id
 _LONGEST_ID: Final = 128
 
 
-class EventKinds(ListeningSink):
+class EventKinds(OutlineSink):
     """A sink that makes an entry of the log for each event which is no further piece of a text.
 
     Args:
@@ -30,10 +30,6 @@ class EventKinds(ListeningSink):
     def __init__(self, entries: list[tuple[Any, ...]], attempt: int) -> None:
         self._add = entries.append
         self._attempt = attempt
-        self._text: Content | Thinking | None = None
-        """The common event of the present text run; None behind any other event."""
-        self._kind: tuple[type[Event], Meta | None] | None = None
-        """The class and the metadata of the event that was noted last."""
         self._stream: StreamNormalizer | None = None
         """The stream until its first output is noted."""
 
@@ -48,24 +44,17 @@ class EventKinds(ListeningSink):
         if self._stream is not None and self._stream.reader.first_output is not None:
             self._stream = None
             self._mark(what="commit", attempt=self._attempt)
-        kind, meta = type(event), event.meta
-        self._text, self._kind = None, (kind, meta)
+        meta = event.meta
         code = event.message_code if isinstance(event, Warning) else None
         ids = _ids_of(meta) if meta else None
         self._add(("kind", time.monotonic(), 0, stamp.sequence, event.type, ids, code))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Note the first piece of a text, unless it goes on with the event before it."""
-        del texts
-        if event is self._text:
-            return
-        if self._kind is None or self._kind[0] is not type(event) or self._kind[1] is not event.meta:
-            self.write(event, stamp)
-        self._text = event
+        """Note nothing: the pieces belong to the text before them."""
 
     def finish(self) -> None:
         """Let go of the stream."""
-        self._text = self._kind = self._stream = None
+        self._stream = None
 
     def heartbeat(self) -> bytes:
         """Return no bytes: there is no client."""

@@ -26,7 +26,7 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
-from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, raise_apart
+from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, OutlineSink, raise_apart
 
 __all__ = ["Pipeline"]
 
@@ -98,7 +98,7 @@ class Pipeline:
         self.clock = clock or unix_milliseconds
         now = self.clock()
         self.position = StreamPosition(now, now)
-        self._sinks = [*sinks]
+        self._sinks = self._run_sinks = [*sinks]
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
         # The arguments are positional because keyword arguments double the cost.
         sanitizer = ErrorSanitizer(debug)
@@ -168,19 +168,19 @@ class Pipeline:
 
     def add_sink(self, sink: EventSink) -> None:
         """Give `sink` every event from the next one on."""
-        self._sinks.append(sink)
-        if isinstance(sink, FrameSink):
-            self.frame_sinks.append(sink)
+        self._set_sinks([*self._sinks, sink])
 
     def write_to(self, sink: EventSink) -> None:
         """Give `sink` every event from the next one on, instead of the other sinks; taps stay."""
-        self._sinks[:] = [sink, *(other for other in self._sinks if isinstance(other, ListeningSink))]
-        self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
+        self._set_sinks([sink, *(other for other in self._sinks if isinstance(other, ListeningSink))])
 
     def replace_sink(self, before: EventSink, sink: EventSink) -> None:
         """Give `sink` every event in place of `before`."""
-        self._sinks[self._sinks.index(before)] = sink
-        self.frame_sinks = [other for other in self._sinks if isinstance(other, FrameSink)]
+        self._set_sinks([sink if other is before else other for other in self._sinks])
+
+    def _set_sinks(self, sinks: list[EventSink]) -> None:
+        self._sinks, self.frame_sinks = sinks, [sink for sink in sinks if isinstance(sink, FrameSink)]
+        self._run_sinks = [sink for sink in sinks if not isinstance(sink, OutlineSink)]
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
         """Set a function whose warning is sent before a good end of a stream without an answer."""
@@ -293,7 +293,7 @@ class Pipeline:
             stamp = Stamp(self.request_id, position.written, position.now)
             position.written += len(texts)
             failure: Exception | None = None
-            for sink in self._sinks:
+            for sink in self._run_sinks:
                 try:
                     sink.write_run(self._named_piece, texts, stamp)
                 except Exception as error:  # the other sinks get it all the same
