@@ -6,9 +6,11 @@ has left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from types import TracebackType
+from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
@@ -205,10 +207,25 @@ async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> 
         return await endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
 
 
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Turn an error in a client's request into a refusal."""
-    try:
-        yield
-    except RequestError as error:
-        raise Refusal(error.code, str(error), error=error.error) from None
+class _Refusals:
+    """The block that `refusals` returns; a generator would cost each request more."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, trace
+        if isinstance(error, RequestError):
+            raise Refusal(error.code, str(error), error=error.error) from None
+
+
+_REFUSALS: Final = _Refusals()
+
+
+def refusals() -> AbstractContextManager[None]:
+    """Return a block that turns an error in a client's request into a refusal."""
+    return _REFUSALS

@@ -64,7 +64,8 @@ class Fields:
 
     def text(self, name: str) -> str | None:
         """Return a text."""
-        value = self.get(name)
+        self._read.add(name)  # not by `get`: most fields of a request are absent
+        value = self.value.get(name)
         if value is None or isinstance(value, str):
             return value
         raise self.error(name, "a text")
@@ -78,28 +79,32 @@ class Fields:
 
     def word(self, name: str, words: Collection[str]) -> str | None:
         """Return one of the words."""
-        value = self.get(name)
+        self._read.add(name)
+        value = self.value.get(name)
         if value is None or (isinstance(value, str) and value in words):
             return value
         raise self.error(name, one_of(words))
 
     def boolean(self, name: str) -> bool | None:
         """Return true or false."""
-        value = self.get(name)
+        self._read.add(name)
+        value = self.value.get(name)
         if value is None or isinstance(value, bool):
             return value
         raise self.error(name, "true or false")
 
     def number(self, name: str) -> int | float | None:
         """Return a number."""
-        value = self.get(name)
+        self._read.add(name)
+        value = self.value.get(name)
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
         raise self.error(name, "a number")
 
     def mapping(self, name: str) -> dict[str, Any] | None:
         """Return an object as it is."""
-        value = self.get(name)
+        self._read.add(name)
+        value = self.value.get(name)
         if value is None or isinstance(value, dict):
             return value
         raise self.error(name, "an object")
@@ -114,7 +119,8 @@ class Fields:
         Raises:
             RequestError: it is not a list, or longer than `MAX_ITEMS`.
         """
-        value = self.get(name)
+        self._read.add(name)
+        value = self.value.get(name)
         if value is None:
             return []
         if not isinstance(value, list):

@@ -145,12 +145,12 @@ def files_of(message: Message) -> list[Part]:
 
 def last_user_index(messages: Sequence[Message]) -> int | None:
     """Return the index of the user's last message."""
-    return _last(messages, lambda message: message["role"] == "user")
+    return _last(messages, "user")
 
 
 def turn_start(messages: Sequence[Message]) -> int:
     """Return the index of the first message behind the last one of the assistant; 0 if there is none."""
-    found = _last(messages, lambda message: message["role"] == "assistant")
+    found = _last(messages, "assistant")
     return 0 if found is None else found + 1
 
 
@@ -159,8 +159,12 @@ def tool_results(messages: Sequence[Message]) -> list[Message]:
     return [message for message in messages[turn_start(messages) :] if message["role"] == "tool"]
 
 
-def _last(messages: Sequence[Message], is_it: Callable[[Message], bool]) -> int | None:
-    return next((index for index in range(len(messages) - 1, -1, -1) if is_it(messages[index])), None)
+def _last(messages: Sequence[Message], role: str) -> int | None:
+    """Return the index of the last message of a role; None if there is none."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index]["role"] == role:
+            return index
+    return None
 
 
 def _call(fields: Fields) -> ToolCall:
