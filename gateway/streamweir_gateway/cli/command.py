@@ -7,6 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
+from streamweir_gateway.importing import importing
+
 __all__ = [
     "BAD_CONFIGURATION",
     "FAILED",
@@ -114,7 +116,8 @@ def with_gateway(command: str, module: str) -> Run:
 
     def run(args: argparse.Namespace) -> int:
         try:
-            import_module(module)
+            with importing():
+                import_module(module)
         except ModuleNotFoundError as missing:
             if (missing.name or "").partition(".")[0] in _OURS:
                 raise

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from streamweir_gateway.config import Address, GatewayConfig
 from streamweir_gateway.console.entrance import ConsoleEntrance
+from streamweir_gateway.importing import importing
 from streamweir_gateway.processes.console_place import ConsolePlace
 from streamweir_gateway.processes.reload import Load, OnReady
 from streamweir_gateway.processes.sockets import listeners_of, raise_file_limit
@@ -44,7 +45,8 @@ def serve(
             address = Address(*listeners[0].clients.getsockname()[:2])
             console = stack.enter_context(ConsolePlace(config, entrance, address))
         if len(listeners) == 1:
-            from streamweir_gateway.processes.process import serve_alone  # noqa: PLC0415 - a parent of workers serves nothing
+            with importing():  # a parent of workers serves nothing
+                from streamweir_gateway.processes.process import serve_alone  # noqa: PLC0415
 
             return serve_alone(config, listeners[0], on_ready=on_ready, load=load, console=console)
         from streamweir_gateway.processes.workers import serve_with_workers  # noqa: PLC0415 - few gateways have any

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from streamweir_gateway.config import GatewayConfig
+from streamweir_gateway.importing import importing
 from streamweir_gateway.processes.command_channel import STOP, Command, CommandReceiver
 from streamweir_gateway.processes.console_link import LinkPlace
 from streamweir_gateway.processes.sockets import Listeners
@@ -55,7 +56,8 @@ def run_worker(
         replaces: why the previous worker is gone; None if there was none.
         link: where the console is reached; None: there is none.
     """
-    from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415 - the parent needs none of it
+    with importing():  # the parent needs none of it
+        from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415
 
     for name in (signal.SIGINT, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
