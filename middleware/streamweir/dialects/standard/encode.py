@@ -101,7 +101,8 @@ class StandardEncoder(Encoder):
         """Return the template of a text: its sequence, its text, the time and the sequence again."""
         if self.options:
             return None
-        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
+        is_plain = type(event) is Content and event.format is None and event.channel is None
+        fields = b"}" if is_plain else write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
         begin = b'%b,"metadata":{"request_id":%b' % (fields, write_json(stamp.request_id))
         end = _end_of(event) if event.meta else b"}}"
         if begin.find(b"%") >= 0 or end.find(b"%") >= 0:
