@@ -65,6 +65,10 @@ class TaggedText:
         """Is `piece` one passage as it is, in the tag that is open?"""
         return "<" not in piece and not self._held
 
+    def forget(self) -> None:
+        """Begin anew: no tag is open, and nothing is held back."""
+        self.inside, self._held = None, ""
+
     def flush(self) -> list[Passage]:
         """End the text: return the part of it that was held back."""
         text, self._held = self._held, ""

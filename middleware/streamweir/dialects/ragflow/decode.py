@@ -243,9 +243,9 @@ class RagflowDecoder(Decoder):
 
 def _is_plain_answer(message: Any) -> bool:
     """Is it an envelope with an answer and nothing else? Most frames of a stream are."""
-    if type(message) is not dict or message.keys() != _ONLY_DATA:
+    if type(message) is not dict or len(message) != len(_ONLY_DATA) or "message" not in message:
         return False
-    code, data = message["code"], message["data"]
+    code, data = message.get("code"), message.get("data")
     return (
         type(code) is int
         and not code

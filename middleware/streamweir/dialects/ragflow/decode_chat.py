@@ -78,7 +78,8 @@ class EnvelopeReader:
             yield from self._run.reference(data.get("reference"))
             return
         yield from self._answer(data, meta)
-        yield from audio(data.get("audio_binary"), self._run.meta())
+        if data.get("audio_binary"):
+            yield from audio(data["audio_binary"], self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
         """Take note of one more text that says nothing but its words; False if it may say more."""
@@ -136,6 +137,11 @@ class EnvelopeReader:
 
     def _whole(self, part: Part, meta: Meta | None) -> Iterator[Event]:
         """All of the answer so far, the thinking in its tags included."""
+        if "<" not in part.text and part.whole != "repeat":  # no tag, and no half of one
+            self._text.forget()
+            self._run.has_text = self._run.text_open = True
+            yield Content(part.text, whole=part.whole, meta=meta)
+            return
         self._text = TaggedText(*_TAGS)
         passages = self._text.feed(part.text)
         if len(passages) == 1 and not passages[0].tag and part.whole != "repeat":
