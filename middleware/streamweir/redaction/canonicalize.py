@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from html.entities import html5
 from typing import Final
 
 from streamweir.lazy_pattern import LazyPattern
@@ -104,6 +103,8 @@ def _escaped(escape: re.Match[str]) -> str:
 def _entity(entity: re.Match[str]) -> str:
     decimal, hexadecimal, name = entity.groups()
     if name is not None:
+        from html.entities import html5  # noqa: PLC0415 - a seventeenth of the import of streamweir
+
         return html5.get(name, entity[0])
     return _character(int(decimal) if decimal else int(hexadecimal, 16))
 
