@@ -58,20 +58,29 @@ def calls_of(work: Callable[[], object]) -> int:
     ids=["unlike", "alike", "unknown upstreams", "order of timeouts"],
 )
 def test_twice_as_many_endpoints_are_twice_the_work(line: str) -> None:
-    def check(number: int) -> int:
-        report = Report("config.yaml")
-        tree = read_tree(endpoints(number, line), report)
-        assert tree is not None
+    calls_for(1, line)  # what happens once a process
+    assert calls_for(200, line) < 2.2 * calls_for(100, line)
 
-        def judge() -> None:
-            config = validate(Interpolation({}, Path()).fill(tree, report), report)
-            assert config is not None
-            check_rules(config, DIALECTS, report)
 
-        return calls_of(judge)
+@pytest.mark.slow
+def test_ten_thousand_endpoints_are_at_most_twelve_times_the_work_of_a_thousand() -> None:
+    line = "/a#/{x}: {upstream: 'http://h'}"
+    calls_for(1, line)
+    assert calls_for(10_000, line) <= 12 * calls_for(1000, line)
 
-    check(1)  # what happens once a process
-    assert check(200) < 2.2 * check(100)
+
+def calls_for(number: int, line: str) -> int:
+    """Return how many calls it takes to judge a file with so many endpoints."""
+    report = Report("config.yaml")
+    tree = read_tree(endpoints(number, line), report)
+    assert tree is not None
+
+    def judge() -> None:
+        config = validate(Interpolation({}, Path()).fill(tree, report), report)
+        assert config is not None
+        check_rules(config, DIALECTS, report)
+
+    return calls_of(judge)
 
 
 @pytest.mark.slow
