@@ -7,7 +7,7 @@ from typing import Protocol
 
 from streamweir.http.headers import Headers
 
-__all__ = ["ClientPort"]
+__all__ = ["ClientPort", "cannot_write"]
 
 
 class ClientPort(Protocol):
@@ -40,7 +40,7 @@ class ClientPort(Protocol):
 
         It returns False if that is impossible: nothing has been sent, and the caller has to use `send_body`.
         """
-        return _cannot_write
+        return cannot_write
 
     def unsent(self) -> int | None:
         """Return how many bytes the client has still to take; None if the server does not know."""
@@ -76,6 +76,7 @@ class ClientPort(Protocol):
         return
 
 
-def _cannot_write(data: bytes) -> bool:
+def cannot_write(data: bytes) -> bool:
+    """Return False: the `write` of a client that is sent everything by `send_body`."""
     del data
     return False

@@ -23,7 +23,7 @@ from typing import Final
 
 import anyio
 
-from streamweir.delivery.client_port import ClientPort
+from streamweir.delivery.client_port import ClientPort, cannot_write
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.failures.whole_response import WholeResponse
 from streamweir.http.fair_lock import FairLock
@@ -243,7 +243,7 @@ class Delivery:
         """
         if not self._takes_heartbeats:
             return True
-        if not self.is_started:
+        if not self.is_started or self._write_now is cannot_write:
             return False
         data = self._heartbeat()
         if data and not self._write_now(data):
