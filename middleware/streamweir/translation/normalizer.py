@@ -128,21 +128,18 @@ class StreamNormalizer:
         around = body.around
         texts = None if around is None or len(data) > self._event_limit else around.texts_in(data)
         if texts and around is not None:
-            self._take_texts(around.template.event, texts, data)
-        elif body.next_around is None or (run := body.read_texts(data)) is None:
-            self._take(self.reader.feed(data))
+            run: tuple[Piece, list[str], bytes] | None = (around.template.event, texts, data)
         else:
-            self._take_texts(*run)
+            run = None if body.next_around is None else body.read_texts(data)
+        if run is None:
+            self._take(self.reader.feed(data))
+        elif not self.pipeline.push_more(*run):
+            self._take((body.as_read(*run),))
+        elif self._collector is not None:
+            self._collector.take_texts(run[0], run[1])
         if is_too_large:
             self.push_held_end()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
-
-    def _take_texts(self, piece: Piece, texts: list[str], raw: bytes) -> None:
-        """Push texts that were read by their surroundings."""
-        if not self.pipeline.push_more(piece, texts, raw):
-            self._take((self._body.as_read(piece, texts, raw),))
-        elif self._collector is not None:
-            self._collector.take_texts(piece, texts)
 
     def _keep_head(self, data: bytes) -> None:
         self._head = head = self._head + data[: HEAD_BYTES - len(self._head)]
