@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,8 @@ import pytest
 
 from patterns import Expression, HostileText, builders_in, expressions_of, hostile_texts
 from streamweir.codec.families.think_tags import TaggedText
+from streamweir.codec.registry import process_dialects
+from streamweir.codec.text_form import TextForm
 from streamweir_gateway.observability.secrets import Secrets
 
 LENGTHS = (16, 20, 24, 28, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)
@@ -30,8 +32,16 @@ FOUR_TIMES_THE_TEXT = 9
 SECRETS = ["aaaaaaab", "ab-ab-ab", "a.b?c=d&e", "ab/ab/ab+"]
 
 
+def forms_of_texts() -> Iterator[TextForm]:
+    for name in process_dialects().readable:
+        decoder = process_dialects().to_read(name).decoder
+        if decoder and decoder.text_fields and decoder.text_fields.form:
+            yield decoder.text_fields.form
+
+
 BUILT: dict[str, Callable[[], Iterable[re.Pattern[Any] | None]]] = {
     "streamweir.codec.families.think_tags": lambda: [TaggedText("think", "thinking", "t")._pattern],
+    "streamweir.codec.text_form": lambda: [form._pattern for form in forms_of_texts()],
     "streamweir_gateway.observability.secrets": lambda: [Secrets(["aaa", "a-a", "-a-"])._short],
 }
 """What modules compile while they run."""

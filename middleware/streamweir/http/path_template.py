@@ -82,7 +82,7 @@ def _between(literals: Sequence[str], segment: str, end: int) -> list[str] | Non
     """
     values: list[str] = []
     for literal in literals[-2:0:-1]:
-        at = segment.rfind(literal, len(literals[0]), end - 1)
+        at = segment.rfind(literal, len(literals[0]), end - 1) if end > 0 else -1
         if at < 0:
             return None
         values.append(segment[at + len(literal) : end])

@@ -62,7 +62,7 @@ def test_twice_as_many_endpoints_are_twice_the_work(line: str) -> None:
     assert calls_for(200, line) < 2.2 * calls_for(100, line)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_endpoints_are_at_most_twelve_times_the_work_of_a_thousand() -> None:
     line = "/a#/{x}: {upstream: 'http://h'}"
     calls_for(1, line)
@@ -83,7 +83,7 @@ def calls_for(number: int, line: str) -> int:
     return calls_of(judge)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_file_with_a_hundred_thousand_values_is_loaded() -> None:
     names = ", ".join(f"q{index}" for index in range(100_001))
     config = load_text(f"endpoints: {{/a: {{upstream: 'http://h', forward_query: [{names}]}}}}")

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamweir.http.path_template import PathTemplate
@@ -32,6 +32,7 @@ def expression(template: str) -> re.Pattern[str]:
     return re.compile(f"{text}(?P<rest>.*)" if template.endswith("*") else text, re.DOTALL)
 
 
+@example(stem="{}{}aa", star="", path="/aa")
 @given(stem=PIECES, star=st.sampled_from(["", "*"]), path=PATHS)
 def test_match_finds_the_same_values_as_a_regular_expression(stem: str, star: str, path: str) -> None:
     template = f"/{named(stem)}{star}"
