@@ -46,7 +46,6 @@ SLOW = (
     "library/requests/test_hostile_bodies.py",
     "library/runs/test_redis_store.py",
     "library/runs/test_store_properties.py",
-    "library/test_costs.py",
     "library/testing/test_testing_kit.py",
     "library/translation/test_no_cycles.py",
     "library/translation/test_translator_properties.py",

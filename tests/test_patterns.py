@@ -115,7 +115,7 @@ def test_expensive_expression_is_recognized(pattern: str) -> None:
     assert any(is_dear(expression, text) for text in hostile_texts(expression.pattern))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_expression_takes_time_in_proportion_to_the_text(part: int) -> None:
     dear = {

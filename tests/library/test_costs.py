@@ -19,7 +19,7 @@ from hostile_streams import Blown, cases_of, distinct, mixed, row, sample, shape
 from streamweir import Translator
 from streamweir.codec.registry import process_dialects
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 DIALECTS = process_dialects().readable
 WRITTEN = process_dialects().writable

@@ -22,7 +22,7 @@ from loopback import Answer, Gateway, ask, gateway, settled
 from scripted_upstream import Call, answer, upstream
 from strict_upstreams import STEPS, StrictAnthropic, StrictChat, StrictGemini, StrictModel, StrictResponses
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 CASES = settings(
     max_examples=40,

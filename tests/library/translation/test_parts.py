@@ -52,7 +52,7 @@ WAYS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @for_each("way", WAYS)
 def test_turn_of_a_read_full_of_smallest_frames_is_short(way: str) -> None:
     for frame in FRAMES:
@@ -63,7 +63,7 @@ def test_turn_of_a_read_full_of_smallest_frames_is_short(way: str) -> None:
         assert longest < MOST_SECONDS, (frame, longest)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @for_each("way", WAYS)
 def test_endless_smallest_frames_cost_nothing_or_end_the_stream(way: str) -> None:
     for frame in set(FRAMES) - SAY_SOMETHING:
