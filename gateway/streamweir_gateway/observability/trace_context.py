@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
 from streamweir.http.headers import HeaderList
 
-__all__ = ["TRACE_CONTEXT", "NewIds", "TraceContext", "settled_trace_context", "trace_context_of"]
+__all__ = [
+    "TRACE_CONTEXT",
+    "TraceContext",
+    "new_ids",
+    "new_request_id",
+    "settled_trace_context",
+    "trace_context_of",
+]
 
 TRACE_CONTEXT: Final = "trace_context"
 """Where `scope["state"]` has it, once it is settled."""
@@ -69,24 +75,6 @@ class TraceContext(NamedTuple):
         return f"{line}tracestate: {self.tracestate}\r\n" if self.tracestate else line
 
 
-class NewIds:
-    """Ids for requests that bring none. The system is asked for random bytes for many of them at once."""
-
-    __slots__ = ("_digits",)
-
-    def __init__(self) -> None:
-        self._digits: Iterator[str] = iter(())
-
-    def take(self) -> tuple[str, TraceContext]:
-        """Return an id, and the context of a trace that begins with the request."""
-        digits = next(self._digits, None)
-        if digits is None:
-            drawn = os.urandom(_ID_BYTES * _DRAWN).hex()
-            self._digits = iter(re.findall(f".{{{2 * _ID_BYTES}}}", drawn))
-            digits = next(self._digits)
-        return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
-
-
 def settled_trace_context(scope: Scope) -> TraceContext:
     """Return the context of a request: the same object at each call."""
     state = scope.setdefault("state", {})
@@ -137,13 +125,17 @@ def _tracestate(states: list[bytes]) -> str:
 
 
 class _RandomDigits:
-    """Random hexadecimal digits. The system is asked for many of them at once."""
+    """Random hexadecimal digits. The system is asked for many of them at once; a forked process asks anew."""
 
     __slots__ = ("_at", "_digits")
 
     def __init__(self) -> None:
         self._digits = ""
         self._at = 0
+
+    def forget(self) -> None:
+        """Drop the digits that no call has returned."""
+        self._digits, self._at = "", 0
 
     def take(self, number: int) -> str:
         """Return so many digits that no other call has returned."""
@@ -154,11 +146,19 @@ class _RandomDigits:
 
 
 _DIGITS: Final = _RandomDigits()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_DIGITS.forget)
 
 
 def new_request_id() -> str:
     """Return the id of a request that brings none."""
     return f"req_{_DIGITS.take(32)}"
+
+
+def new_ids() -> tuple[str, TraceContext]:
+    """Return the id of a request that brings none, and the context of a trace that begins with it."""
+    digits = _DIGITS.take(2 * _ID_BYTES)
+    return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
 
 
 def _random_id(length: int) -> str:

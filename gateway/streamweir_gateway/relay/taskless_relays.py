@@ -17,7 +17,7 @@ from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.connection.direct_exchange import DirectExchange
 from streamweir_gateway.connection.scope import parted_target
 from streamweir_gateway.observability.observer import Observer
-from streamweir_gateway.observability.trace_context import NewIds, TraceContext, trace_context_of
+from streamweir_gateway.observability.trace_context import TraceContext, new_ids, trace_context_of
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.relay.taskless_relay import TasklessRelay
 from streamweir_gateway.routing import Route, RoutingTable
@@ -68,7 +68,6 @@ class TasklessRelays:
         self._streams = streams
         self._observer = observer
         self._lines: dict[tuple[str, bytes], tuple[Service, bytes]] = {}
-        self._new_ids = NewIds()
         self._under_way: dict[TasklessRelay, None] = {}  # the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -157,7 +156,7 @@ class TasklessRelays:
     def _ids(self, exchange: DirectExchange) -> tuple[str, TraceContext]:
         """Return the id of a request, and the trace that it belongs to."""
         headers = exchange.head.headers
-        request_id, trace = self._new_ids.take()
+        request_id, trace = new_ids()
         if REQUEST_ID in exchange.fields:
             request_id = request_id_of(headers)
         if b"traceparent" in exchange.fields:

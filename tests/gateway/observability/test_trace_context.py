@@ -1,10 +1,13 @@
 """The trace that a request belongs to goes on to the upstream, and into the log."""
 
+import os
+import sys
+
 import pytest
 
 from loopback import Gateway, ask, gateway, one_endpoint
 from scripted_upstream import WHOLE, upstream
-from streamweir_gateway.observability.trace_context import TraceContext, trace_context_of
+from streamweir_gateway.observability.trace_context import TraceContext, new_request_id, trace_context_of
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 VALID = f"00-{TRACE}-{PARENT}-01"
@@ -136,3 +139,16 @@ async def test_forwarded_trace_headers_do_not_replace_the_own_ones() -> None:
         line = await traced(running, ("traceparent", VALID), ("tracestate", "not a state"))
     sent = [pair for pair in server.call.headers if pair[0].startswith("trace")]
     assert sent == [("traceparent", f"00-{TRACE}-{line['span_id']}-01")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked")
+def test_new_request_id_in_a_forked_process_is_one_of_its_own() -> None:
+    new_request_id()  # some digits are drawn before the fork
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(write, new_request_id().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        assert pipe.read() != new_request_id()
