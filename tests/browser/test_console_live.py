@@ -317,11 +317,15 @@ async def test_rows_of_two_workers_are_shown_as_one_table(
     async with chat(tmp_path, server={"workers": 2}) as console:
         page = await browser_of_console.open(address(console))
         await page.appears("grid", "Streams")
+        rows: list[Any] = []
+        asked = 0
         async with asyncio.timeout(20):
-            while {row["worker"] for row in await console.rows(limit=500)} != {1, 2}:
-                await asyncio.gather(*(console.call("/chat") for _ in range(10)))
+            while {row["worker"] for row in rows} != {1, 2} or len(rows) < asked:
+                if len(rows) == asked:
+                    await asyncio.gather(*(console.call("/chat") for _ in range(10)))
+                    asked += 10
                 await asyncio.sleep(0.1)
-        rows = await console.rows(limit=500, state="ended")
+                rows = await console.rows(limit=500, state="ended")
         of_worker = {row["worker"]: row["request_id"] for row in rows}
         await page.wait(
             "(count) => document.querySelector('[aria-label=Streams]').ariaRowCount === String(count)",
