@@ -58,7 +58,7 @@ class BodyLanes:
         self._await_mask(entry)
 
     def flush(self) -> None:
-        """Add to the log what is not in it yet."""
+        """Add the entries that wait to the log. Entries of this class never wait."""
 
     def follow(self, stream: StreamNormalizer, attempt: int) -> None:
         """Take the stream of an attempt, before its first event."""

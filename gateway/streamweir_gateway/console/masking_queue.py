@@ -20,7 +20,7 @@ _SLICE_SECONDS: Final = 0.002
 _PAUSES: Final = 49
 """The pause is so many times as long as the slice before it: 2% of a processor."""
 _WORK_BETWEEN: Final = 399
-"""A busy process uses so many times as much time between two slices: 0.25% of what it uses."""
+"""A busy process masks again once it has used this many times the time of the last slice: 0.25%."""
 _BUSY_SHARE: Final = 0.03
 """A process that uses more of a processor is busy."""
 _SHORTEST_PAUSE: Final = 0.05

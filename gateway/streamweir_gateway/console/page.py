@@ -85,7 +85,11 @@ class ConsolePage:
             return _NOT_BUILT.encode()
 
     def _file(self, path: str) -> bytes:
-        """Return a built file, or None; a path that leads out of the folder gives None."""
+        """Return the bytes of a built file.
+
+        Raises:
+            Refusal: there is no file at the path, or the path leads out of the folder.
+        """
         if not path.isprintable() or len(path) > _LONGEST_PATH:
             raise Refusal("ENDPOINT_NOT_FOUND")
         found = (self._folder / path.lstrip("/")).resolve()

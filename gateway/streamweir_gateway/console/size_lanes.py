@@ -149,7 +149,7 @@ class SizeLanes(BodyLanes):
         self._sent += size
 
     def _close(self, block: Block) -> None:
-        """Count what is in the open block, as `relays_in` does."""
+        """Close the block: add its reads, writes and sent bytes to the counts, by the rule of `relays_in`."""
         self._block = None
         self._reads += len(block)
         for relay in block:
