@@ -12,6 +12,7 @@ from typing import Any
 
 from command_line import COMMAND
 from loopback import Gateway, Log
+from other_processes import workers_of
 from streamweir_gateway.runs.live_streams import LiveStreams
 
 PATIENCE = 60.0
@@ -27,6 +28,7 @@ class Running:
         self.told: list[dict[str, Any]] = []
         self.stdout = b""
         self._listening: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[int] | None = None
         self._news = asyncio.Event()
 
     @property
@@ -48,14 +50,11 @@ class Running:
         self.at.address = ("127.0.0.1", int(found[1]))
 
     async def ended(self) -> int:
-        """Wait for its end; its exit code."""
-        assert self.process.stdout is not None
+        """Wait for its end; its exit code. Any number of callers may wait."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._read_to_the_end())
         async with asyncio.timeout(PATIENCE):
-            self.stdout += await self.process.stdout.read()
-            code = await self.process.wait()
-            if self._listening is not None:
-                await self._listening
-        return code
+            return await asyncio.shield(self._ending)
 
     async def says(self, word: str) -> dict[str, Any]:
         """Wait for a line of the log whose `event` holds `word`."""
@@ -68,9 +67,16 @@ class Running:
                 await self._news.wait()
 
     def workers(self) -> list[int]:
-        """Process ids of the workers (Linux)."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        """Process ids of the workers (Linux); none once the parent has gone."""
+        return workers_of(self.pid)
+
+    async def _read_to_the_end(self) -> int:
+        assert self.process.stdout is not None
+        self.stdout += await self.process.stdout.read()
+        code = await self.process.wait()
+        if self._listening is not None:
+            await self._listening
+        return code
 
     async def _listen(self) -> None:
         assert self.process.stderr is not None

@@ -12,6 +12,7 @@ import pytest
 from capture_checks import assert_whole, body_of, of_kind
 from console_client import Console, console_of
 from loopback import Answer, client
+from other_processes import sockets_of
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
@@ -95,9 +96,8 @@ def serving(console: Console) -> int:
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     inodes = {line[9] for line in lines if line[1].endswith(f":{port}") and line[3] == "01"}
     for pid in console.running.workers():
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            if os.readlink(descriptor)[8:-1] in inodes:
-                return pid
+        if not inodes.isdisjoint(sockets_of(pid)):
+            return pid
     raise AssertionError("no process serves")
 
 

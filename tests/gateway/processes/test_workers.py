@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client
+from other_processes import is_alive, kill, sockets_of
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
@@ -32,14 +33,6 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not holds():  # noqa: ASYNC110 - it is other processes that are watched
             await asyncio.sleep(0.05)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 async def test_all_workers_serve_and_a_reload_reaches_each_once(tmp_path: Path) -> None:
@@ -77,10 +70,7 @@ async def test_every_worker_serves(tmp_path: Path) -> None:
         for _, writer in opened:
             writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
         await asyncio.gather(*[reader.readuntil(b"Hel") for reader, _ in opened])
-        counts = [
-            sum(1 for fd in os.listdir(f"/proc/{pid}/fd") if "socket" in os.readlink(f"/proc/{pid}/fd/{fd}"))
-            for pid in running.workers()
-        ]
+        counts = [len(sockets_of(pid)) for pid in running.workers()]
         for _, writer in opened:
             writer.transport.abort()
     assert min(counts) > 12, counts  # of 40 connections and as many to the upstream, and a few of their own
@@ -110,10 +100,8 @@ async def test_workers_that_keep_dying_end_it_all(tmp_path: Path) -> None:
         await running.ready()
         ending = asyncio.create_task(running.ended())
         while not ending.done():
-            for pid in running.workers() if running.process.returncode is None else ():
-                if is_alive(pid):
-                    os.kill(pid, signal.SIGKILL)
-                    break
+            if alive := [pid for pid in running.workers() if is_alive(pid)]:
+                kill(alive[0])
             await asyncio.wait([ending], timeout=0.2)
         assert await ending == 1
     assert [line["event"] for line in running.told if line["level"] == "error"] == [
