@@ -113,7 +113,8 @@ class SecondsCounts:
         """Add the observations to a histogram, and forget them."""
         if self.number:
             histogram.add(self._counts, self._seconds)
-            self.__init__(self._bounds)  # type: ignore[misc]
+            self.number, self._seconds = 0, 0.0
+            self._counts = [0] * len(self._counts)
 
 
 class HistogramOfEndpoint:
