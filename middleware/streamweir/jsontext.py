@@ -246,7 +246,7 @@ def valid_utf8(raw: bytes) -> bytes:
 
 
 def _is_too_deep(data: bytes) -> bool:
-    """Is the nesting over `MAX_DEPTH`? Looked at only if a count of the brackets cannot rule it out."""
+    """Return whether the nesting is over `MAX_DEPTH`; measured only if the number of brackets allows it."""
     if not _has_more_than(MAX_DEPTH, data, b"[", b"{"):
         return False
     brackets = b"".join(_brackets(data))

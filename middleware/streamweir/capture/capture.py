@@ -61,7 +61,7 @@ class Capture:
 
     @property
     def has_content(self) -> bool:
-        """Were the bytes recorded, and not only their number?"""
+        """Whether the bytes were recorded, and not only their number."""
         return self.meta.get("content") != "metadata"
 
     @property
@@ -79,7 +79,7 @@ class Capture:
 
     @property
     def is_cut(self) -> bool:
-        """Was the middle of the body left out?"""
+        """Whether the middle of the body was left out."""
         return any(mark.get("what") == "left_out" and mark.get("lane") == "read" for mark in self.marks)
 
     @property

@@ -176,7 +176,7 @@ def _retry_after_ms(fields: _Fields) -> int | None:
 
 
 def _states_failure(fields: _Fields) -> bool:
-    """Does an object say explicitly that it is a failure?"""
+    """Return whether an object says explicitly that it is a failure."""
     return (
         any(_is_something(fields.get(name)) for name in _NAMED)
         or any(fields.get(name) is False for name in _FLAGS)
@@ -186,7 +186,7 @@ def _states_failure(fields: _Fields) -> bool:
 
 
 def _looks_like_it(fields: _Fields) -> bool:
-    """Can an object be nothing but a failure?"""
+    """Return whether an object can only be a failure."""
     if any(fields.get(name) is True for name in _FLAGS) or not _has_text(fields):
         return False
     if any(_is_failing_code(fields.get(name), _ZERO) for name in _ERROR_CODES):
@@ -216,7 +216,7 @@ def _has_text(fields: _Fields) -> bool:
 
 
 def _is_failing_code(code: object, successes: frozenset[int]) -> bool:
-    """Is it a number that does not mean success, or the name of a failure?"""
+    """Return whether `code` is a number that means a failure, or the name of a failure."""
     if isinstance(code, str) and _NUMBER.fullmatch(code):
         code = int(code)
     if isinstance(code, str):

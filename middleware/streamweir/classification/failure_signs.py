@@ -52,7 +52,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def is_failing_name(name: str) -> bool:
-    """Is it the name of a failed event or step, as `nodeError`, `step.failed` and `ERR_TIMEOUT` are?"""
+    """Return whether a name is that of a failed event or step: `nodeError`, `step.failed`, `ERR_TIMEOUT`."""
     return _is_failing_word(name) if len(name) <= _LONGEST_FIELD else _holds_failing_word(name)
 
 
@@ -67,7 +67,7 @@ def _holds_failing_word(name: str) -> bool:
 
 
 def may_name_failure(text: str) -> bool:
-    """May `text` contain the name of a failure? A quick test: False is certain, True is not."""
+    """Return False if `text` surely contains no name of a failure; True means that it may."""
     return _STEM.search(text) is not None
 
 
@@ -139,13 +139,13 @@ def field_name(key: object) -> str:
 
 
 def _is_own_sign(key: str, name: str, value: Any) -> bool:
-    """Does a field at the top of an event say that something failed? `name` is its `field_name`."""
+    """Return whether a field at the top of an event reports a failure; `name` is its `field_name`."""
     is_kind = name in _OWN_KINDS
     return (is_kind and _is_failing_state(value, is_sentence_allowed=False)) or _is_sign(key, name, value)
 
 
 def _is_sign(key: str, name: str, value: Any) -> bool:
-    """Does a field of an event, or of an object in it, say that something failed?"""
+    """Return whether a field of an event, or of an object in the event, reports a failure."""
     if name in _FLAGS:
         return value is False or _word(value) in _NO or (value == 0 and isinstance(value, int))
     if name in _STATES or name in _KINDS:
@@ -174,7 +174,7 @@ _SIGNS: Final = frozenset().union(
 
 @lru_cache(maxsize=256)
 def _can_be_own_sign(key: str) -> bool:
-    """Can a field of this name be a sign, for some value? If not, `_is_own_sign` is False for every value."""
+    """Return False if `_is_own_sign` is False for every value of a field with this name."""
     name = field_name(key)
     return name in _SIGNS or _ERROR_STEM.search(name) is not None or not name.isascii()
 
@@ -229,7 +229,7 @@ _LONGEST_KEY: Final = 24
 
 
 def has_failure_sign(fields: Mapping[str, Any]) -> bool:
-    """Does a field of an object, not of an inner one, say that something failed?"""
+    """Return whether a field of this object, and not of an object in it, reports a failure."""
     for key, item in islice(fields.items(), _MOST_FIELDS):
         can_be = type(key) is not str or len(key) > _LONGEST_KEY or _can_be_own_sign(key)
         if can_be and _is_sign(key, field_name(key), item):
@@ -238,7 +238,7 @@ def has_failure_sign(fields: Mapping[str, Any]) -> bool:
 
 
 def reports_failure(value: Any) -> bool:
-    """Does a JSON value report a failure, by a field (also one level down) or by a text that is a trace?
+    """Return whether a JSON value reports a failure, by a field (also one level down) or by a trace.
 
     Only the first few thousand fields and the first texts are read: no report of a failure has more.
     """
@@ -273,7 +273,7 @@ def _flat_object_reports(value: dict[str, Any]) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _is_own_word(key: str, word: str) -> bool:
-    """Is a field with a short text a sign? The same few words, such as `state: running`, come often."""
+    """Return `_is_own_sign` of a short text; cached, because words such as `running` come often."""
     return _is_own_sign(key, field_name(key), word)
 
 
@@ -321,7 +321,7 @@ def _objects_of(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Is it an object? JSON types are tested first: a test for `Mapping` takes ten times as long."""
+    """Return whether `value` is an object. JSON types are tested first: `Mapping` takes ten times as long."""
     kind = type(value)
     return kind is dict or (kind not in _NO_OBJECTS and isinstance(value, Mapping))
 
@@ -341,5 +341,5 @@ def _inner(value: Any) -> Iterable[Any]:
 
 
 def _may_be_trace(key: object) -> bool:
-    """Is the key of a field long enough to be a stack trace?"""
+    """Return whether the key of a field is long enough to be a stack trace."""
     return isinstance(key, str) and len(key) > _LONGEST_KEY

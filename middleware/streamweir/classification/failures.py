@@ -121,7 +121,7 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
 
 
 def is_conclusive_code(code: object) -> bool:
-    """Does `code` alone classify a failure? HTTP statuses, known names and machine codes do."""
+    """Return whether `code` classifies a failure: HTTP statuses, known names and machine codes do."""
     return bool(code_of_status(code) or code_of_name(code) or _machine_code(code))
 
 

@@ -73,7 +73,7 @@ _EXCEPTION: Final = LazyPattern(rf"\b(?:[A-Za-z_]\w{{0,60}})?(?:{'|'.join(_KINDS
 
 
 def is_exception_text(text: str) -> bool:
-    """Does `text` name an exception of a program, as `KeyError: 'x'` does, or hold a stack trace?"""
+    """Return whether `text` names an exception of a program (`KeyError: 'x'`), or holds a stack trace."""
     for kind in _KINDS:  # most texts have none, and the pattern takes ten times as long to find that out
         if kind in text and _EXCEPTION.search(text[:_LOOKED_AT]) is not None:
             return True
@@ -81,7 +81,7 @@ def is_exception_text(text: str) -> bool:
 
 
 def is_stack_trace(text: str) -> bool:
-    """Does `text` contain a stack trace? Of a long text the beginning and the end are searched."""
+    """Return whether `text` contains a stack trace; only the two ends of a long text are searched."""
     if len(text) < SHORTEST_TRACE:
         return False
     if len(text) > 2 * _LOOKED_AT:

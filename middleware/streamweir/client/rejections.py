@@ -20,7 +20,7 @@ _LATER: Final = (429, 503)
 
 
 def is_envelope(value: Any) -> bool:
-    """Is this the body of a request that was refused, and no event of any kind?"""
+    """Return whether a value is the body of a refused request, and not an event."""
     match value:
         case {"status": "error", "error": {"code": str(code), "message": str()}}:
             return bool(code) and "type" not in value

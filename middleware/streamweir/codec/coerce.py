@@ -105,7 +105,7 @@ def named_data(name: str, value: Any, meta: Meta | None = None) -> Data:
 
 
 def is_custom(event: Event) -> bool:
-    """Is this an event that no rule reads? A stream of only such events is no proof of its dialect."""
+    """Return whether no rule knows an event. A stream with only such events does not prove its dialect."""
     return isinstance(event, Data) and event.data_type == "custom"
 
 

@@ -79,7 +79,7 @@ class Dialects(Mapping[str, Dialect]):
         return None
 
     def has_name(self, name: str) -> bool:
-        """Is the name taken, if only by a dialect that cannot be loaded?"""
+        """Return whether a dialect has this name, even if that dialect cannot be loaded."""
         return name in self._dialects or name in self._installed()
 
     @property

@@ -23,7 +23,7 @@ _KNOWN: Final = ("request_id", "status", "reason", "message", "warnings", "error
 
 
 def is_whole_answer(message: Mapping[str, Any]) -> bool:
-    """Is this object a folded result?"""
+    """Return whether an object is a folded result."""
     answer = message.get("message")
     return (
         "type" not in message

@@ -349,7 +349,7 @@ def _piece_of(event: Event | None) -> Piece | None:
 
 
 def _are_alike(one: Piece, other: Piece) -> bool:
-    """Do two pieces differ in their text only?"""
+    """Return whether two pieces differ in their text only."""
     return one.meta == other.meta and one.with_text(other.content) == other
 
 
@@ -382,7 +382,7 @@ def _key_at(path: Path) -> bytes:
 
 
 def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
-    """Are these the places of the values? Shown by reading the message with other values in them."""
+    """Return whether the holes are the places of the values: tried by reading other values in them."""
     probe = data
     for hole in reversed(holes):
         value = b'"%b"' % _PROBE.encode() if hole.is_text else b"%d" % _OTHER

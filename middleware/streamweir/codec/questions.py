@@ -18,7 +18,7 @@ APPROVED: Final = "approved"
 
 
 def asks_person(event: Interaction) -> bool:
-    """Is `event` a question to a person? A tool is for the client's program to run."""
+    """Return whether `event` asks a person. A question of kind `tool` asks the client's program."""
     return event.state == "requested" and event.kind != "tool"
 
 

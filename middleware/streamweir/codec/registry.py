@@ -101,7 +101,7 @@ class _EntryPointDialect:
         return _dialect_of(value, self._point.name, named)
 
     def holds(self, cls: type) -> bool:
-        """Is this the entry point of a class that registers itself when it is loaded?"""
+        """Return whether a class registers itself under this entry point when it is loaded."""
         return self._point.value.replace(" ", "") == f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -159,7 +159,7 @@ def _dialect_of(value: Any, name: str | None, named: str) -> Dialect:
 
 
 def _stands_for(dialect: Dialect, value: Any) -> bool:
-    """Was the dialect made of this class, with or without options of its own?"""
+    """Return whether the dialect was made of this class, with or without options."""
     sides = (dialect.decoder, dialect.encoder) if isinstance(value, type) else ()
     return any(side is not None and issubclass(side, value) for side in sides[: 1 if dialect.reads else 2])
 

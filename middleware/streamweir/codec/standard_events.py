@@ -82,7 +82,7 @@ _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
 def is_standard(message: Mapping[str, Any]) -> bool:
-    """Has `message` the shape of the standard protocol? Shape, not name, tells it from older vocabularies."""
+    """Return whether `message` has the standard's shape; older vocabularies use some of its names."""
     kind = message.get("type")
     return (
         isinstance(kind, str)

@@ -60,7 +60,7 @@ def compile_expression(text: str, vocabulary: Vocabulary = NO_NAMES) -> Expressi
 
 
 def _repeats(node: Node) -> bool:
-    """May the value of this node hold a part of its input more than once?"""
+    """Return whether the value of this node may hold a part of its input more than once."""
     is_call = node["type"] == "function_expression"
     return node["type"] in _REPEATING or (is_call and node["value"] in _REPEATING_FUNCTIONS)
 

@@ -81,7 +81,7 @@ def _inner(part: Part) -> list[Part]:
 
 
 def _compares_with_nothing(node: Node) -> bool:
-    """Is this `a == ''`, or another comparison that any text but the empty one decides alike?"""
+    """Return whether this compares with `''` or has another result for the empty text only."""
     if node["type"] != "comparator" or node["value"] not in ("eq", "ne"):
         return False
     return any(child["type"] == "literal" and child["value"] in ("", None) for child in node["children"])

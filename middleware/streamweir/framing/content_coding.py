@@ -190,5 +190,5 @@ def _brotli() -> Any:
 
 
 def _bounds_output(module: Any) -> bool:
-    """Does the package take `output_buffer_limit`? Before 1.2 a kilobyte can unpack to a gigabyte at once."""
+    """Return whether the package bounds its output: before 1.2 a kilobyte can unpack to a gigabyte."""
     return hasattr(getattr(module, "Decompressor", None), "can_accept_more_data")

@@ -40,7 +40,7 @@ def find_pieces(uses: list[ToolUse]) -> None:
 
 
 def _only_names(use: ToolUse, pieces: list[ToolUse]) -> bool:
-    """Are all the named calls calls whose pieces were found?"""
+    """Return whether the pieces of all named calls were found."""
     own = [(use.tool_id, use), (use.name, use)]
     theirs = {
         str(other.value(record, place))
@@ -91,7 +91,7 @@ def _holds_json(text: str) -> bool:
 
 
 def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
-    """Do the texts of each call join to an object? Calls are told by id or index, else by order."""
+    """Return whether the texts of each call, told by id, index or order, join to an object."""
     index = _index_place(use)
     joined: dict[tuple[Any, ...], str] = {}
     last: dict[tuple[Any, ...], Any] = {}
@@ -113,7 +113,7 @@ def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
 
 
 def _are_objects(text: str) -> bool:
-    """Does the text hold one object after the other?"""
+    """Return whether a text holds one object after the other."""
     depth = starts = 0
     for letter in text:
         depth += (letter == "{") - (letter == "}")

@@ -90,7 +90,7 @@ def shortened(value: Any, name: str = "") -> Any:
 
 
 def _may_be_piece(token: str) -> bool:
-    """May a `token` be a piece of text and no credential?"""
+    """Return whether a `token` may be a piece of text, and not a credential."""
     return len(token) < MAX_TEXT // 5 or " " in token or token.isalpha()
 
 

@@ -300,7 +300,7 @@ def _fields_of_all(messages: list[Message]) -> frozenset[Place]:
 
 
 def _means_something(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """Do the values tell thinking from text, name a role, or tell the start of a call from its end?"""
+    """Return whether the values tell thinking from text, name a role, or mark starts and ends of calls."""
     names = [value for value in values if isinstance(value, str)]
     if any(value is True for value in values):
         return _is_flag(place)
@@ -317,7 +317,7 @@ def _means_something(place: Place, messages: list[Message], values: dict[Any, li
 
 
 def _is_flag(place: Place) -> bool:
-    """Is this field a flag for thinking or for pieces?"""
+    """Return whether a field is a flag for thinking or for pieces."""
     name = plain(place[-1])
     return bool(THINKING.search(english(str(place[-1])))) or name in ("partial", "ispartial", "incremental")
 
@@ -329,7 +329,7 @@ def literal(text: str) -> str:
 
 
 def is_tool_message(message: Message) -> bool:
-    """Does a name in a message say that it describes a tool call?"""
+    """Return whether a name in a message says that the message describes a tool call."""
     fields = message.value if isinstance(message.value, dict) else {}
     spoken = [value for key, value in fields.items() if _RANKS.get(plain(key), _UNRANKED) < _UNRANKED]
     return bool(
@@ -338,7 +338,7 @@ def is_tool_message(message: Message) -> bool:
 
 
 def _differ(place: Place, values: dict[Any, list[Message]], *, most: float) -> bool:
-    """Do messages with different values have different fields? Only fields that all of them have count."""
+    """Return whether messages with different values of a field have different fields beside it."""
     shapes = {value: _shape(found) - {place} for value, found in values.items()}
     return len(set(shapes.values())) > 1 and len({*shapes.values()}) >= len(shapes) * (1 - most)
 

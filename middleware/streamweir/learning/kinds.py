@@ -176,7 +176,7 @@ def _unwrapped(one: Observed, unwrap: str | None) -> Any:
 
 
 def _names_suffice(messages: list[Message]) -> bool:
-    """Does a field of every message determine its SSE event name?"""
+    """Return whether a field of every message determines its SSE event name."""
     if not all(isinstance(message.value, dict) for message in messages):
         return False
     keys = dict.fromkeys(key for message in messages for key in message.value)

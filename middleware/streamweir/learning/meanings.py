@@ -134,7 +134,7 @@ def _add_errors(found: FoundMeanings, errors: dict[int, tuple[Place | None, Plac
 
 
 def _goes_on_after(failure: Meaning, found: FoundMeanings) -> bool:
-    """Do text or tool calls follow a message that reports a failure?"""
+    """Return whether text or tool calls follow a message that reports a failure."""
     return any(
         message.frame < other.frame and message.body == other.body
         for meaning in found.all
@@ -190,7 +190,7 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
 
 
 def _exclude_sentences(group: Group, conditions: list[Condition]) -> bool:
-    """Do conditions exclude all messages with a text for people? It may be the text of a failure."""
+    """Return whether conditions exclude all messages with a text for people, such as that of a failure."""
     spoken = [message.value for message in group.messages if has_sentence(message.value)]
     return all(any(not one.holds_for(value) for one in conditions) for value in spoken)
 

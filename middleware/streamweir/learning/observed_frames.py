@@ -94,7 +94,7 @@ def observe(bodies: Iterable[bytes], framing: str) -> list[Observed]:
 
 
 def _may_be_cut(frame: Frame, framing: str) -> bool:
-    """May a frame without JSON be the beginning of one with JSON? A mark such as `[DONE]` is whole."""
+    """Return whether a frame without JSON may be the beginning of JSON. A mark such as `[DONE]` is whole."""
     if not frame.unterminated or framing not in ("sse", "ndjson"):
         return False
     text = frame.text.strip()

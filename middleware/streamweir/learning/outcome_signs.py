@@ -102,7 +102,7 @@ ID: Final = re.compile(r"(?=\S*\d)\S{6,}")
 
 
 def is_failing_word(value: object) -> bool:
-    """Is it a word for a failed state, in any of the known languages?"""
+    """Return whether a word means a failed state, in any of the known languages."""
     if not isinstance(value, str) or len(value) > 80:
         return False
     word = english(value)
@@ -166,7 +166,7 @@ def _nothing(value: Any) -> bool | None:
 
 
 def has_sentence(value: Any, but: Iterable[Place] = ()) -> bool:
-    """Does a message contain a text for people, outside the places in `but`?"""
+    """Return whether a message contains a text for people, outside the places in `but`."""
     return any(
         isinstance(text, str) and _SENTENCE.search(text) and not ID.fullmatch(text) and place not in but
         for place, text in places_in(value)
@@ -180,7 +180,7 @@ def may_show_outcome(place: Place) -> bool:
 
 
 def is_tool_data(place: Place) -> bool:
-    """Is a place inside the arguments or the result of a tool call?"""
+    """Return whether a place is inside the arguments or the result of a tool call."""
     return any(isinstance(step, str) and plain(step) in _DATA for step in place[:-1])
 
 

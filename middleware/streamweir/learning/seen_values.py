@@ -124,7 +124,7 @@ def seen_values(
 
 
 def _separates_failures(place: Place, values: list[Any], failed: Sequence[Any]) -> bool:
-    """Do streams with a failure have other flags or words there than streams without one?"""
+    """Return whether streams with a failure have other flags or words here than streams without one."""
     others = [value_at(message, place) for message in failed]
     words = [*values, *others]
     if not others or any(not isinstance(value, bool) and not is_a_name(value) for value in words):

@@ -63,7 +63,7 @@ def _are_all_failing(series: Series, failing: list[str]) -> bool:
 
 
 def _is_text_behind(series: Series, failing: list[str]) -> bool:
-    """Does text follow a text that reports a failure?"""
+    """Return whether a text follows a text that reports a failure."""
     return any(
         text.startswith(tuple(failing)) for texts in texts_by_body(series).values() for _, text in texts[:-1]
     )

@@ -107,7 +107,7 @@ def _candidates(unit: Unit, taken: set[tuple[int, Place]]) -> Iterator[_Candidat
 
 
 def _is_text(value: str) -> bool:
-    """Is it a text that is not empty and no end mark? Some servers send `[DONE]` in a text field."""
+    """Return whether a value is a text, not empty and no end mark such as `[DONE]`."""
     return bool(value) and (value.isalpha() or not is_end_mark(value))
 
 
@@ -180,7 +180,7 @@ def _kind_of(series: Series) -> Kind:
 
 
 def _is_reason(series: Series) -> bool:
-    """Is it a field `reason` with sentences, not with single words?"""
+    """Return whether a field is a `reason` with sentences, not with single words."""
     is_named = bool(series.place) and plain(series.place[-1]) in ("reason", "reasons")
     return is_named and any(" " in text.strip() for _, text in series.texts) and len(series.texts) > 1
 
@@ -220,7 +220,7 @@ def _score(series: Series, kind: Kind) -> float:
 
 
 def _looks_like_pieces(texts: list[str]) -> bool:
-    """Are there many short texts that continue sentences?"""
+    """Return whether there are many short texts that continue sentences."""
     if len(texts) < _MANY or sum(map(len, texts)) > len(texts) * _PIECE or len(set(texts)) * 2 < len(texts):
         return False
     open_ends = sum(1 for text in texts if text != text.strip() or _WIDE.search(text))
@@ -228,7 +228,7 @@ def _looks_like_pieces(texts: list[str]) -> bool:
 
 
 def _looks_like_words(texts: list[str]) -> bool:
-    """Does the field have a few repeated words, or names?"""
+    """Return whether a field has a few repeated words, or names."""
     if len(texts) > _MANY and len(set(texts)) * 3 < len(texts):
         return True
     return all(re.fullmatch(r"[a-z]+[_./-][a-z_./-]+|[A-Z_]{3,}", text) for text in texts)
@@ -288,7 +288,7 @@ def _without_last_words(likely: list[_Candidate]) -> list[_Candidate]:
 
 
 def _has_many_pieces(one: _Candidate) -> bool:
-    """Does a stream have many different texts of a field?"""
+    """Return whether a stream has many different texts of a field."""
     texts = [text for _, text in one.series.texts]
     return one.mode != "single" and len(texts) >= _MANY and len(set(texts)) * 2 >= len(texts)
 
@@ -356,7 +356,7 @@ def _at_most_once_a_message(one: _Candidate) -> bool:
 
 
 def _is_nearly(one: _Candidate, other: _Candidate) -> bool:
-    """Do two texts have the same letters, whatever their white space and punctuation?"""
+    """Return whether two texts have the same letters, whatever their white space and punctuation."""
     if one.kind != other.kind or one.mode != "single" or other.mode == "single":
         return False
     given = "".join(text for _, text in other.series.texts)

@@ -70,7 +70,7 @@ class ToolUse(msgspec.Struct):
         return begins, ends
 
     def has_ended(self, record: Record) -> bool:
-        """Does a record contain a result or an error?"""
+        """Return whether a record contains a result or an error."""
         return any(self.value(record, place) not in (None, "", [], {}) for place in (self.result, self.error))
 
 

@@ -138,7 +138,7 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
 
 
 def _holds_result(place: Place, unit: Unit) -> bool:
-    """Is there a field such as `tool_result` with the result, next to the name of the call?"""
+    """Return whether a field such as `tool_result` holds the result, next to the name of the call."""
     if not TOOL.search(english(str(place[-1]))):
         return False
     keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
@@ -146,7 +146,7 @@ def _holds_result(place: Place, unit: Unit) -> bool:
 
 
 def _looks_like_a_call(place: Place, unit: Unit) -> bool:
-    """Is there a field such as `call` with a name or an id, and with arguments or a result?"""
+    """Return whether a field such as `call` holds a name or an id, and arguments or a result."""
     if plain(place[-1]) not in ("call", "calls", "action", "command", "invocation"):
         return False
     keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
@@ -161,7 +161,7 @@ def _is_tool_key(name: str) -> bool:
 
 
 def _names_a_call(place: Place) -> bool:
-    """Is there a field such as `toolCallId` near the top?"""
+    """Return whether a field such as `toolCallId` is near the top."""
     return 0 < len(place) < _DEEPEST and plain(place[-1]) in (
         "toolcallid",
         "tooluseid",
@@ -171,7 +171,7 @@ def _names_a_call(place: Place) -> bool:
 
 
 def _names_a_tool(place: Place, unit: Unit) -> bool:
-    """Is there a field such as `tool_name`, or `tool` with a name in it?"""
+    """Return whether there is a field such as `tool_name`, or `tool` with a name in it."""
     if not place or not isinstance(place[-1], str) or len(place) > _DEEPEST:
         return False
     name = plain(place[-1])

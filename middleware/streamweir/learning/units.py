@@ -92,7 +92,7 @@ class Unit:
 
     @cached_property
     def is_about_tools(self) -> bool:
-        """Does a name say that the records describe tool calls?"""
+        """Return whether a name says that the records describe tool calls."""
         if any(place and plain(place[-1]) in _PIECES for place in self.places):
             return True
         return (
@@ -167,7 +167,7 @@ def is_single(value: Any, place: Place) -> bool:
 
 
 def _is_block(item: dict[str, Any]) -> bool:
-    """Does an item have a type, and no list in it?"""
+    """Return whether an item has a type, and no list in it."""
     return isinstance(item.get("type"), str) and not any(isinstance(inner, list) for inner in item.values())
 
 

@@ -131,7 +131,7 @@ def _custom(name: str) -> dict[str, Any]:
 
 
 def _may_report_failure(meaning: Meaning, kinds: Kinds) -> bool:
-    """Did these frames come behind the last text, with a text for people, in some of several streams only?"""
+    """Return whether frames with a text for people follow the last text, in some of the streams only."""
     messages = meaning.group.messages
     bodies = {message.body for message in messages}
     others = [group for group in kinds.groups if group is not meaning.group]

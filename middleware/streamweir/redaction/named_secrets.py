@@ -161,7 +161,7 @@ def _value_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _is_set(text: str, name: re.Match[str]) -> bool:
-    """Is the name the argument of a command that sets it to the next word, as in `setx API_KEY x`?"""
+    """Return whether the name is the argument of a command that sets it to the next word."""
     before = text[max(0, name.start() - _COMMAND_CHARACTERS) : name.start()]
     return text[name.end() : name.end() + 1] == " " and _COMMAND.search(before) is not None
 

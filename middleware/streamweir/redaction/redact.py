@@ -157,7 +157,7 @@ def _rewritten(text: str, rules: Callable[[str], str]) -> str:
 
 
 def _has_escaped_markup(text: str) -> bool:
-    """Is the text escaped for HTML? Then its plain form must not become markup again."""
+    """Return whether a text is escaped for HTML, so that its plain form must not become markup again."""
     return "&lt;" in text or "&#60;" in text or "&#x3c;" in text.lower()
 
 

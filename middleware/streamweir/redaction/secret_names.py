@@ -112,7 +112,7 @@ _HEADER: Final = LazyPattern(r"auth|key|token|secret|password|cookie|credential|
 
 
 def is_secret_header(name: str) -> bool:
-    """Is the value of this header a credential?"""
+    """Return whether the value of this header is a credential."""
     return _is_secret_header(name) if len(name) <= _LONGEST_NAME else _HEADER.search(name) is not None
 
 
@@ -122,7 +122,7 @@ def _is_secret_header(name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Is the value of this key of an object a secret, whatever its form?"""
+    """Return whether the value of this key of an object is a secret, whatever its form."""
     name = name[-_LONGEST_NAME:].removesuffix(" provided").removesuffix(" value")
     if _FOREIGN_NAME.search(name.lower()):
         return True

@@ -51,12 +51,12 @@ def decision_in(text: str) -> bool | None:
 
 
 def refuses(answer: Answer) -> bool:
-    """Does an answer refuse, or cancel the question?"""
+    """Return whether an answer refuses a request for approval, or cancels the question."""
     return answer["action"] in ("cancel", "reject")
 
 
 def confirms(answer: Answer) -> bool:
-    """Does an answer to a question for approval give it? A text does only if it is a clear yes."""
+    """Return whether an answer approves. A text does so only if it is a clear yes."""
     if answer["action"] != "submit":
         return answer["action"] == "approve"
     match answer.get("value"):

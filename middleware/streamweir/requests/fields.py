@@ -36,7 +36,7 @@ class Fields:
         self._read: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        """Is there something else than null?"""
+        """Return whether the field has a value other than null."""
         return self.value.get(name) is not None
 
     def path(self, name: str) -> str:

@@ -123,7 +123,7 @@ class RequestTemplate(NamedTuple):
 
 
 def is_long_form(tree: Any) -> bool:
-    """Is it a mapping with `body` or a `form`, and beside it nothing but `query` and `headers`?"""
+    """Return whether this is a mapping with `body` or `form`, and else only `query` and `headers`."""
     if not isinstance(tree, Mapping) or not tree.keys() <= _LONG_FORM:
         return False
     return ("body" in tree) != isinstance(tree.get("form"), Mapping)

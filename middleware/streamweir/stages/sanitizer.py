@@ -255,14 +255,14 @@ class ErrorSanitizer:
         return self._budget.id(text) or REDACTED
 
     def is_code(self, text: str) -> bool:
-        """Is `text` an id or a code, and no key in disguise?"""
+        """Return whether `text` is an id or a code, and not a key in disguise."""
         return _CODE.fullmatch(text) is not None and self._budget.id(text) == text
 
     def _is_machine_code(self, code: str) -> bool:
         return MACHINE_CODE.fullmatch(code) is not None and self._budget.id(code) == code
 
     def _is_safe_code(self, code: str) -> bool:
-        """May an error say `code`? Those of tools belong into `tool_call_end.error` only."""
+        """Return whether an error may have this code. Codes of tools are for `tool_call_end.error` only."""
         return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
 
 
@@ -290,7 +290,7 @@ def _remember_harmless(names: _Names) -> None:
 
 
 def _is_stopped(step: Status) -> bool:
-    """Does a step say that its run was stopped?"""
+    """Return whether a step says that its run was stopped."""
     return isinstance(step.detail, str) and step.detail.lower() in _STOPPED
 
 
@@ -345,12 +345,12 @@ def _without_traces(result: Any) -> Any:
 
 
 def _is_verdict(value: Any) -> bool:
-    """Does a field that reports a failure only say that there is one, as `status: failed` does?"""
+    """Return whether a field only states that there is a failure, as `status: failed` does."""
     return isinstance(value, int) or (isinstance(value, str) and not any(map(str.isspace, value)))
 
 
 def _is_failed_step(step: Status) -> bool:
-    """Has this step failed, by its state, its names or anything that it says of itself?"""
+    """Return whether a step has failed, by its state, its names or any other field."""
     meta = step.meta or {}
     return (
         step.state == "failed"
@@ -361,7 +361,7 @@ def _is_failed_step(step: Status) -> bool:
 
 
 def _names_failure(name: str) -> bool:
-    """Is it the name of the report of a failure?"""
+    """Return whether a name is that of a report of a failure."""
     return is_failing_name(name) or is_stack_trace(name)
 
 
@@ -370,7 +370,7 @@ _reports_by_name: Final = lru_cache(maxsize=64)(_names_failure)
 
 
 def is_failed_report(data: Any) -> bool:
-    """Is this unknown event the report of a failure?"""
+    """Return whether an unknown event is the report of a failure."""
     if not isinstance(data, dict):
         return reports_failure(data)
     name = data.get("name")

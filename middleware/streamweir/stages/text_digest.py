@@ -70,7 +70,7 @@ class TextDigest:
         return None
 
     def shares_beginning(self, whole: str) -> bool:
-        """Is `whole` an edited copy of the text: equal for more than half of it? False once it is long."""
+        """Return whether more than half of `whole` is equal to the text; False for long texts."""
         if self._hash is not None or not self.length:
             return False
         text = "".join(self._pieces)

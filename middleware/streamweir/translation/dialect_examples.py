@@ -141,7 +141,7 @@ def _body(given: str, folder: Path) -> bytes | str:
 
 
 def _is_event(came: Any, wanted: Any) -> bool:
-    """Does an event have the wanted fields and values? Some fields may be left out."""
+    """Return whether an event has the wanted fields and values. Some fields may be left out."""
     if not isinstance(came, Mapping) or not isinstance(wanted, Mapping):
         return False
     optional = MAY_BE_LEFT_OUT.get(str(came.get("type")), frozenset())
@@ -150,7 +150,7 @@ def _is_event(came: Any, wanted: Any) -> bool:
 
 
 def _is_frame(came: Any, wanted: Any) -> bool:
-    """Is a frame the wanted one? Its data may be given as text or as JSON."""
+    """Return whether a frame is the wanted one. Its data may be given as text or as JSON."""
     if same_json(came, wanted):
         return True
     if isinstance(came, Mapping) and isinstance(wanted, Mapping) and _is_named(came) and _is_named(wanted):

@@ -364,7 +364,7 @@ def _as_json(value: Any, keep: Callable[[bytes], Any]) -> Any:
 
 
 def closes(event: Event) -> bool:
-    """Does `event` belong to the end of a stream? It has to fit, or the limit could not be reported."""
+    """Return whether `event` belongs to the end of a stream, for which room is kept."""
     return isinstance(event, Error | SessionEnd | ToolCallEnd | Warning) or (
         isinstance(event, Content) and not event.content
     )

@@ -367,7 +367,7 @@ def _is_end(item: StreamItem) -> bool:
 
 
 def _is_half(frame: Frame) -> bool:
-    """Is a frame without its line end a head without data? Blank bytes are not."""
+    """Return whether a frame without its line end is a head without data. Blank bytes are not."""
     return frame.unterminated and not frame.data.strip() and bool((frame.raw or b"").strip())
 
 

@@ -345,5 +345,5 @@ class StreamReader:
 
 
 def _may_be_json(half: bytes | None) -> bool:
-    """May the half of a frame be the beginning of JSON?"""
+    """Return whether the half of a frame may be the beginning of JSON."""
     return not half or half.startswith((b"{", b"["))

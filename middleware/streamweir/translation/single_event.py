@@ -113,7 +113,7 @@ def _reader(text: bytes, message: Any) -> StreamReader:
 
 
 def _has_standard_data(message: Any) -> bool:
-    """Is it a standard event without its metadata?"""
+    """Return whether a message is a standard event without its metadata."""
     match message:
         case {"type": str(kind), "data": dict(data), **rest} if not rest and kind in EVENT_TYPES:
             fields = data.keys()

@@ -33,7 +33,7 @@ _LARGEST_INDEX: Final = 1 << 31
 
 
 def is_block_event(value: Any) -> bool:
-    """Is this one of these events?"""
+    """Return whether a message is one of the events that this module reads."""
     match value:
         case {"event": str(name)} if name in _EVENTS:
             return (

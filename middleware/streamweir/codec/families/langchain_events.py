@@ -31,7 +31,7 @@ _SILENT: Final = frozenset({"prompt", "parser"})
 
 
 def is_chain_event(name: Any) -> bool:
-    """Is this the name of one of these events?"""
+    """Return whether this is the name of one of the events that this module reads."""
     return isinstance(name, str) and name.startswith("on_") and name.endswith(_PHASES)
 
 
@@ -118,7 +118,7 @@ class ChainEvents:
     # Runs
 
     def _note_run(self, kind: str, phase: str, run_id: str, parents: Any) -> bool:
-        """Take note of where a run begins or ends; is it the outermost one?"""
+        """Note the start or the end of a run; return whether it is the outermost run."""
         if kind == "custom":
             return False
         has_parents = isinstance(parents, list) and bool(parents)

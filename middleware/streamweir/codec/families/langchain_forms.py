@@ -67,7 +67,7 @@ def _of_text(text: str) -> Any:
 
 
 def is_message(value: Any) -> bool:
-    """Is this a LangChain message, in any of its forms?"""
+    """Return whether a value is a LangChain message, in any of its forms."""
     return plain_message(value) is not None
 
 

@@ -267,7 +267,7 @@ class ChainMessages:
             self._open.add(message_id)
 
     def _note_end(self, message: Mapping[str, Any]) -> bool:
-        """Has the model ended this message?"""
+        """Return whether the model has ended this message."""
         described = object_in(message, "response_metadata")
         reason = next((found for name in _FINISH if (found := described.get(name))), None)
         self._is_broken_off = is_broken_off(reason)

@@ -160,7 +160,7 @@ class ChainOutputs:
 
 
 def is_update(value: Mapping[str, Any]) -> bool:
-    """Is this a mapping of nodes to their updates?"""
+    """Return whether a value is a mapping of nodes to their updates."""
     if not _are_updates(value):
         return False
     return INTERRUPT in value or any(map(_writes_messages, value.values()))
@@ -180,7 +180,7 @@ def _writes_messages(update: Any) -> bool:
 
 
 def has_messages(value: Mapping[str, Any]) -> bool:
-    """Has this the messages of a graph's state?"""
+    """Return whether a value holds the messages of a graph's state."""
     messages = value.get("messages")
     return is_message(messages) or (isinstance(messages, list) and all(map(is_message, messages[:1])))
 

@@ -228,7 +228,7 @@ def _id_of(piece: Mapping[str, Any]) -> str:
 
 
 def _names_a_call(piece: Mapping[str, Any]) -> bool:
-    """Does a piece without an index begin a call? Later pieces have arguments only."""
+    """Return whether a piece without an index begins a call: later pieces have arguments only."""
     function = piece.get("function")
     return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
 

@@ -293,7 +293,7 @@ class ChunkReader:
 
 
 def is_completion(message: Mapping[str, Any]) -> bool:
-    """Has `message` the shape of a chunk, of a whole answer or of an error of this API?"""
+    """Return whether `message` has the shape of a chunk, a whole answer or an error of this API."""
     return (
         isinstance(message.get("choices"), list)
         or (
@@ -311,7 +311,7 @@ def _may_lack_choices(message: Mapping[str, Any]) -> bool:
 
 
 def is_chunk(message: Mapping[str, Any]) -> bool:
-    """Is `message` a piece of a streamed answer?"""
+    """Return whether `message` is a piece of a streamed answer."""
     match message:
         case {"choices": [{"delta": dict()}, *_]}:
             return True

@@ -39,7 +39,7 @@ class ErrorInText(NamedTuple):
 
 
 def failed(code: Any) -> bool:
-    """Is `code` another than success? Absent is success."""
+    """Return whether `code` is set and differs from success."""
     return code != 0 if type(code) is int else text_of(code) not in ("", "0", "false")
 
 
@@ -56,7 +56,7 @@ def failure(message: Any, code: Any, meta: Meta | None) -> Error | SessionEnd:
 
 
 def was_cancelled(value: Any) -> bool:
-    """Are these the words for a run that was stopped on request?"""
+    """Return whether `value` has the words for a run that was stopped on request."""
     return isinstance(value, str) and bool(_CANCELLED.search(value))
 
 

@@ -62,7 +62,7 @@ class TaggedText:
         return [passage for passage in passages if passage.text]
 
     def accepts_text(self, piece: str) -> bool:
-        """Is `piece` one passage as it is, in the tag that is open?"""
+        """Return whether `piece` is a single passage without tags, in the tag that is open."""
         return "<" not in piece and not self._held
 
     def forget(self) -> None:

@@ -48,7 +48,7 @@ class Match:
                 yield (name,)
 
     def takes_all_of(self, other: Match) -> bool:
-        """Does every message fit that fits `other`?"""
+        """Return whether every message that fits `other` fits this match too."""
         for name, wanted in self.fields.items():
             given = other.fields.get(name)
             if isinstance(wanted, Match):

@@ -42,11 +42,11 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def concern_each_other(one: Path, other: Path) -> bool:
-    """Is one of two places the other, or within it?"""
+    """Return whether two paths are equal, or one of them leads into the value of the other."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
 def concerns_any(path: Path, others: Iterable[Path]) -> bool:
-    """Is `path` one of `others`, within one, or around one?"""
+    """Return whether `path` equals one of `others`, or one of the two leads into the value of the other."""
     return any(concern_each_other(path, other) for other in others)

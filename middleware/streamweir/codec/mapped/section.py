@@ -137,5 +137,5 @@ class Section:
 
 
 def is_text_list(value: Any) -> bool:
-    """Is this a list of texts, and not empty?"""
+    """Return whether a value is a list of texts with at least one text."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)

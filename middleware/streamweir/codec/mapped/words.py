@@ -44,7 +44,7 @@ class Words:
         return bool(self._words or self._matches)
 
     def take(self, frame: Frame, message: Any) -> bool:
-        """Does a frame fit a word, by its name or by its whole text, or a match?"""
+        """Return whether a frame fits a word, by its name or its whole text, or fits a match."""
         if self._words and (frame_name(frame, message) in self._words or frame.data.strip() in self._texts):
             return True
         for fits in self._matches:  # noqa: SIM110 (a loop is half the cost of `any`)
@@ -62,7 +62,7 @@ class Words:
 
 
 def _may_be_a_message(text: bytes) -> bool:
-    """Is this the JSON of something that may have text in it?"""
+    """Return whether a text is JSON that may hold a message."""
     try:
         return isinstance(parse_json(text)[0], dict | list)
     except MalformedEvent:

@@ -106,7 +106,7 @@ def pending_calls(*metadata: Any) -> frozenset[str]:
 
 
 def is_pending(metadata: Any, data: Any, pending: frozenset[str]) -> bool:
-    """Is this data part the result of one of these calls?"""
+    """Return whether this data part is the result of a pending call."""
     is_result = isinstance(data, dict) and _mark(metadata, "type") == _RESULT
     return is_result and text_of(data.get("id")) in pending
 

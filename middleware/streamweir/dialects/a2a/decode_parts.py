@@ -54,7 +54,7 @@ def text_of_parts(parts: Iterable[Part]) -> str:
 
 
 def is_thought(part: Part) -> bool:
-    """Is it a text that the agent's framework marks as reasoning?"""
+    """Return whether a part is a text that the agent's framework marks as reasoning."""
     metadata = part.fields.get("metadata")
     return isinstance(metadata, dict) and metadata.get("adk_thought") is True
 

@@ -83,7 +83,7 @@ class AgUiEncoder(Encoder):
 
     @cached_property
     def _in_pieces(self) -> RecentIds[bool]:
-        """The calls that have begun before their arguments are whole: has a piece of them been written?"""
+        """Return whether a piece of the arguments of each open call has been written."""
         return RecentIds(self.room // 8)
 
     @cached_property

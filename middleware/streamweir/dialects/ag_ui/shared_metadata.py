@@ -24,7 +24,7 @@ CHUNK: Final[Mapping[str, Any]] = MappingProxyType({"chunk": True})
 
 
 def is_chunk(event: Event) -> bool:
-    """Has the text come in chunks?"""
+    """Return whether the text has come in chunks."""
     return bool(event.meta) and (event.meta or {}).get("private") == CHUNK
 
 

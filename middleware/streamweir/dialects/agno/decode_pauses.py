@@ -29,7 +29,7 @@ _NOT_SENT_BACK: Final = ("step_input", "step_output", "executor_requirements")
 
 
 def is_notice(text: str) -> bool:
-    """Is this the server's own word on a pause, and not the model's?"""
+    """Return whether a text is the server's notice of a pause, and not a text of the model."""
     return text.startswith(_NOTICES)
 
 

@@ -303,7 +303,7 @@ class AnthropicEncoder(ChatEncoder):
                     yield from self._write_value(kind, text)
 
     def _may_switch(self) -> bool:
-        """Are the arguments of the open call whole, so that another block may begin?"""
+        """Return whether the arguments of the open call are whole, so that another block may begin."""
         return self._call is None or self._arguments.is_whole
 
     def _delta(self, delta: dict[str, Any]) -> Frame:

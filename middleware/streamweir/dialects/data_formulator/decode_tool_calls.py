@@ -118,7 +118,7 @@ class OpenCalls:
         return True
 
     def has(self, name: Any) -> bool:
-        """Is a call of this name open?"""
+        """Return whether a call with this name is open."""
         return isinstance(name, str) and bool(self._by_name.get(short_id(name)))
 
     def last(self) -> str:

@@ -56,7 +56,7 @@ def snake_keys(value: Any) -> dict[str, Any]:
 
 
 def is_envelope(message: Mapping[str, Any]) -> bool:
-    """Does anything in `message` say that it is this protocol's envelope?"""
+    """Return whether any field of `message` shows that it is an envelope of this protocol."""
     protocol = message.get("protocol")
     return text_of(message.get("domain")).lower() in DOMAINS or (
         isinstance(protocol, str) and protocol.endswith(("flow-chat", "flowy-chat"))

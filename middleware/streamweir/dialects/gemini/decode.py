@@ -184,6 +184,6 @@ def _failure(error: Any) -> Event:
 
 
 def _begins_array(head: bytes) -> bool:
-    """Does an array begin here, as the API writes one without `alt=sse`?"""
+    """Return whether the body is an array, as the API writes without `alt=sse`."""
     start = b"".join(head[:256].split())
     return start.startswith((b'[{"candidates":[', b'[{"error":{"code":'))

@@ -34,7 +34,7 @@ _DEPTH: Final = 10
 
 
 def has_snake_case(data: bytes) -> bool:
-    """Is there the name of a field in snake_case in `data`, or a text like one?"""
+    """Return whether `data` holds the name of a field in snake_case, or a text that looks like one."""
     return b"_" in data and _ANY.search(data) is not None
 
 

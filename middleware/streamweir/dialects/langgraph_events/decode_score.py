@@ -70,7 +70,7 @@ def score_of(value: Any, event: str | None) -> float | None:
 
 
 def is_protocol_event(fields: Mapping[str, Any]) -> bool:
-    """Is this an event of version 3 of the events, which has a mode in an envelope?"""
+    """Return whether a message is an event of version 3, which has a mode in an envelope."""
     match fields:
         case {"type": "event", "method": str(mode), "params": dict()}:
             return mode in MODES

@@ -236,7 +236,7 @@ class RagflowDecoder(Decoder):
             yield from self._chat.flush()
 
     def _may_end_here(self) -> bool:
-        """Was the body one whole answer, or does the route end without a mark once a message has ended?"""
+        """Return whether the body may end here: it was one whole answer, or its route has no end mark."""
         is_one_answer = self._bare and self._frames == 1 and self._run.begun and not self._is_piece
         return is_one_answer or (self._agent.has_answered and self.option("end") == "eof")
 

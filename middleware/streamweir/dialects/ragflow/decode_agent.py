@@ -118,7 +118,7 @@ class AgentReader:
         return self._message_ended and not self._run.text_open
 
     def is_done(self) -> bool:
-        """May `[DONE]` end the run here?
+        """Return whether `[DONE]` may end the run here.
 
         It is sent after a failure too. A run whose nodes are shown ends with `workflow_finished`, so `[DONE]`
         alone is enough only after a message, or where nothing of the run was shown.

@@ -112,7 +112,7 @@ class AnswerForm:
         return Part(text, "snapshot" if cumulative else None)
 
     def _is_rewritten(self, text: str) -> bool:
-        """Has `text` most of the text before it, at its beginning and its end, or is it only shorter?"""
+        """Return whether `text` keeps most of the previous text at both ends, or is only shorter."""
         before = self._previous
         if self._cumulative and before.startswith(text) and _is_varied(text):
             return True
@@ -124,7 +124,7 @@ class AnswerForm:
 
 
 def _is_varied(text: str) -> bool:
-    """Is it unlikely that the next piece begins like `text` by chance?"""
+    """Return whether the next piece is unlikely to begin like `text` by chance."""
     return len(set(text)) >= _DISTINCT
 
 

@@ -77,7 +77,7 @@ _REPEATED_BLOCKS: Final = frozenset(
 
 
 def failed(status: Any) -> bool:
-    """Does the field `status` say that something failed?"""
+    """Return whether the field `status` reports a failure."""
     return text_of(status).lower() in _FAILED
 
 
@@ -220,7 +220,7 @@ def _model_output(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _is_dump(content: Any) -> bool:
-    """Is this the Python text of a list of blocks? The server writes those where it serialises a message."""
+    """Return whether a text is Python's form of a list of blocks; the server writes some messages so."""
     return isinstance(content, str) and content.startswith(("[{'", '[{"', "[]"))
 
 

@@ -262,7 +262,7 @@ def _error(event: Error) -> dict[str, Any]:
 
 
 def _goes_on(event: Event) -> bool:
-    """Is `event` one that may not come between a question and the end that waits for its answer?"""
+    """Return whether `event` must not come between a question and the end that waits for its answer."""
     match event:
         case Warning() | Status() | Data() | Content(content="") | SessionEnd(status="suspended"):
             return False

@@ -165,7 +165,7 @@ class VercelDataDecoder(Decoder):
 
 
 def _is_line(data: bytes) -> bool:
-    """Is this a line of a data stream, whole?"""
+    """Return whether a line is a whole line of a data stream."""
     found = _CODES.match(data)
     if found is None:
         return False

@@ -47,7 +47,7 @@ class Calls:
         return tool_id in self._begun
 
     def close_step(self) -> bool:
-        """Are all calls of the step over? If there were any, the next calls belong to the next step."""
+        """Return whether all calls of the step have ended; later calls then belong to the next step."""
         is_over = self.have_ended and not self._open
         if is_over:
             self.have_ended = False
@@ -95,7 +95,7 @@ class Calls:
         return [self._available(start, **flags)]
 
     def _is_pages(self, tool_id: str) -> bool:
-        """Has the call begun as one of the page's own tools?"""
+        """Return whether the call has begun as a call of the page's own tools."""
         return self._begun.get(tool_id) is True
 
     def _begin(self, event: ToolCallStart | ToolCallDelta) -> Chunk:

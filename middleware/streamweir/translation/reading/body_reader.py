@@ -264,7 +264,7 @@ class BodyReader:
         return self._blocks.around(template)
 
     def _may_wait(self, data: bytes, around: Surroundings) -> bool:
-        """May `data` be the beginning of the block of a text?"""
+        """Return whether `data` may be the beginning of the block of a text."""
         if len(data) > _LONGEST_UNREAD or len(data) > self._limit or not around.is_constant:
             return False
         may_be_text = data.startswith(around.before) or around.before.startswith(data)
@@ -356,7 +356,7 @@ class BodyReader:
         return (((), frame),)
 
     def _is_read(self, frame: Frame) -> bool:
-        """Is a frame decoded? Gaps and frames behind the end are not."""
+        """Return whether a frame is decoded: gaps, and frames after the end of the stream, are not."""
         return frame.raw is None or not (frame.is_gap or self.has_ended)
 
 

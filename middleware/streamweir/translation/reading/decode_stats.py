@@ -81,7 +81,7 @@ class DecodeStats:
 
 
 def _is_about_the_run(event: Event) -> bool:
-    """Is the event about the run, and no part of an answer?"""
+    """Return whether the event is about the run, and no part of an answer."""
     return isinstance(event, SessionStart | SessionEnd | Status) or (
         isinstance(event, Content) and not event.content
     )

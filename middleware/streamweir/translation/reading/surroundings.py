@@ -196,7 +196,7 @@ class Surroundings:
         return (texts, len(data)) if texts else self.run_in(data, 0, tries_all=False)
 
     def is_one_block(self, data: bytes) -> bool:
-        """Does the first block of `data` end where `data` ends?"""
+        """Return whether the first block of `data` ends where `data` ends."""
         return data.find(self.end) == len(data) - len(self.end)
 
     def texts_in(self, data: bytes) -> list[str] | None:

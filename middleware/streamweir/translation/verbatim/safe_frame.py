@@ -268,7 +268,7 @@ def _withheld(value: Any, is_code: Callable[[str], bool], is_unread: bool) -> An
 
 
 def _is_failure(name: str, value: Any) -> bool:
-    """Does a field report a failure? Not if it is empty, says that nothing failed, or is a warning."""
+    """Return whether a field reports a failure, and not a warning or success."""
     if not value or not is_failing_name(name) or "warn" in name.lower():
         return False
     return not (isinstance(value, str) and value.strip().lower() in NOTHING)
@@ -305,5 +305,5 @@ def _is_bad_end(event: Event) -> bool:
 
 
 def _is_report(item: Event) -> bool:
-    """Is it a warning of the reader about a frame?"""
+    """Return whether an item is the reader's warning about a frame."""
     return isinstance(item, Warning) and item.message_code in _NOTES and item.for_users is True

@@ -395,5 +395,5 @@ def _ends_of(data: bytes) -> bytes:
 
 
 def _is_of_use(event: Event) -> bool:
-    """Is it a warning, and not one about a repair?"""
+    """Return whether an event is a warning, but not one about a repair."""
     return isinstance(event, Warning) and event.message_code not in _REPORTS
