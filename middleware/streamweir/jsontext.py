@@ -371,7 +371,7 @@ def _writable(value: Any) -> Any:
 
 
 def _writable_leaf(value: Any) -> Any:
-    """A text or a number of a class of its own; anything else is for the encoder's `default`."""
+    """Return a text or a number of a class of its own as its base type; others are for `default`."""
     if isinstance(value, str):
         return _without_surrogates(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:

@@ -66,7 +66,7 @@ def failure_meta(meta: Meta | None) -> Meta | None:
 
 
 def ids_of(meta: Meta | None) -> Meta | None:
-    """The part of `meta` that says where an event belongs, and nothing of the event itself."""
+    """Return the ids and the place of an event in `meta`, without facts about the event itself."""
     kept = failure_meta(meta)
     if not kept or _TIMES.isdisjoint(kept):
         return kept

@@ -216,7 +216,7 @@ def _is_required(cls: type[Event], name: str, schema: dict[str, Any]) -> bool:
 
 
 def _present(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a field where it is on the wire: null is how Python says that it is absent."""
+    """Return the schema of a field that is on the wire: absent fields are null in Python only."""
     kept = {key: value for key, value in schema.items() if key != "default"}
     if "anyOf" in kept:
         options = [option for option in kept.pop("anyOf") if option != {"type": "null"}]

@@ -47,11 +47,11 @@ class BodyReader(Protocol):
         ...
 
     def close(self) -> list[ReceivedEvent]:
-        """The body has ended: return the last events, with an `error` if something is missing."""
+        """End the body: return the last events, with an `error` if something is missing."""
         ...
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
-        """The body broke off: return the end of the stream."""
+        """End the body, which broke off: return the end of the stream."""
         ...
 
 

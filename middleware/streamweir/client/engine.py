@@ -238,7 +238,7 @@ class StreamEngine:
         return True
 
     def _may_go_on_elsewhere(self, failure: StreamRequestError) -> bool:
-        """The connection failed, not the stream: the run may go on without it."""
+        """Return whether only the connection failed, so that the run may go on without it."""
         if isinstance(failure, RequestRejected):
             return failure.status in _COMES_BACK
         if isinstance(failure, RequestTimeout):

@@ -63,7 +63,7 @@ class StandardReader:
         return self._guarded(self._parser.feed(data))
 
     def close(self) -> list[ReceivedEvent]:
-        """The body has ended: return the last events, with an `error` if the end is missing."""
+        """End the body: return the last events, with an `error` if the end is missing."""
         if self.ended:
             return []
         events = self._guarded(self._parser.finish())
@@ -146,7 +146,7 @@ class StandardReader:
             yield event
 
     def _failure_before(self, end: ReceivedEvent) -> ReceivedEvent:
-        """The terminal error of an end that says `error` without one: the last error that was reported."""
+        """Return the error of an end with status `error`: the last reported one, else a made one."""
         if self._last_error is not None:
             message = self._last_error.to_dict()
             return ReceivedEvent({**message, "data": {**message["data"], "terminal": True}})

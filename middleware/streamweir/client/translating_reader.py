@@ -77,7 +77,7 @@ class TranslatingReader:
         return self._received.take()
 
     def close(self) -> list[ReceivedEvent]:
-        """The body has ended: return the last events."""
+        """End the body: return the last events."""
         if self.ended:
             return []
         if self._first is not None:

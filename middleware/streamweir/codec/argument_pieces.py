@@ -147,7 +147,7 @@ class ArgumentPieces:
         return call
 
     def _is_whole(self, event: ToolCallStart) -> bool:
-        """The pieces that came before a start are one whole JSON object."""
+        """Return whether the pieces that came before the start of a call are one whole JSON object."""
         call = self._meant(event.tool_id, None if event.tool_name == "unknown" else event.tool_name)
         if call is None or not call.pieces.size:
             return False
@@ -166,7 +166,7 @@ class ArgumentPieces:
         call.announced = event
 
     def _same_call(self, event: ToolCallDelta) -> _Call | None:
-        """The call that a piece belongs to; one with an id of its own is another call than those with ids."""
+        """Return the call that a piece belongs to, by id, index or name; each id is a call of its own."""
         if event.tool_id:
             for call in reversed(self._calls):
                 if call.tool_id == event.tool_id:
@@ -183,7 +183,7 @@ class ArgumentPieces:
         return self._first_without_index(event, index)
 
     def _first_without_index(self, event: ToolCallDelta, index: str | int | float | None) -> _Call | None:
-        """The first call whose start has come and that no index is known of, which a new index belongs to."""
+        """Return the first started call without an index, and give it the index of this piece."""
         for call in self._calls:
             may_be_it = not event.tool_id or not call.tool_id
             if index is not None and may_be_it and call.announced is not None and call.index is None:
@@ -207,7 +207,7 @@ class ArgumentPieces:
         )
 
     def _meant(self, tool_id: str, name: str | None) -> _Call | None:
-        """The call of that id; the last one of that name, or of all, where one of them has no id."""
+        """Return the call with this id; if it or the given id is missing, the last call with this name."""
         for call in reversed(self._calls):
             if tool_id and call.tool_id == tool_id:
                 return call

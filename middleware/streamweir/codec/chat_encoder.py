@@ -250,7 +250,7 @@ class ChatEncoder(Encoder):
             self.lose(event)
 
     def _under_answer_id(self, call: ToolCallStart) -> ToolCallStart:
-        """The call with the id under which the client sends its result."""
+        """Return the call with the id under which the client sends its result."""
         if self.names.secret is None:
             return call
         given = answer_id(self.names.secret, call.tool_id)

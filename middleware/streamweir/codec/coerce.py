@@ -47,18 +47,18 @@ _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
 def text_in(message: Mapping[str, Any], *names: str) -> str:
-    """The first of the fields `names` that says something, as text."""
+    """Return the first of the fields `names` with a text that is not empty, as text."""
     return next((text for name in names if (text := text_of(message.get(name)))), "")
 
 
 def object_in(message: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The field `name` if it is an object, else an empty one."""
+    """Return the field `name` if it is an object, else an empty one."""
     value = message.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none if `value` is no list."""
+    """Return the objects of a list; none if `value` is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -80,7 +80,7 @@ def is_count(value: Any) -> TypeGuard[int]:
 
 
 def arguments(value: Any) -> dict[str, Any]:
-    """A call's arguments as an object: also from JSON text; any other value is kept under `_raw`."""
+    """Return a call's arguments as an object; JSON text is parsed, other values are kept under `_raw`."""
     if isinstance(value, dict):
         return value
     if value is None or value == "":
@@ -95,7 +95,7 @@ def arguments(value: Any) -> dict[str, Any]:
 
 
 def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
-    """An upstream event that no rule knows: kept whole, under its own name."""
+    """Return an upstream event that no rule knows, whole and under its own name."""
     return Data("custom", {"name": name or "custom", "value": value}, unknown=True, meta=meta)
 
 
@@ -117,7 +117,7 @@ _MOST_CELLS_PER_FIELD: Final = 16
 
 
 def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
-    """The data of a `dataframe`; rows given as objects become lists in the order of the columns.
+    """Return the data of a `dataframe`; rows given as objects become lists in the order of the columns.
 
     Raises:
         MalformedEvent: the rows would have a thousand times as many cells as were given: each has fields of
@@ -152,12 +152,12 @@ def _column_key(column: Any) -> str:
 
 
 def present(**fields: Any) -> dict[str, Any]:
-    """The fields that there are: those that are not null."""
+    """Return the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:
-    """The fields of a message that its rule does not know and that say something; None if there are none."""
+    """Return the fields of a message that are not null and not `known`; None if there are none."""
     if len(message) > _MANY:
         known = frozenset(known)
     rest = {key: value for key, value in message.items() if key not in known and value is not None}
@@ -221,7 +221,7 @@ def message_params(value: Any) -> dict[str, Any] | None:
 
 
 def milliseconds(value: Any, *, scale: float = 1) -> int | None:
-    """A duration as whole milliseconds: `value` times `scale`; None if it is no plausible number."""
+    """Return a duration as whole milliseconds: `value` times `scale`; None if it is no plausible number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         return None
     return round(value * scale)
@@ -238,7 +238,7 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
     details: Any = None,
     meta: Meta | None = None,
 ) -> Error:
-    """An error event of an upstream, classified by status, code and words.
+    """Return an error event of an upstream, classified by status, code and words.
 
     The raw `message` stays in the event as far as the safety stage, which lets it out only if `for_users`
     (None: as the decoder's `errors_for_users` says). `recoverable` is the upstream's own word on retrying.
@@ -267,7 +267,7 @@ def upstream_warning(
     for_users: bool | None = None,
     meta: Meta | None = None,
 ) -> Warning:
-    """A warning event of an upstream; its raw `message` leaves as that of an `upstream_error` does."""
+    """Return a warning event of an upstream; its `message` is treated like that of `upstream_error`."""
     return Warning(
         message=text_of(message)[:LONGEST_MESSAGE],
         message_code=code,

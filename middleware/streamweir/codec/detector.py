@@ -92,7 +92,7 @@ class Detector:
         return self._lines >= MAX_LINES and not self._is_document
 
     def _next_line(self) -> bytes:
-        """The next whole line within the limit, with its end; empty if there is none yet."""
+        """Return the next whole line within the limit, with its end; empty if there is none yet."""
         end = _LINE_END.search(self.head, self._searched, self._limit)
         if end is None:
             self._searched = min(len(self.head), self._limit)

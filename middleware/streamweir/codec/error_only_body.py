@@ -69,7 +69,7 @@ def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> Error
 
 
 def _failure_in(frame: Frame) -> FailureInBody | None:
-    """The failure that the message in `frame` tells of; None where there is none, or no message."""
+    """Return the failure that the message in `frame` reports; None if it reports none, or is no JSON."""
     try:
         return failure_in_body(frame.json())
     except MalformedEvent:

@@ -137,7 +137,7 @@ def checked_meta(
 
 
 def reasons_of_code(code: str) -> tuple[Reason, ...]:
-    """The reasons with which a stream may end whose terminal error has this code."""
+    """Return the reasons with which a stream may end if its terminal error has this code."""
     row = CODES.get(code, CODES["UPSTREAM_ERROR"])
     return (row.reason, *_MORE_REASONS.get(code, ()))
 

@@ -35,7 +35,7 @@ def is_whole_answer(message: Mapping[str, Any]) -> bool:
 
 
 def refusal_in(message: Mapping[str, Any]) -> Event | None:
-    """The error of a request that was refused; None if the object is no refusal."""
+    """Return the error of a request that was refused; None if the object is no refusal."""
     error = message.get("error")
     if "type" in message or not isinstance(error, dict) or "message" in message:
         return None
@@ -74,7 +74,7 @@ def events_in(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _call(call: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A call that is still running has no end: the client is to run it, or it broke off."""
+    """Yield the events of a call. A call that is still running has no end."""
     yield _message("tool_call_start", {name: call[name] for name in _CALL if name in call})
     if call.get("status") in ("success", "failed"):
         end = {name: call[name] for name in _CALL_END if name in call}

@@ -48,7 +48,7 @@ def head_message(frame: Frame) -> HeadMessage | None:
 
 
 def _value(frame: Frame) -> Any:
-    """The JSON value of a frame; that of its first line where a server sets no blank lines between events."""
+    """Return the JSON value of a frame, or of its first line if no blank lines separate the events."""
     try:
         return frame.json()
     except StreamweirError:

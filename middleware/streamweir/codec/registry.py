@@ -59,7 +59,7 @@ _last: Final = _LastSet()
 
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> dict[str, _EntryPointDialect]:
-    """The dialects of other packages. Looking for them reads many files, so once for each search path."""
+    """Return the dialects of other packages; they are looked for once for each search path."""
     from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and most never ask)
 
     return {point.name: _EntryPointDialect(point) for point in entry_points(group=_ENTRY_POINTS)}
@@ -165,7 +165,7 @@ def _stands_for(dialect: Dialect, value: Any) -> bool:
 
 
 def _name_of(cls: Any) -> str:
-    """The name of a dialect after its class: `AcmeChatDecoder` is `acme-chat`."""
+    """Return the name of a dialect after its class: `AcmeChatDecoder` is `acme-chat`."""
     plain = re.sub(r"(?:Decoder|Encoder|Dialect)$", "", getattr(cls, "__name__", "")) or "dialect"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plain).lower()
 

@@ -124,7 +124,7 @@ def _short_meta(meta: Meta, short: Callable[[str], str]) -> Meta:
 
 
 def _short_custom(data: Any, short: Callable[[str], str]) -> dict[str, Any] | None:
-    """The data of an unknown event whose name is too long; None for any other."""
+    """Return the data of an unknown event whose name is too long; None for any other."""
     name = _name_of(data)
     return {**data, "name": short(name)} if len(name) > MAX_ID_CHARACTERS else None
 

@@ -32,7 +32,7 @@ _RESPONSE_TYPES: Final = ("single_choice", "free_text")
 
 
 def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
-    """The `data` of an event of this `data_type`, and the rest; None if `value` cannot be one."""
+    """Return the `data` of an event of this `data_type`, and the rest; None if `value` cannot be one."""
     if kind == "state_delta":
         return (value, None) if _is_patch(value) else None
     if not isinstance(value, dict):
@@ -48,7 +48,7 @@ def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
 
 
 def file_type(media_type: str) -> Literal["image", "audio", "file"]:
-    """The `data_type` of a file of this media type, of which the first part is enough."""
+    """Return the `data_type` of a file of this media type, of which the first part is enough."""
     match media_type.partition("/")[0]:
         case "image" | "audio" as kind:
             return kind

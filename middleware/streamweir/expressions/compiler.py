@@ -58,7 +58,7 @@ class _Compiler:
         return compiled
 
     def _named(self, path: tuple[str | int, ...]) -> Evaluate:
-        """A path that begins with a field of the current value, or with a name."""
+        """Return a function for a path that begins with a field of the current value, or with a name."""
         name, rest = str(path[0]), path[1:]
         if name not in self._names:
             return _walk(path)

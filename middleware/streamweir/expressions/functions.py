@@ -197,7 +197,7 @@ def _to_string(scope: Scope, value: Any) -> str:
 
 
 def _split(scope: Scope, text: str, separator: str, count: Any = None) -> list[str]:
-    """The pieces between `separator`; the rest is one piece after `count` of them have been split off."""
+    """Return at most `count` pieces between `separator`, and the rest as one piece."""
     if count is not None and (not isinstance(count, int) or count < 0):
         raise ValueError("no number of splits")
     scope.make(len(text))
@@ -251,7 +251,7 @@ def _listed(part: Callable[[dict[str, Any]], Iterable[Any]]) -> Callable[[Scope,
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that needs no scope."""
+    """Return a function that needs no scope."""
 
     def call(_scope: Scope, *arguments: Any) -> Any:
         return function(*arguments)

@@ -128,7 +128,7 @@ def _checksum(of: str, dialect: str, upstream: str, data: bytes) -> bytes:
 
 
 def _json_of(value: Any) -> bytes:
-    """The JSON of a value; orjson refuses integers beyond 64 bits and halves of surrogate pairs."""
+    """Return the JSON of a value. orjson refuses integers beyond 64 bits and half surrogate pairs."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -140,7 +140,7 @@ def _encoded(data: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes | None:
-    """The bytes of base64url; None for any text that `_encoded` does not write."""
+    """Return the bytes of base64url; None for any text that `_encoded` does not write."""
     if not _BODY.fullmatch(text):
         return None
     try:

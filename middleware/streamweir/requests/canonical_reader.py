@@ -171,7 +171,7 @@ def read_parameters(fields: Fields) -> dict[str, Any]:
 
 
 def _asked_last(messages: Sequence[Message]) -> str | None:
-    """The user's last text, if nothing but calls of tools and their results follows it."""
+    """Return the user's last text, if only calls of tools and their results follow it."""
     for message in reversed(messages):
         if message["role"] == "user":
             return text_of_message(message)

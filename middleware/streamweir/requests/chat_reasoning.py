@@ -97,7 +97,7 @@ def _is_sealed(entry: dict[str, Any]) -> bool:
 
 
 def _own_reasoning(fields: Fields, details: _Details) -> list[Part]:
-    """The reasoning of an upstream of this dialect, in the fields in which it was sent."""
+    """Return the reasoning of an upstream of this dialect, in the fields in which it was sent."""
     name = next((name for name in _FIELDS if isinstance(fields.get(name), str)), None)
     if name is None and not details.native:
         return []
@@ -108,7 +108,7 @@ def _own_reasoning(fields: Fields, details: _Details) -> list[Part]:
 
 
 def _foreign_reasoning(fields: Fields, details: _Details) -> list[Part]:
-    """The reasoning of an upstream of another dialect: a piece of the text for each seal, in their order.
+    """Return the reasoning of another dialect: a piece of the text for each seal, in order.
 
     A seal names the length of its piece in characters, because the client shows one text for all of them. If
     the lengths do not fit the text, all of it belongs to the first seal.
@@ -127,7 +127,7 @@ def _foreign_reasoning(fields: Fields, details: _Details) -> list[Part]:
 
 
 def _reasoning_text(fields: Fields) -> str:
-    """The text of the reasoning; a value of another type is lost."""
+    """Return the text of the reasoning; a value of another type is lost."""
     return next((text for name in _FIELDS if isinstance(text := fields.get(name), str)), "")
 
 

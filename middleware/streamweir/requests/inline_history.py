@@ -69,7 +69,7 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 
 
 def _put_before(lines: Sequence[str], text: str, lost: set[str]) -> InlineText:
-    """The newest lines that there is room for, and the text."""
+    """Return the text with the newest lines of history that there is room for."""
     room = MAX_HISTORY_BYTES - len(_BEGIN) - len(_END)
     kept: list[str] = []
     for line in reversed(lines):

@@ -80,7 +80,7 @@ def url_of(part: Mapping[str, Any] | Part) -> str | None:
 
 
 def _taken_apart(url: str) -> tuple[str | None, str]:
-    """The media type and the bytes, in base64, of a data URL."""
+    """Return the media type of a data URL and its bytes in base64."""
     head, _, body = url[5:].partition(",")
     media_type, *attributes = [item.strip() for item in head.split(";")]
     if any(item.lower() == "base64" for item in attributes):

@@ -183,7 +183,7 @@ def _call(fields: Fields) -> ToolCall:
 def _with_known_places(
     content: str | list[Part] | None, calls: Sequence[ToolCall]
 ) -> str | list[Part] | None:
-    """The content without places of calls that the message does not ask for."""
+    """Return the content without places of calls that the message does not have."""
     if not isinstance(content, list):
         return content
     ids = {call["id"] for call in calls}
@@ -216,7 +216,7 @@ def _audio(fields: Fields) -> Part:
 
 
 def _held(fields: Fields, part: Part) -> Part:
-    """The part, if there is something in it."""
+    """Return the part; raise an error if it has neither `url`, `base64` nor `file_id`."""
     if not {"url", "base64", "file_id"} & part.keys():
         raise fields.error("", "a file with `url`, `base64` or `file_id`")
     return part

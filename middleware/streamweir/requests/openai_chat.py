@@ -94,7 +94,7 @@ def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
-    """A message of any role; that of the assistant is a turn of the model, in the form of its upstream."""
+    """Return a message of any role; a message of the assistant in the form of its upstream."""
     if (kept := kept_fields(message)) is not None:
         return kept
     calls = [_call(call, outgoing) for call in message.get("tool_calls", [])]
@@ -131,7 +131,7 @@ def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]]
 
 
 def _shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """The texts and files; an empty text is left out, because it is there for its opaque value only."""
+    """Yield the texts and files; an empty text only carries an opaque value, and is left out."""
     for part in parts:
         if part["type"] in FILE_TYPES:
             yield part

@@ -66,7 +66,7 @@ def _own(message: Message, opaque: OpaqueValues) -> Message | None:
 
 
 def _own_parts(parts: list[Part], opaque: OpaqueValues) -> str | list[Part] | None:
-    """The same list if nothing of it has to go."""
+    """Return the parts that go to this upstream; the same list if all of them do."""
     found = [own for part in parts if (own := _own_part(part, opaque)) is not None]
     return parts if _is_same(parts, found) else content_of(found)
 

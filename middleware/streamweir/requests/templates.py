@@ -200,7 +200,7 @@ def _check_header(name: str, tree: Tree, report: Report, report_key: Report) -> 
 
 
 def _quoted(tree: Any) -> Any:
-    """The tree with names of headers quoted where they hold a hyphen, which no expression can."""
+    """Return the tree with quotes around names of headers that hold a hyphen."""
     if isinstance(tree, str):
         return _EXPRESSION.sub(
             lambda found: _HYPHENATED.sub(lambda name: f'headers."{name[1].lower()}"', found[0]), tree

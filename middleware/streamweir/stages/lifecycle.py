@@ -361,7 +361,7 @@ class Lifecycle:
             self.waiting.append(own_warning("END_UNCONFIRMED", UNKNOWN_FINISH))
 
     def _failure_of(self, event: SessionEnd) -> Error:
-        """The terminal error of an end that says `error` without one: the last error that was reported."""
+        """Return the error of an end with status `error`: the last reported one, else a made one."""
         if self._failure is not None:
             return msgspec.structs.replace(self._failure, terminal=True, meta=event.meta)
         code = CODES_BY_REASON.get(event.reason, "UPSTREAM_ERROR")

@@ -91,7 +91,7 @@ class OpenCalls:
         }
 
     def first_beside(self, call: OpenCall) -> OpenCall:
-        """The first open call of the name and the row of `call`, which may be that itself."""
+        """Return the first open call with the name and the row of `call`, which may be `call` itself."""
         if self._index is not None:
             return self._index.first_beside(call)
         return next(other for other in self.all.values() if (other.row, other.name) == (call.row, call.name))

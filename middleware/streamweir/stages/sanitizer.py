@@ -185,7 +185,7 @@ class ErrorSanitizer:
         return code if code and self.is_code(code) else None
 
     def _params(self, params: dict[str, Any] | None, event: Error | Warning) -> dict[str, Any] | None:
-        """The parameters of a text: numbers, and strings redacted; those for users only are sentences."""
+        """Return the parameters of a text: numbers, and strings, which are redacted."""
         safe: dict[str, Any] = {}
         for name, value in (params or {}).items():
             if not self.is_code(name):

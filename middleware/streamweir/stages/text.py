@@ -163,7 +163,7 @@ class TextDeduplication:
         return is_same
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
-        """A repetition with an id after pieces without one, or the other way round: still one message."""
+        """Return the new part of a text that repeats another, if only one of the two has an id."""
         key, last = _key(event), self._last_in.get(event.channel)
         message = self._messages.get(last) if last is not None else None
         if (
@@ -282,7 +282,7 @@ class TextDeduplication:
         return message
 
     def _reopen(self, event: Content, over: _Message) -> _Message:
-        """A message goes on after its end: for the client that is another one, with an id of its own."""
+        """Return a new message with an id of its own, because text goes on after the end of the message."""
         message = self._open(event)
         if event.meta and "message_id" in event.meta:
             self._number(message, over.number + 1)

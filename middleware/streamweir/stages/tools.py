@@ -119,11 +119,11 @@ class Tools:
         return self._has_begun and bool(self._open.all)
 
     def has_started(self, tool_id: str) -> bool:
-        """A call with this id has begun, and is over or not."""
+        """Return whether a call with this id has begun; it may be over."""
         return tool_id in self._used and tool_id not in self._announced
 
     def has_ended(self, tool_id: str) -> bool:
-        """The call with this id is over."""
+        """Return whether the call with this id is over."""
         return tool_id in self._ended and not self._open.of(tool_id, None)
 
     def process(self, event: Event) -> Iterable[Event] | None:
@@ -231,7 +231,7 @@ class Tools:
         return named if call.began is None else _with_duration(named, call.began)
 
     def _ask(self, event: Interaction) -> Iterator[Event]:
-        """The call that the client is to run or to approve, by the id that the client knows."""
+        """Yield the call that the client is to run or to approve, by the id that the client knows."""
         given = event.interaction_id
         calls = self._open.of(given or None, None)
         if calls:
@@ -250,7 +250,7 @@ class Tools:
         return msgspec.structs.replace(event, interaction_id=f"ask_{self._asked}")
 
     def _find(self, upstream_id: str, name: str | None) -> OpenCall | None:
-        """The open call that is meant.
+        """Return the open call with this id and name; if one is missing, the call that is meant.
 
         With an id: the first of that id and name, else of that id, else one that was given no id.
         Without one: of those of that name the last, or of all if there is no name either. Calls of one name
@@ -324,7 +324,7 @@ class Tools:
 
 
 def _incomplete(tool_id: str, meta: Meta | None = None) -> ToolCallEnd:
-    """The end of a call that has none."""
+    """Return the end of a call that has none."""
     return ToolCallEnd(
         tool_id=tool_id,
         status="failed",

@@ -208,7 +208,7 @@ def _places(body: bytes) -> list[tuple[int, bool]]:
 
 
 def _bodies_in(sample: bytes | str | os.PathLike[str]) -> list[bytes]:
-    """The body of a sample, or those of the captures in it."""
+    """Return the body of a sample, or the bodies of the captures in it."""
     data = sample if isinstance(sample, bytes) else Path(sample).read_bytes()
     if not begins_capture(data.partition(b"\n")[0]):
         return [data]

@@ -331,6 +331,6 @@ def _ids(meta: Meta) -> _Ids:
 
 
 def _origin(meta: Meta, at: int | None) -> dict[str, Any]:
-    """The fields that a part has of the event that begins it."""
+    """Return the fields of a part that come from the event that begins it."""
     names = ("message_id", "run_id", "node_id", "node_name")
     return {**{name: meta.get(name) for name in names}, "start_time": at}

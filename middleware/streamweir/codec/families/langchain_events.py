@@ -136,7 +136,7 @@ class ChainEvents:
         return is_root
 
     def _note_nameless(self, phase: str) -> bool:
-        """The same of a chain without an id: how many are open, is all that is known."""
+        """Note the start, a piece or the end of a chain without an id; return whether it is the outermost."""
         if phase == "stream":
             return self._open <= 1
         was_open = self._open
@@ -154,7 +154,7 @@ class ChainEvents:
         *,
         is_root: bool,
     ) -> Iterator[Event]:
-        """A run around others: a chain, a graph or one of its nodes."""
+        """Yield the events of a run around other runs: a chain, a graph or one of its nodes."""
         yield from self._step(phase, run_id, fields, data, meta)
         if phase == "error" and is_root:
             yield upstream_error(data.get("error"), meta=meta)
@@ -173,7 +173,7 @@ class ChainEvents:
     def _step(
         self, phase: str, run_id: str, fields: Mapping[str, Any], data: Mapping[str, Any], meta: Meta | None
     ) -> Iterator[Event]:
-        """A node of the graph begins or ends."""
+        """Yield the start or the end of a node of the graph."""
         name, tags = text_of(fields.get("name")), fields.get("tags")
         node = (meta or {}).get("node_name")
         if phase == "start" and node == name and not name.startswith("__"):
@@ -267,7 +267,7 @@ def _unread(
 
 
 def _generated(value: Any) -> Any:
-    """The message or the text in the result of a model; version 1 has it as its generations."""
+    """Return the message or the text in the result of a model; version 1 has it in its generations."""
     match value:
         case str() if value.startswith(("text=", "message=", "generations=")):
             return _generated(value_of_repr(value)) or value
@@ -285,7 +285,7 @@ def _generated(value: Any) -> Any:
 
 
 def _reduced(value: Any) -> dict[str, Any] | None:
-    """A message of which a server has written its text and a few fields only."""
+    """Return a message for which the server wrote only its text and a few other fields."""
     return value if isinstance(value, dict) and "content" in value else None
 
 

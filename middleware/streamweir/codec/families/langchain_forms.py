@@ -52,7 +52,7 @@ def plain_message(given: Any) -> dict[str, Any] | None:
 
 
 def _of_text(text: str) -> Any:
-    """The fields of `str(message)`, which does not name the class: a model's message has its run's id."""
+    """Return the fields of `str(message)`, which does not name the class; answers have the id of a run."""
     fields = value_of_repr(text)
     if not isinstance(fields, dict) or CLASS in fields:
         return None
@@ -90,13 +90,13 @@ def texts_of(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content 
 
 
 def _reasoning_beside(message: Mapping[str, Any]) -> str:
-    """The thoughts that a model's integration keeps beside its text."""
+    """Return the thoughts that a model's integration keeps beside its text."""
     beside = object_in(message, "additional_kwargs")
     return next((text for name in _BESIDE if (text := _thought(beside.get(name)))), "")
 
 
 def _thought(value: Any) -> str:
-    """The text of a thought, in any of the shapes that models have for it."""
+    """Return the text of a thought, in any of the shapes that models have for it."""
     match value:
         case str():
             return value

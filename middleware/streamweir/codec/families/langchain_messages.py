@@ -354,7 +354,7 @@ class ChainMessages:
         yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
 
     def _call_of(self, result: Mapping[str, Any]) -> str:
-        """The call that a result without an id belongs to: by its name, as old functions have it."""
+        """Return the call that a result without an id belongs to, found by its name."""
         result_id, name = short_id(text_of(result.get("id"))), text_of(result.get("name"))
         if known := self._nameless.get(result_id):
             return known
@@ -388,7 +388,7 @@ class ChainMessages:
 
 
 def _made_id(message_id: str, at: int) -> str:
-    """The id of a call that has none: the same each time that its message comes."""
+    """Return an id for a call without one; it is the same each time that the call's message comes."""
     return f"{message_id}:{at}" if message_id else ""
 
 

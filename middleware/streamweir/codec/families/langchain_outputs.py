@@ -116,7 +116,7 @@ class ChainOutputs:
                 yield event
 
     def _agent(self, value: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """The steps of an agent, whose messages repeat them."""
+        """Yield the steps of an agent; its messages repeat them."""
         for action in objects_in(value.get("actions")):
             tool_id, name = text_of(action.get("tool_call_id")), text_of(action.get("tool"))
             yield from self._graph.messages.start_call(tool_id, name, action.get("tool_input"), meta)

@@ -105,7 +105,7 @@ class ToolRuns:
             )
 
     def _call_of(self, run_id: str, taken: str, named: str) -> str:
-        """The call of a run that was taken for another: the call's own id, unless the run began one."""
+        """Return the call that a run carries out: its own if the run began one, else `named`."""
         if taken == run_id:
             self._messages.note_result(named)
             return taken
@@ -121,7 +121,7 @@ def _arguments(given: Any) -> Any:
 
 
 def _message_in(output: Any) -> dict[str, Any] | None:
-    """The message that a tool's output is, or that its command adds to the state."""
+    """Return the message in a tool's output, or the one that its command adds to the state."""
     message = plain_message(output)
     if message is not None:
         return message

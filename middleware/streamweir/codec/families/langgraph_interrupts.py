@@ -83,7 +83,7 @@ def _is_interrupt(value: Any) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """An object of LangGraph's that came as its text; anything else as it is."""
+    """Return an object of LangGraph that came as text; any other value is returned unchanged."""
     match value:
         case {"lc": int(), "repr": str(text)}:
             return value_of_repr(text) or value

@@ -114,7 +114,7 @@ class GraphModes:
                 yield from self._whole(value, meta)
 
     def _as_piece(self, text: str) -> Any:
-        """A message as Python's text of it, which does not tell a piece: one more of the same id is one."""
+        """Return Python's text of a message, as a piece if a message with its id has come before."""
         message = plain_message(text)
         if message is None or message["type"] != "ai":
             return text
@@ -199,7 +199,7 @@ class GraphModes:
             yield named_data("updates", {name: rest[0] if len(rest) == 1 else rest}, meta)
 
     def _written(self, part: Any, meta: Meta | None) -> Iterator[Event]:
-        """The messages in the update of a node."""
+        """Yield the messages in the update of a node."""
         if is_message(part):
             yield from self.messages.read(part, meta, form="whole")
         elif isinstance(part, dict) and "messages" in part:
@@ -255,7 +255,7 @@ class GraphModes:
                 yield custom("tools", value, meta)
 
     def _lifecycle(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """A subgraph begins, or has ended."""
+        """Yield the start or the end of a subgraph."""
         state = _LIFE.get(text_of(value.get("event"))) if isinstance(value, dict) else None
         if state is None:
             yield custom("lifecycle", value, meta)

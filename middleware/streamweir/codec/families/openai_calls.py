@@ -181,7 +181,7 @@ class _Calls:
         """By index, the last call that has not been given an id."""
 
     def find(self, piece: Mapping[str, Any]) -> _Call | None:
-        """The call that `piece` belongs to: by index; an id of its own at a taken index is another call."""
+        """Return the call that `piece` belongs to; another id at a known index is another call."""
         upstream_id, index = _id_of(piece), short_index(piece.get("index"))
         if not upstream_id:
             if index is not None:

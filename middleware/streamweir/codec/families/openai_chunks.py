@@ -350,7 +350,7 @@ def _origin(message: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _error_in(message: Mapping[str, Any]) -> Event | None:
-    """The failure that a frame reports: an `error` (object or text), or an object that is one itself."""
+    """Return the failure in a frame: its field `error`, or the frame itself if it is an error object."""
     error = message if message.get("object") == "error" else message.get("error")
     if not error and isinstance(groq := message.get("x_groq"), dict):
         error = groq.get("error")

@@ -34,7 +34,7 @@ def _is_empty(choice: Any, *, is_first: bool) -> bool:
 
 
 def tokens_in(usage: Any) -> dict[str, Any]:
-    """The counts of a `usage` object that a summary has, as far as they are counts."""
+    """Return the counts of a `usage` object that a summary can have."""
     found = ((name, usage.get(name)) for name in TOKENS) if isinstance(usage, dict) else ()
     return {name: count for name, count in found if type(count) is int and 0 <= count < 1 << 53}
 

@@ -47,7 +47,7 @@ def value_of_repr(text: str) -> Any:
 
 
 def _string(literal: str) -> Any:
-    """The text of a string literal; `literal_eval` would leave cycles to the garbage collector."""
+    """Return the text of a string literal, without the cycles that `literal_eval` makes."""
     match parse(literal, mode="eval").body:
         case Constant(value=str(text)):
             return text

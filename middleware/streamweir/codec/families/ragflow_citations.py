@@ -70,7 +70,7 @@ def read_reference(reference: Any) -> tuple[list[dict[str, Any]], dict[str, Any]
 def write_reference(
     citations: Iterable[Mapping[str, Any]], extra: Mapping[str, Any] | None, *, keyed: bool
 ) -> dict[str, Any]:
-    """The reference that says `citations`: chunks by key (agent events) or as a list."""
+    """Return the reference with these citations: chunks by key (agent events), or as a list."""
     extra = extra or {}
     rests = extra.get("chunks")
     rests = rests if isinstance(rests, dict) else {}
@@ -121,7 +121,7 @@ def _citation(key: str | None, chunk: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 
 def write_chunk(citation: Mapping[str, Any]) -> dict[str, Any]:
-    """The chunk that says `citation`."""
+    """Return the chunk of a citation."""
     return {names[0]: citation[field] for field, names in _FIELDS.items() if citation.get(field) is not None}
 
 

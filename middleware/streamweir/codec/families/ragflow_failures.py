@@ -74,7 +74,7 @@ class AnswerLine:
         return True
 
     def failure_in(self, piece: str, meta: Meta | None) -> ErrorInText | None:
-        """The failure that begins in `piece`, or in the line that it goes on with."""
+        """Return the failure that begins in `piece`, or in a line that `piece` continues."""
         line = self._line
         whole = line + piece
         self._line = whole.rpartition("\n")[2][:_LONGEST_MARK]
@@ -85,7 +85,7 @@ class AnswerLine:
 
 
 def error_in_text(text: str, meta: Meta | None) -> ErrorInText | None:
-    """The failure in a text: at its start (the server sends a piece of its own), or at that of a line."""
+    """Return the failure in a text, at its beginning or at the beginning of one of its lines."""
     mark = _ERROR.search(text) if "**ERROR**" in text else None
     if mark is None:
         return None

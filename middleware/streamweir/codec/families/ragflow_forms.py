@@ -21,7 +21,7 @@ _WIDGETS: Final = {kind: name for name, kind in _TYPES.items()}
 
 
 def interaction(data: Mapping[str, Any], meta: Meta | None) -> Interaction:
-    """The form that `user_inputs` or `waiting_for_user` asks for."""
+    """Return the form that `user_inputs` or `waiting_for_user` asks for."""
     inputs = data.get("inputs")
     fields = {
         key: field if isinstance(field, dict) else {"value": field}

@@ -181,7 +181,7 @@ class _Compiler:
             return None
 
     def _chain(self, name: str) -> list[str]:
-        """The names that a dialect extends, one over the other, until one repeats or is not of here."""
+        """Return the names that a dialect extends, up to one that repeats or is not declared here."""
         chain: list[str] = []
         while name in self._sources:
             value = self._sources[name].value
@@ -198,7 +198,7 @@ class _Compiler:
 def _dialect(
     name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None, requests: Sides
 ) -> Dialect:
-    """The dialect, under a name that it may have; its classes say what writes what they read."""
+    """Return the dialect, under a name that is allowed for it."""
     usable = name if _NAME.fullmatch(name) and name != _RESERVED else "dialect"
     reader, writer = requests
     side: Any = decoder if decoder is not None else encoder

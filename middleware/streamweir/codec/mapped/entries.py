@@ -229,7 +229,7 @@ def _emission(
 def _literals(
     section: Section, kinds: dict[str, FieldKind], templates: dict[str, Template]
 ) -> dict[str, Any]:
-    """The fields that hold the same in every event, made to fit."""
+    """Return the fields with the same value in every event, converted to their types."""
     found: dict[str, Any] = {}
     for name, template in templates.items():
         if name == "text" and not template.is_literal:
@@ -295,7 +295,7 @@ def _any_event(
 def _plain_text(
     type_name: str, constant: dict[str, Any], own: list[_Field], meta: list[_Field], weight: _Weight
 ) -> Emit | None:
-    """The usual event written out: text, and nothing but that and metadata in it changes."""
+    """Return a fast function for events of which only the text and the metadata change; None for others."""
     if [field.name for field in own] != ["content"] or "is_complete" in constant:
         return None
     cls: type[Content] | type[Thinking] = Content if type_name == "content" else Thinking

@@ -85,7 +85,7 @@ def _tool_call_progress(fields: Fields, meta: Meta | None, _scope: ReadScope) ->
 
 
 def _tool_call_end(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """A call with an error has failed, unless its status says otherwise."""
+    """Return the end of a call, which has failed if it has an error and no other status."""
     error = fields.get("error")
     status: Any = fields.get("status") or ("success" if error is None else "failed")
     return ToolCallEnd(

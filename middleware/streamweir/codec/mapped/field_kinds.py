@@ -123,7 +123,7 @@ def _anything(value: Any) -> Any:
 
 
 def word(*allowed: str) -> FieldKind:
-    """A field that holds one of a few words."""
+    """Return the kind of a field that holds one of a few words."""
 
     def convert(value: Any) -> str:
         if isinstance(value, str) and value in allowed:

@@ -165,7 +165,7 @@ def _lines(value: Any) -> str:
 
 
 def _line(value: Any) -> str | None:
-    """A name or an id, which cannot hold a line end: nothing that is written may begin another field."""
+    """Return a name or an id without line ends, so that it cannot begin another field of SSE."""
     if value is None or value == "":
         return None
     return text_of(value).translate(_NO_LINE)

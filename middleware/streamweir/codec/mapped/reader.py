@@ -224,7 +224,7 @@ class MappedDecoder(Decoder):
             self._has_learned = rule.memory.keep(message, self._scope)
 
     def _may_be_half(self, types: frozenset[str]) -> bool:
-        """A last line without its end, of which a rule made nothing though it should have."""
+        """Return whether the last line may be half a message: it has no line end, and no rule reads it."""
         is_unfinished = self.reading.is_lines and self._scope.frame.unterminated
         return is_unfinished and bool(types) and types.isdisjoint(_SILENT)
 
@@ -277,7 +277,7 @@ class TextBodyDecoder(Decoder):
 
 
 def frame_value(frame: Frame) -> Any:
-    """The JSON of a frame that holds JSON; its text where it holds nothing."""
+    """Return the JSON of a frame; its text if the frame is empty."""
     return frame.json() if frame.data else None
 
 

@@ -100,7 +100,7 @@ def _writer(section: Section, history: History) -> RequestWriter:
 
 
 def _names_in(template: RequestTemplate) -> frozenset[str]:
-    """The fields of the request that the trees name; all, where one has the whole."""
+    """Return the fields of the request that the trees name; all if a tree takes the whole request."""
     trees: Iterable[Tree | None] = (
         template.body,
         template.form,
@@ -112,7 +112,7 @@ def _names_in(template: RequestTemplate) -> frozenset[str]:
 
 
 def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[str, Any]:
-    """The canonical request as the tree sees it: with the part of the conversation that it wants."""
+    """Return the canonical request with the part of the conversation that the tree wants."""
     root: dict[str, Any] = {
         **outgoing.request,
         "thread_id": outgoing.thread_id,
@@ -129,7 +129,7 @@ def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[s
 
 
 def _last_message(outgoing: Outgoing) -> list[Message]:
-    """The user's last message, its text as it is sent."""
+    """Return the user's last message, with its text as it is sent."""
     messages = outgoing.messages
     at = last_user_index(messages)
     files = [] if at is None else files_of(messages[at])

@@ -150,6 +150,6 @@ def _distinguishing_field(rules: Sequence[Rule]) -> str | None:
 
 
 def _words(rule: Rule, field: str | None) -> frozenset[str] | None:
-    """The words that a rule asks for in a field; None if it does not ask, or may take any."""
+    """Return the words that a rule wants in a field; None if the rule allows any value."""
     match = rule.conditions.match
     return match.words(field) if match is not None and field is not None else None

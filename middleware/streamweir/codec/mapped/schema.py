@@ -136,7 +136,7 @@ def _event(name: str) -> dict[str, Any]:
 
 
 def _value(kind: FieldKind) -> dict[str, Any]:
-    """A literal that fits, an expression, or null."""
+    """Return a literal that fits, an expression, or null."""
     return {"anyOf": [dict(kind.schema), _TEMPLATE, {"type": "null"}]} if kind.schema else {}
 
 

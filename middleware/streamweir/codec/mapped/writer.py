@@ -162,7 +162,7 @@ class MappedEncoder(Encoder):
             self.lost[event.type.replace("_", " ")] += 1
 
     def _rule_for_all(self, event: Content | Thinking, stamp: Stamp) -> WriteRule | None:
-        """The rule that takes all pieces like `event`; None where that is not sure."""
+        """Return the rule that reads every piece like `event`; None if that is uncertain."""
         rules = self.writing.rules[event.type]
         found = self._find(event, flat_event(event, stamp, {})) if rules else None
         self._scope.forget()

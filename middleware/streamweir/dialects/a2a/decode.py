@@ -141,7 +141,7 @@ class A2aDecoder(Decoder):
         return Progress(self.option("progress"), self.room // 8)
 
     def _session(self, kind: str, value: Fields) -> Iterator[Event]:
-        """The session, as soon as its ids are known: a turn need not begin with a task."""
+        """Yield the start of the session, as soon as its ids are known."""
         context, task = value.get("contextId"), value.get("id" if kind == "task" else "taskId")
         found = {"thread_id": context, "run_id": task}
         new = {name: item for name, item in found.items() if isinstance(item, str) and item}
@@ -261,7 +261,7 @@ class A2aDecoder(Decoder):
         return self._artifacts.snapshot(artifact, meta, is_last=is_last, is_nested=self._is_nested)
 
     def _message(self, message: Fields, meta: Meta | None) -> Iterator[Event]:
-        """A message in the place of a task, or a piece of one beside it; alone it is the end."""
+        """Yield a message. If no task has come, the message ends the stream."""
         if not is_agents(message):
             return
         if not self._state:

@@ -119,7 +119,7 @@ def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
 
 
 def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A file by its URL or its bytes, as 1.0, 0.3 and the HTTP+JSON form of 0.3 have it."""
+    """Return a file by its URL or its bytes, in the forms of 1.0 and 0.3."""
     inner = fields.get("file")
     file = inner if isinstance(inner, dict) else fields
     url = text_of(file.get("url") or file.get("uri") or file.get("fileWithUri"))
@@ -139,7 +139,7 @@ def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _once_decoded(content: str) -> str:
-    """The SDK of 0.3 encodes bytes twice in the HTTP+JSON form."""
+    """Return bytes in base64; the SDK of 0.3 encodes them twice in the HTTP+JSON form."""
     try:
         inner = b64decode(content, validate=True)
         b64decode(inner, validate=True)

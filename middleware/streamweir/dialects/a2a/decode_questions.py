@@ -82,7 +82,7 @@ def _resume(ids: Mapping[str, str]) -> dict[str, str]:
 
 
 def _question(state: str, text: str, asked: Sequence[Any], bare: Interaction) -> Interaction:
-    """The question in the form that its text and data have."""
+    """Return the question in the form that its text and its data need."""
     schema = next(filter(None, map(_schema_in, asked)), None)
     if schema is not None:
         return replace(bare, kind="form", description=text or None, schema=schema)
@@ -92,7 +92,7 @@ def _question(state: str, text: str, asked: Sequence[Any], bare: Interaction) ->
 
 
 def _schema_in(value: Any) -> dict[str, Any] | None:
-    """The JSON Schema that a data part asks to be filled in."""
+    """Return the JSON Schema of the data that a part asks for."""
     found = None
     match value:
         case {"form": {"type": "object"}}:

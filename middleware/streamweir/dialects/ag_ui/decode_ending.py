@@ -50,7 +50,7 @@ def read_finish(
 
 
 def _pending(outcome: Mapping[str, Any], waiting: Mapping[str, str]) -> list[str]:
-    """The calls for the client to run: those that the server names, else those without a result."""
+    """Return the calls for the client to run: those that the server names, else those without a result."""
     named = outcome.get("pendingToolCallIds")
     return [*map(text_of, named)] if isinstance(named, list) and named else list(waiting)
 

@@ -143,7 +143,7 @@ def read_reasoning(message: Mapping[str, Any]) -> Iterable[Event]:
 
 
 def _piece_of(message: Mapping[str, Any], message_id: str) -> Content:
-    """A piece without its text, as the start of its message has it."""
+    """Return an empty piece of text with the metadata from the start of its message."""
     metadata = metadata_of(message)
     form = metadata.get("format")
     return Content(

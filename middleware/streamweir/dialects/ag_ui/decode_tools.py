@@ -112,7 +112,7 @@ class Calls:
         return self._pieces.pass_on([end])
 
     def _read_chunk(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
-        """A chunk of another call ends the one before."""
+        """Yield a piece of a call. A piece of another call ends the one before."""
         if not tool_id:
             yield custom("TOOL_CALL_CHUNK", dict(message))
         elif tool_id != self._chunk_id:
@@ -123,7 +123,7 @@ class Calls:
             yield from self._pieces.pass_on([_piece(message, tool_id, None)])
 
     def _id_of_chunk(self, message: Mapping[str, Any]) -> str:
-        """The call that a chunk without an id is of: the one that is open, unless it names another tool."""
+        """Return the id of the call of a chunk without an id: the open call, unless the name differs."""
         name = short_id(text_of(message.get("toolCallName")))
         if not name or (self._chunk_id and self.waiting.get(self._chunk_id) == name):
             return self._chunk_id

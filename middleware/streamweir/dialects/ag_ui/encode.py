@@ -202,7 +202,7 @@ class AgUiEncoder(Encoder):
         return written if event.opaque is None else [*written, *self._sign_reasoning(event.opaque)]
 
     def _sign_reasoning(self, opaque: Opaque) -> list[Message]:
-        """A message has one value, so the next piece of reasoning begins another one."""
+        """Return the messages that end the reasoning with its opaque value: a message has one value only."""
         assert self._reasoning is not None, "reasoning is open when its value is written"
         value = self._reasoning.value(seal_of(opaque, "thinking", self.upstream))
         return [value, *self._close_reasoning()]
@@ -233,7 +233,7 @@ class AgUiEncoder(Encoder):
         return encrypted_value("tool-call", tool_id, seal_of(opaque, "call", self.upstream))
 
     def _pieces(self, event: ToolCallDelta, tool_id: str) -> list[Message]:
-        """A call begins with its name: pieces before that are written with the whole arguments."""
+        """Return the messages of a piece of arguments; none before the call's name is known."""
         has_pieces = self._in_pieces.get(event.tool_id)
         if has_pieces is None and not event.tool_name:
             return []
@@ -249,12 +249,12 @@ class AgUiEncoder(Encoder):
     # Ids
 
     def _new_id(self, event: Event) -> str:
-        """The id of a message that begins with `event`."""
+        """Return the id of a message that begins with `event`."""
         own = event.meta.get("message_id") if self.is_shown and event.meta else None
         return own or self._made_id()
 
     def _made_id(self) -> str:
-        """An id that no other message of the conversation has: a page keeps those of earlier runs."""
+        """Return a new id for a message, which no other message of the conversation has."""
         self._ids += 1
         return f"{self._request_id}-{self._ids}"
 

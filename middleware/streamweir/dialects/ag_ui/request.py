@@ -58,7 +58,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _read_messages(fields: Fields) -> list[Message]:
-    """The messages; reasoning is a part of the assistant's next message, else of the one directly before."""
+    """Return the messages. Reasoning becomes a part of the next message of the assistant."""
     found: list[Message] = []
     reasoning: list[Part] = []
     for item in fields.objects("messages"):
@@ -100,7 +100,7 @@ def _read_result(item: Fields) -> Message:
 
 
 def _read_turn(item: Fields, reasoning: Sequence[Part]) -> Message:
-    """A message of the assistant; its encrypted value belongs to its text."""
+    """Return a message of the assistant, with its encrypted value on its text."""
     message = _read_message(item, "assistant")
     calls = [_read_call(call) for call in item.objects("toolCalls")]
     opaque = _opaque_of(item)
@@ -121,13 +121,13 @@ def _read_call(fields: Fields) -> ToolCall:
 
 
 def _reasoning_text(item: Fields) -> str:
-    """The text of a message of reasoning; a content of another type is lost."""
+    """Return the text of a message of reasoning; a content of another type is lost."""
     content = item.get("content")
     return content if isinstance(content, str) else ""
 
 
 def _opaque_of(item: Fields) -> Opaque | None:
-    """The encrypted value beside a message or a call: a seal, or a value of an upstream of this dialect."""
+    """Return the opaque value of a message or a call: a seal, or a value of an AG-UI upstream."""
     value = item.get(_ENCRYPTED)
     if is_seal(value):
         return sealed(value)
@@ -135,7 +135,7 @@ def _opaque_of(item: Fields) -> Opaque | None:
 
 
 def _read_part(fields: Fields) -> Part:
-    """A part: text, a file by its source, or the binary one of older clients."""
+    """Return a part: text, a file by its source, or the `binary` of older clients."""
     kind = fields.get("type")
     match kind:
         case "text":

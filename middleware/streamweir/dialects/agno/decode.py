@@ -187,7 +187,7 @@ class AgnoDecoder(Decoder):
             yield self._end(and_extra(place.meta, rest))
 
     def _state(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """The state of the session, as far as it is the app's; each run within another one repeats it."""
+        """Yield the application's own state of the session, if it has changed."""
         state = fields.get("session_state")
         own = leftover(state, _OWN_STATE) if isinstance(state, dict) else None
         if own and (digest := digest_of(own)) != self._last_state:
@@ -268,7 +268,7 @@ class AgnoDecoder(Decoder):
 
 
 def _tools_in(fields: Mapping[str, Any], request_id: str) -> list[dict[str, Any]]:
-    """The call that an event is about; older servers repeat all calls of the run."""
+    """Return the calls of an event; older servers repeat all calls of the run."""
     tool, tools = fields.get("tool"), fields.get("tools")
     if isinstance(tool, dict):
         return [tool]

@@ -69,7 +69,7 @@ class Calls:
         yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=and_extra(meta, leftover(tool, _TOOL)))
 
     def has_ended(self, tool_id: str, place: Place) -> bool:
-        """The call is over."""
+        """Return whether the call is over."""
         return self._calls.get(_key(place.run_id, tool_id)) == _ENDED
 
     def id_of(self, own: str, place: Place) -> str:
@@ -77,7 +77,7 @@ class Calls:
         return self._calls.get(_key(place.run_id, own)) or own
 
     def _open(self, own: str, key: str, place: Place) -> str:
-        """An id that no open call of another run has."""
+        """Return an id that no open call of another run has."""
         if not own:
             return own
         owner = self._taken.get(own)

@@ -124,7 +124,7 @@ class Workflow:
     def _last_words(
         self, fields: Mapping[str, Any], last: Mapping[str, Any], place: Place
     ) -> Iterator[Event]:
-        """The text of a workflow: that of its last step, which has come; parallel ones in a list."""
+        """Yield the text of the workflow, unless its last step has sent it or its steps ran in parallel."""
         is_list = last.get("step_type") == "Parallel" or last.get("executor_type") == "parallel"
         text = text_of(fields.get("content"))
         if text and not is_list and not self._texts.is_noted(text):

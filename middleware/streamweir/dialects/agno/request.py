@@ -79,7 +79,7 @@ def _continued(outgoing: Outgoing) -> Written:
 
 
 def _merged(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answered items; one step's, of which each holds another call, are one."""
+    """Return the answered items; items of one step, each with another call, are joined."""
     steps: dict[str, dict[str, Any]] = {}
     merged = []
     for item in items:
@@ -162,7 +162,7 @@ def _refuses(answer: Answer) -> bool:
 
 
 def _filled(fields: list[dict[str, Any]], value: Any, outgoing: Outgoing) -> list[dict[str, Any]]:
-    """The fields of a form with their values; one that is no object is for the only open field."""
+    """Return the fields of a form, filled in. A value that is no object is for the only open field."""
     if not isinstance(value, dict):
         open_fields = [field["name"] for field in fields if field.get("value") is None]
         if value is not None and len(open_fields) != 1 and fields:
@@ -196,7 +196,7 @@ def _choices(value: Any) -> list[str]:
 
 
 def _named(value: Any) -> list[dict[str, Any]]:
-    """The fields of a form."""
+    """Return the fields of a form."""
     return [field for field in objects_in(value) if isinstance(field.get("name"), str)]
 
 

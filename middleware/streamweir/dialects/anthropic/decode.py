@@ -165,7 +165,7 @@ class AnthropicDecoder(Decoder):
         return (*calls, end)
 
     def _whole(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """A message in place of a stream."""
+        """Yield a message in place of a stream."""
         yield from self._start(message, leftover(message, (*_START, SUSPENSION)))
         for index, block in enumerate(message["content"]):
             if isinstance(block, dict):

@@ -252,7 +252,7 @@ def _is_error(content: Any) -> bool:
 
 
 def _plain(content: Any) -> Any:
-    """The content of a result; one block of text as its text."""
+    """Return the content of a result; a single block of text as its text."""
     match content:
         case [dict(block)] if not leftover(block, ("type", "text")) and block.get("type") == "text":
             return text_of(block.get("text"))

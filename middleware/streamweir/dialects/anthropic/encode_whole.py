@@ -87,7 +87,7 @@ def _thinking(part: Part, upstream: str) -> dict[str, Any]:
 
 
 def _seal(opaque: Opaque | None, of: SealedKind, upstream: str) -> Iterator[dict[str, Any]]:
-    """A block of thinking that holds the seal of the text before it, or of the call behind it."""
+    """Yield a block of thinking with the seal of a text before it, or of a call behind it."""
     if opaque:
         yield {"type": "thinking", "thinking": "", "signature": seal_of(opaque, of, upstream)}
 

@@ -183,7 +183,7 @@ def _source(block: Fields, kind: Any) -> Part:
 
 
 def _tools(fields: Fields) -> Iterator[dict[str, Any]]:
-    """The tools that the client runs; those of the server's own have a type and no schema."""
+    """Yield the tools that the client runs, without tools of the server."""
     for tool in fields.objects("tools"):
         if tool.get("type") in (None, "custom"):
             yield without_absent(
@@ -224,7 +224,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _turns(outgoing: Outgoing) -> list[dict[str, Any]]:
-    """The messages but the system's: neighbours of one role are one, and each has blocks."""
+    """Return the messages without the system's. Neighbours of the same role become one message."""
     turns: list[dict[str, Any]] = []
     continued = without_continuation(outgoing)
     for message in answered_calls(outgoing) if continued is None else continued:
@@ -272,7 +272,7 @@ def _blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
 
 
 def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """The blocks of one message of the assistant: thinking, texts and calls in their order."""
+    """Yield the blocks of one message of the assistant: thinking, texts and calls in their order."""
     if (kept := kept_items(message, "content")) is not None:
         yield from kept
         return
@@ -291,7 +291,7 @@ def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any
 
 
 def _thinking(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """The block of a compaction, or of thinking that is signed or redacted: no other one is accepted."""
+    """Yield the block of thinking with a signature, of redacted thinking, or of a compaction."""
     own = outgoing.opaque_of(part) or {}
     if signature := native_text(own, "signature"):
         yield {"type": "thinking", "thinking": part.get("text", ""), "signature": signature}

@@ -117,7 +117,7 @@ class CozeDecoder(Decoder):
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """The end: suspended if the client is to run calls."""
+        """Return the end: suspended if the client is to run calls."""
         if not self.complete:
             return ()
         return (SessionEnd("suspended" if self._waits else "completed", summary=self._summary or None),)
@@ -153,7 +153,7 @@ class CozeDecoder(Decoder):
             yield SessionStart(session_id=conversation, meta=meta)
 
     def _completed(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """A whole message: the answer once more, a call, a result, a follow-up question, a note."""
+        """Yield a whole message: the answer once more, a call, a result, a follow-up question, a note."""
         rest = leftover(fields, _MESSAGE_FIELDS)
         meta = and_extra(_meta(fields), rest)
         text = text_of(fields.get("content"))
@@ -195,7 +195,7 @@ class CozeDecoder(Decoder):
         return ToolCallStart(tool_id, name, arguments=given, meta=and_extra(meta, rest))
 
     def _chat(self, state: str, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """The chat itself changes its state."""
+        """Yield the events of a change of the chat's state."""
         meta = meta_of(thread_id=fields.get("conversation_id"), run_id=fields.get("id"))
         rest = leftover(fields, _CHAT_FIELDS)
         self._summary |= counts_in(fields.get("usage"), _TOKENS)
@@ -282,7 +282,7 @@ def _plain(text: str) -> Any:
 
 
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:
-    """A failure: of the chat (`last_error`), of the stream, or of the request as a body."""
+    """Return a failure: of the chat (`last_error`), of the stream, or of the request as a body."""
     given = error if isinstance(error, dict) else fields
     code = given.get("code")
     return upstream_error(

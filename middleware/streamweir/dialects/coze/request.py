@@ -61,7 +61,7 @@ def _file(part: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _answered(outgoing: Outgoing) -> Written:
-    """The results of the calls that a chat waits for."""
+    """Return the results of the calls that a chat waits for."""
     held = outgoing.held(outgoing.answers[0])
     chat, conversation = held.get("chat_id"), held.get("conversation_id")
     if not isinstance(chat, str) or not isinstance(conversation, str):

@@ -92,7 +92,7 @@ class DataFormulatorDecoder(Decoder):
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """The endpoint, by the last part of its path."""
+        """Return the endpoint, by the last part of its path."""
         endpoint = ENDPOINT_OF_PATH.get(path.partition("?")[0].rstrip("/").rpartition("/")[2])
         return {"endpoint": endpoint} if endpoint else NO_OPTIONS
 
@@ -210,7 +210,7 @@ class DataFormulatorDecoder(Decoder):
                 yield from questions.pause(message)
 
     def _done(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """The end of a chat; its text is a failure only if it is all that came."""
+        """Yield the end of a chat; its text is a failure only if it is all that came."""
         text = text_of(message.get("full_text"))
         failure = None if self._answered else text_failure(text)
         if failure:
@@ -239,7 +239,7 @@ class DataFormulatorDecoder(Decoder):
             yield custom(kind, leftover(message, ("type",)) or {})
 
     def _read_untyped(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """An envelope, a whole answer in place of a stream, or an event of the first releases."""
+        """Yield an envelope, a whole answer in place of a stream, or an event of the first releases."""
         modern = modern_form(message)
         if modern is not None and modern["type"] == "error" and "step" not in modern:
             yield error_event(modern, terminal=True)
@@ -349,7 +349,7 @@ def _failed(name: str, code: str, message: str | None = None) -> Event:
 
 
 def _values(frame: Frame) -> Iterator[Any]:
-    """The JSON values of a frame: one, an array of events, or one on each of several `data:` lines."""
+    """Yield the JSON values of a frame: one value, an array of events, or one on each `data:` line."""
     try:
         value = frame.json()
     except MalformedEvent:

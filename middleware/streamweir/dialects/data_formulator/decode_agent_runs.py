@@ -45,7 +45,7 @@ def thought(message: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def action_start(message: Mapping[str, Any], name: str) -> Event:
-    """A chart or a report is begun: a call that a later event closes."""
+    """Return the start of a call for a chart or a report; a later event ends it."""
     return ToolCallStart(
         tool_id="",
         tool_name=name,
@@ -55,7 +55,7 @@ def action_start(message: Mapping[str, Any], name: str) -> Event:
 
 
 def action_called(message: Mapping[str, Any], name: str) -> Event:
-    """The call `name` is taken for an action, which a later event closes."""
+    """Return the progress of the call `name`, which a later event ends."""
     return ToolCallProgress(
         tool_id="",
         message=text_of(message.get("display_instruction")) or None,

@@ -27,7 +27,7 @@ def _thinking(message: Mapping[str, Any]) -> Event:
 
 
 def _context(message: Mapping[str, Any]) -> Event:
-    """The rules and the knowledge that went into the prompt."""
+    """Return a status with the rules and the knowledge that went into the prompt."""
     return Status("phase", "finished", "context", leftover(message, ("type",)))
 
 
@@ -44,14 +44,14 @@ def _progress(message: Mapping[str, Any]) -> Event:
 
 
 def _question(message: Mapping[str, Any]) -> Event:
-    """A question that the user might want to ask; not one for the user to answer."""
+    """Return a question that the user may want to ask next."""
     asked = named_data("question", leftover(message, ("type",)) or {})
     asked.is_answer = True
     return asked
 
 
 def _warning(message: Mapping[str, Any]) -> Event:
-    """The message is written for users, the detail is a provider's or an exception's text."""
+    """Return a warning: its message is written for users, its detail may be the text of an exception."""
     nested = message.get("warning")
     fields = nested if isinstance(nested, dict) else {**message, "message": message.get("message", nested)}
     code = fields.get("message_code")

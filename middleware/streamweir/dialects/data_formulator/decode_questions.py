@@ -95,7 +95,7 @@ def _question(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _translation_keys(item: Mapping[str, Any], options: list[Any]) -> dict[str, Any]:
-    """The keys for translation of a question and of the options that it shows."""
+    """Return the keys for translation of a question and of the options that it shows."""
     codes = [text_in(option, "label_code") if isinstance(option, dict) else "" for option in options]
     return present(
         text_code=text_of(item.get("text_code")) or None,

@@ -27,7 +27,7 @@ _MAX_OPEN: Final = 1000
 
 
 def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
-    """A call: all its arguments under `args` (loading chat), or some of them beside the tool's name."""
+    """Return the start of a call, with all of its arguments or some of them beside the tool's name."""
     given = arguments(message.get("args", message.get("arguments")))
     detached = {
         name: message[name]

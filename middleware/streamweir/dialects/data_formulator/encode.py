@@ -169,7 +169,7 @@ class DataFormulatorEncoder(Encoder):
         return {**result, **self._own(event, "iteration")}
 
     def _progress(self, event: ToolCallProgress) -> _Message | None:
-        """A call that turned out to be an action."""
+        """Return the action that a call turned out to be; None if its progress has no place."""
         own = self._own(event)
         if "action" not in own:
             self._lose("tool call progress")
@@ -255,7 +255,7 @@ class DataFormulatorEncoder(Encoder):
         }
 
     def _full_text(self) -> str:
-        """The chat shows this in place of all that it has shown, reports included, unless it is empty."""
+        """Return the text that the chat shows in place of all text before it."""
         keeps = self._answer.has_channels and not self._answer.replaced
         return "" if keeps else self._answer.text
 
@@ -271,7 +271,7 @@ class DataFormulatorEncoder(Encoder):
         return {**clarification(asked), **(self._own(asked[-1]) if own_pause else {})}
 
     def _own(self, event: Event, *names: str) -> _Message:
-        """The fields of this dialect's own that came with the event: those called so, or all of them."""
+        """Return the fields of this dialect that came with the event."""
         if not event.meta:
             return {}
         extra = self.extra_of(event)
@@ -333,7 +333,7 @@ def _as_output(result: Any) -> _Message:
 
 
 def _result(event: Data, own: Mapping[str, Any]) -> _Message:
-    """A table as the result of an agent's action; its page needs a goal, if only an empty one."""
+    """Return a table as the result of an agent's action; its page needs a goal, if only an empty one."""
     assert isinstance(event.data, dict)
     about, rows, table = event.metadata or {}, _records(event.data), own.get("content")
     virtual = {

@@ -87,7 +87,7 @@ def _question(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The fields of a form as questions."""
+    """Return the fields of a form as questions."""
     properties, required = schema.get("properties"), schema.get("required")
     named = required if isinstance(required, list) else ()
     fields = properties.items() if isinstance(properties, dict) else ()

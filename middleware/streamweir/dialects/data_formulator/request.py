@@ -91,7 +91,7 @@ def _message(message: Message) -> dict[str, str]:
 
 
 def _answered(outgoing: Outgoing) -> dict[str, Any]:
-    """The state that the question came with, and the answers: several as numbered lines."""
+    """Return the state that came with the question, and the answers: several as numbered lines."""
     if any(answer["action"] in ("cancel", "reject") for answer in outgoing.answers):
         raise outgoing.cannot_answer()
     held = outgoing.held(outgoing.answers[0])
@@ -99,7 +99,7 @@ def _answered(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def _reply(answers: Sequence[Answer]) -> str:
-    """The answers as the page writes them: `1. first; 2. second`, and free text in the next line."""
+    """Return the answers as the page writes them: `1. first; 2. second`, and free text in the next line."""
     numbered: dict[int, str] = {}
     free: list[str] = []
     is_structured = any(isinstance(answer.get("value"), dict | list) for answer in answers)

@@ -38,7 +38,7 @@ _KNOWN: Final = ("type", "status", "error", "message", "error_message", "token",
 
 
 def error_event(message: Mapping[str, Any], *, terminal: bool = False) -> Error | SessionEnd:
-    """The error that `message` reports. `terminal`: a flat one ends the stream as well."""
+    """Return the error that `message` reports; with `terminal`, a flat error ends the stream."""
     error = message.get("error")
     if isinstance(error, dict):
         return _structured(error)
@@ -59,12 +59,12 @@ def with_translation_keys(failure: Error, fields: Mapping[str, Any]) -> Error:
 
 
 def agent_error(text: str, *, terminal: bool = True, details: Any = None) -> Error:
-    """The error of an agent, which has no code; `text` may be an exception's."""
+    """Return the error of an agent, which has no code; `text` may be an exception's."""
     return upstream_error(text, code=_FIXED_TEXTS.get(text), terminal=terminal, details=details)
 
 
 def operation_failure(operation: Mapping[str, Any]) -> Error | SessionEnd:
-    """The error of a data operation. Its texts are the server's own, its codes are of either case."""
+    """Return the error of a data operation."""
     error = operation.get("error")
     fields = error if isinstance(error, dict) else {"message": error}
     code = text_of(fields.get("code")).upper() or "DATA_OPERATION_FAILED"
@@ -72,7 +72,7 @@ def operation_failure(operation: Mapping[str, Any]) -> Error | SessionEnd:
 
 
 def text_failure(text: str) -> Error | None:
-    """The error that a piece of text reports: at its very start, as the server sends it."""
+    """Return the error at the very beginning of a piece of text."""
     bare = text.lstrip()
     for prefix in _TEXT_FAILURES:
         if bare.startswith(prefix):

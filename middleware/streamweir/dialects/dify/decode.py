@@ -128,7 +128,7 @@ class DifyDecoder(Decoder):
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """The end, if one has been announced; suspended if a person was asked."""
+        """Return the end, if one has been announced; suspended if a person was asked."""
         if not self.complete:
             return ()
         return (SessionEnd("suspended" if self._is_paused else "completed", summary=self._summary or None),)
@@ -158,7 +158,7 @@ class DifyDecoder(Decoder):
         return self._thoughts.read(fields, meta)
 
     def _message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """A piece; behind an agent's pieces all of them once more; with `mode` the whole answer at once."""
+        """Yield a piece, the whole text behind an agent's pieces, or with `mode` the whole answer."""
         is_whole = "mode" in fields
         known = (*_COMMON, "answer", "metadata", "audio") if is_whole else (*_COMMON, "answer")
         text, rest = text_of(fields.get("answer")), leftover(fields, known)

@@ -92,7 +92,7 @@ class Thoughts:
             yield ToolCallStart(tool_id, name, arguments=given_here, meta=meta)
 
     def _observe(self, observation: Any, meta: Meta | None) -> Iterator[Event]:
-        """The results, by the names of their tools where there is more than one."""
+        """Yield the results, with the names of their tools if there are several."""
         results = arguments(observation)
         calls, self._calls = self._calls, []
         for tool_id, name in calls:

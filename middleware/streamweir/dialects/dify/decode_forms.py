@@ -51,7 +51,7 @@ def _id(data: Mapping[str, Any]) -> str:
 
 
 def _schema(inputs: Any, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the form; all are texts."""
+    """Return the schema of the form, whose fields are all texts."""
     properties: dict[str, Any] = {}
     for field in objects_in(inputs):
         if name := text_of(field.get("output_variable_name")):

@@ -68,7 +68,7 @@ class EasyflowDecoder(Decoder):
         return self._run.usage
 
     def close(self) -> Iterable[Event]:
-        """A run that waits for a person ends here; so does one whose last word was an error."""
+        """Return the end: suspended if the run waits for a person, failed if its last event was an error."""
         if self._run.waits or self._run.paused_steps:
             return (self._run.suspended(),)
         if self._run.failure:
@@ -103,7 +103,7 @@ class EasyflowDecoder(Decoder):
 
 
 def _message_of(frame: Frame) -> Any:
-    """The JSON of a frame; a bare event name is an empty object if it ends the stream, else None."""
+    """Return the JSON of a frame; of a bare event name, an empty object if it ends the stream."""
     event = (frame.event or "").lower()
     if not frame.data.strip():
         return {} if event in ("done", "error") else None
@@ -117,7 +117,7 @@ def _message_of(frame: Frame) -> Any:
 
 
 def _is_history(envelope: Envelope) -> bool:
-    """A message to be saved, where the event name got lost."""
+    """Return whether a message without an event name is one to be saved."""
     return (envelope.domain, envelope.type) == ("system", "message") and "role" in envelope.payload
 
 

@@ -74,12 +74,12 @@ def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _of_thought(meta: Meta | None, run: Run) -> Meta:
-    """A thought without an id is a message of its own, if it or the one before it came whole."""
+    """Return metadata with an id for a thought that has none: it is a message of its own."""
     return {"message_id": f"thought_{run.thoughts + 1}", **(meta or {})}
 
 
 def _message(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """A whole text closes its message: it repeats the deltas, or is the only text there is."""
+    """Yield a whole text, which ends its message."""
     run.thought = False
     meta = envelope.meta("delta", "content", "channel")
     channel = envelope.text("channel") or None
@@ -142,7 +142,7 @@ def _tool_result(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _tool_error(payload: Mapping[str, Any], result: Any) -> Any:
-    """The reason of a failed call: in its result, or beside it."""
+    """Return the reason of a failed call: in its result, or beside it."""
     for place in (payload.get("error"), result):
         if isinstance(place, dict):
             reason = place.get("message") or place.get("error")
@@ -202,7 +202,7 @@ def _step_status(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _scope_status(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """A step that is no node: written by streamweir, in the standard's own words."""
+    """Yield the status of a step that is no node, which streamweir wrote in the standard's words."""
     del run
     yield _standard("status", envelope, {**envelope.payload, "scope": envelope.type})
 
@@ -239,7 +239,7 @@ def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """An error; it ends the run under `event: error`, and as a system error under any name."""
+    """Yield an error; it ends the run under `event: error`, and as a system error under any name."""
     fields = envelope.loose
     nested = fields.get("error")
     if isinstance(nested, dict):
@@ -276,7 +276,7 @@ def read_other(envelope: Envelope) -> Event:
 
 
 def _standard(kind: str, envelope: Envelope, data: Mapping[str, Any] | None = None) -> Event:
-    """An event that has the standard's own fields in its payload."""
+    """Return an event that has the standard's own fields in its payload."""
     fields = dict(envelope.payload if data is None else data)
     fields.pop("conversation_id", None)
     event = read_standard({"type": kind, "data": fields, "metadata": None})

@@ -147,7 +147,7 @@ class Run:
         self.usage.update(_tokens(fields))
 
     def end(self, envelope: Envelope) -> SessionEnd:
-        """The end that `event: done` means; a run that waits for a person is suspended, not completed."""
+        """Return the end at `event: done`; a run that waits for a person is suspended, not completed."""
         source = {**envelope.payload, **envelope.open_meta}
         summary: dict[str, Any] = {**self.usage, **_tokens(source)}
         status = text_of(source.get("status")).lower()
@@ -162,7 +162,7 @@ class Run:
         return SessionEnd(end, summary=summary or None, meta=meta)
 
     def suspended(self) -> SessionEnd:
-        """The end of a run that waits for a person."""
+        """Return the end of a run that waits for a person."""
         meta = meta_of(thread_id=self.conversation_id)
         return SessionEnd("suspended", summary=dict(self.usage) or None, meta=meta)
 
@@ -211,7 +211,7 @@ class Envelope:
         return {} if not self._top else None
 
     def __bool__(self) -> bool:
-        """An empty object says nothing."""
+        """Return an empty object says nothing."""
         return bool(self._top)
 
     @property
@@ -234,13 +234,13 @@ class Envelope:
         return leftover(self._top, _ENVELOPE) or {}
 
     def text(self, *names: str) -> str:
-        """The first of the payload's fields `names` that holds anything, as text."""
+        """Return the first of the payload's fields `names` that holds anything, as text."""
         return next((text_of(self.payload[name]) for name in names if self.payload.get(name)), "")
 
     def meta(
         self, *known: str | tuple[str, ...], extra: Mapping[str, Any] = NO_EXTRA, **ids: Any
     ) -> Meta | None:
-        """The metadata: ids, a duration, and as `extra` the fields of payload and `meta` that no rule reads.
+        """Return the metadata: ids, a duration, and as `extra` the fields that no rule reads.
 
         Of several names for one thing, given as a tuple, the one is known that is read.
         """
@@ -271,11 +271,11 @@ class Envelope:
         return names
 
     def ids(self, extra: Mapping[str, Any] = NO_EXTRA) -> Meta | None:
-        """The metadata without the payload's fields."""
+        """Return the metadata without the payload's fields."""
         return self.meta(*self.payload, extra=extra)
 
     def duration(self) -> int | None:
-        """The duration, if `meta` has one."""
+        """Return the duration, if `meta` has one."""
         return next(
             (milliseconds(self.open_meta[name]) for name in _DURATIONS if name in self.open_meta), None
         )

@@ -18,7 +18,7 @@ __all__ = ["read_history"]
 
 
 def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """The calls and results in a message to be saved."""
+    """Yield the calls and results in a message to be saved."""
     message = _saved(envelope.payload.get("content"))
     run.add_usage(message)
     match envelope.text("role").lower():
@@ -32,7 +32,7 @@ def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _saved(content: Any) -> dict[str, Any]:
-    """A message of the server's model library, as JSON text; an empty one if it cannot be read."""
+    """Return a message of the server's model library, as JSON text; an empty one if it cannot be read."""
     if not isinstance(content, str):
         return snake_keys(content)
     try:

@@ -166,7 +166,7 @@ class EasyflowEncoder(Encoder):
         return _Parts("llm", "message", {"delta": event.content, "channel": event.channel})
 
     def _session(self, state: str, detail: Any = None) -> _Parts | None:
-        """The state of the session, once until it changes."""
+        """Return the state of the session; None if it is still the same."""
         if state == self._state and detail is None:
             return None
         self._state = state
@@ -237,7 +237,7 @@ class EasyflowEncoder(Encoder):
 
 
 def _open_meta(parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The envelope's `meta`: ids and durations without a field of their own, and its former fields."""
+    """Return the envelope's `meta`: ids and durations without a field of their own."""
     given = extra.get("meta")
     ids = {name: meta[name] for name in (*META_IDS, "duration_ms") if name in meta}
     return {**(given if isinstance(given, dict) else {}), **ids, **parts.meta}
@@ -280,7 +280,7 @@ def _step(event: Status) -> _Parts:
 
 
 def _error(event: Error) -> _Parts:
-    """A system error ends the run under any event name, so one that does not is a business error."""
+    """Return the error. One that does not end the stream is a business error: a system error ends it."""
     payload = {
         "code": event.code,
         "message": event.message,

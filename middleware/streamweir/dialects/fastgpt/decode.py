@@ -91,7 +91,7 @@ class FastGPTDecoder(Decoder):
         return self._chunks.summary
 
     def close(self) -> Iterable[Event]:
-        """The end: suspended if a person was asked, or the client is to run calls."""
+        """Return the end: suspended if a person was asked, or the client is to run calls."""
         if not self.complete:
             return ()
         if self._asked:

@@ -26,7 +26,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _messages(outgoing: Outgoing) -> list[Message]:
-    """The messages that the chat does not know; an answer is the next one of the user."""
+    """Return the messages that the chat does not know; an answer is the next one of the user."""
     if not outgoing.answers:
         return [_of_known_role(message) for message in outgoing.new_messages]
     (answer, *_) = outgoing.answers

@@ -70,7 +70,7 @@ class GeminiDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """The same of the elements of an array, which come as one document."""
+        """Return the highest score of the objects at the head, or 0.9 for the beginning of an array."""
         found = (cls.score(item, None) for item in head_objects(head))
         return max(found, default=0.9 if _begins_array(head) else 0.0)
 
@@ -88,7 +88,7 @@ class GeminiDecoder(Decoder):
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """The end: suspended if the client is to run functions."""
+        """Return the end: suspended if the client is to run functions."""
         if not self.complete:
             return ()
         if self._parts.has_called:

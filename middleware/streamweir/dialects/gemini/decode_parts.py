@@ -95,7 +95,7 @@ class Parts:
             yield Content(text, channel=channel, opaque=opaque, meta=self.meta)
 
     def _call(self, call: Mapping[str, Any], opaque: Opaque | None) -> Iterator[Event]:
-        """A call, whole; the client is to run it."""
+        """Yield a call, whole; the client is to run it."""
         self._calls += 1
         self.has_called = True
         tool_id = text_of(call.get("id")) or made_call_id(self.request_id, self._calls)

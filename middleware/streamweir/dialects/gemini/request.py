@@ -96,7 +96,7 @@ def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict
 
 
 def _turn_parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """The parts of one message of the assistant, each with its own signature only."""
+    """Yield the parts of one message of the assistant, each with its own signature only."""
     if (kept := kept_items(message, "parts")) is not None:
         yield from kept
         return

@@ -76,7 +76,7 @@ class GoogleAdkDecoder(Decoder):
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """The end of the body: proper behind a whole event, if each call has its result or waits for one."""
+        """Return the end of the body, which is proper if every call has its result or waits for it."""
         if not self._is_whole or (self._parts.is_open and not self._parts.waits):
             return ()
         status: Any = "suspended" if self._parts.waits else "completed"
@@ -123,7 +123,7 @@ class GoogleAdkDecoder(Decoder):
         self._message_id = self._message_id if partial else None
 
     def _meta(self, event: Mapping[str, Any]) -> Meta | None:
-        """The ids of an event; its pieces and the whole behind them are one message."""
+        """Return the ids of an event; pieces and the whole text behind them belong to one message."""
         if self._message_id is None:
             self._message_id = text_of(event.get("id"))
         return meta_of(

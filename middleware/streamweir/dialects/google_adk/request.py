@@ -42,7 +42,7 @@ def _write(outgoing: Outgoing) -> list[Written]:
 
 
 def _name(outgoing: Outgoing, name: str) -> str | None:
-    """A name that the configuration gives, or the inputs."""
+    """Return the name from the configuration, or from the inputs."""
     found = outgoing.overlay.get(name) or outgoing.inputs.get(name)
     return found if isinstance(found, str) else None
 

@@ -81,7 +81,7 @@ class LanggraphEventsDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """The surest of its messages decides, unless one is of a server with a protocol of its own.
+        """Return the highest score of the messages; beside another protocol's, only `messages` events count.
 
         Home-made servers begin with `metadata` as well; then pieces in the mode `messages` decide alone.
         """
@@ -115,7 +115,7 @@ class LanggraphEventsDecoder(Decoder):
         return self._graph.messages.summary
 
     def close(self) -> Iterator[Event]:
-        """The end of the body: proper where something of it was known, and nothing is open."""
+        """Yield the end of the body if it was proper: something was read, and nothing is open."""
         yield from self._runs.close()
         if self.complete or self._graph.waits or (self._known and not self._is_open):
             yield from self._end()
@@ -130,7 +130,7 @@ class LanggraphEventsDecoder(Decoder):
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _done(self) -> Iterable[Event]:
-        """The server has finished. It may report this after a failure, too: open parts count."""
+        """Note that the server has finished; the run is complete if nothing of it is open."""
         self.complete = self.complete or (self._known and not self._is_open)
         return ()
 
@@ -203,7 +203,7 @@ class LanggraphEventsDecoder(Decoder):
                 yield from self._mode("custom", namespace, part)
 
     def _object(self, event: str, fields: dict[str, Any]) -> Iterator[Event]:
-        """An object without a name beside it: the library's own, the server's, or known by its shape."""
+        """Yield the events of an object without an event name, by its shape."""
         name = next((found for key in _NAMES if isinstance(found := fields.get(key), str)), "")
         payload = next((key for key in _PAYLOADS if key in fields), None)
         read = self._of_library(name, payload, fields)
@@ -298,7 +298,7 @@ class LanggraphEventsDecoder(Decoder):
 
 
 def _lines_of(frame: Frame) -> Iterator[Frame]:
-    """The lines of a block that holds several messages: of servers that set no blank lines between them."""
+    """Yield the lines of a block that holds several messages, from servers without blank lines."""
     return (Frame(line, frame.event) for line in frame.data.split(b"\n") if line.strip())
 
 
@@ -318,7 +318,7 @@ def _wrapped(value: Any) -> Any:
 
 
 def _failure(fields: Mapping[str, Any]) -> Event:
-    """A failure in any of the shapes that servers give it."""
+    """Return a failure in any of the shapes that servers give it."""
     inner = next((found for key in ("error", "data") if isinstance(found := fields.get(key), dict)), fields)
     code = next((found for key in _CODES if isinstance(found := inner.get(key), str)), None)
     if code is None and inner is not fields and isinstance(inner.get("type"), str):

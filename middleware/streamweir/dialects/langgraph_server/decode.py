@@ -88,7 +88,7 @@ class LanggraphServerDecoder(Decoder):
         return self._graph.messages.summary
 
     def close(self) -> Iterable[Event]:
-        """The end of the body: proper unless something is open, or nothing but the run's id has come."""
+        """Return the end if the body was proper: nothing is open, and more than the run's id has come."""
         if self._known and (self._graph.waits or not self._graph.messages.is_open):
             return self._end()
         return ()
@@ -138,7 +138,7 @@ class LanggraphServerDecoder(Decoder):
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _answer(self, value: dict[str, Any]) -> Iterator[Event]:
-        """A whole state, as `/runs/wait` answers; or a failure."""
+        """Yield a whole state, as `/runs/wait` returns it, or a failure."""
         graph = self._graph
         if "__error__" in value:
             yield _failure(value["__error__"])
@@ -159,6 +159,6 @@ def _failure(value: Any) -> Event:
 
 
 def _status(name: Any) -> int | None:
-    """The status of a model's answer, by the exception that a client of its raises for it."""
+    """Return the HTTP status that belongs to the exception of a model's client."""
     text = text_of(name)
     return next((status for ending, status in _STATUSES.items() if text.endswith(ending)), None)

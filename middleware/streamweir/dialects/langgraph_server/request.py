@@ -44,7 +44,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _path(path: str, thread_id: str | None) -> str | None:
-    """The upstream's own, with the thread in it."""
+    """Return the upstream's path with the thread in it."""
     if thread_id is None or not (found := _RUNS.search(path)):
         return None
     return f"{path[: found.start()]}/threads/{path_segment(thread_id, 'thread_id')}/runs/{found[1]}"
@@ -70,7 +70,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    """A part of a message: images in the form that every model's integration reads."""
+    """Return a part of a message: images in the form that every model's integration reads."""
     kind = part["type"]
     if kind == "text":
         return {"type": "text", "text": part["text"]}
@@ -88,7 +88,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _resume(outgoing: Outgoing) -> Any:
-    """The value that the interrupt returns; by their ids where several are answered."""
+    """Return the value that the interrupt returns; by ids if several are answered."""
     answers = outgoing.answers
     if len(answers) == 1:
         return _value(answers[0], outgoing)

@@ -60,7 +60,7 @@ class LangserveDecoder(Decoder):
         return self._graph.messages.summary
 
     def close(self) -> Iterable[Event]:
-        """The end of the body: of a whole answer only; a stream says its own."""
+        """Return the end of a body that was a whole answer; streams report their own end."""
         return self._end() if self.complete or self._graph.waits else ()
 
     def _end(self) -> Iterator[Event]:

@@ -73,7 +73,7 @@ class RunLog:
                 yield custom(path[-1] if path else "log", {**op})
 
     def _begin(self, state: Mapping[str, Any]) -> Iterator[Event]:
-        """The log of a run begins."""
+        """Yield the start of the log of a run."""
         self._root = {**_of_run(state), "parent_ids": []}
         yield from self._event(self._root, "start", {})
         yield from self._put_out(self._root, state)
@@ -83,7 +83,7 @@ class RunLog:
             yield custom("log", rest)
 
     def _enter(self, place: str, entry: Mapping[str, Any]) -> Iterator[Event]:
-        """A run inside the run begins."""
+        """Yield the start of a run inside the run."""
         run = _of_run(entry)
         self._entries.add(short_id(place), write_json_text(run))
         yield from self._event(run, "start", {"input": entry.get("inputs")})

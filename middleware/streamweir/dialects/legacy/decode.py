@@ -115,7 +115,7 @@ class LegacyDecoder(Decoder):
         return {"named": self._is_named, "nested": self._is_nested}
 
     def close(self) -> Iterable[Event]:
-        """A body may end behind its `final_answer`: many a backend says nothing more."""
+        """Return the end of a body behind its `final_answer`, after which many backends send nothing."""
         return (SessionEnd(),) if self._answered else super().close()
 
 
@@ -146,7 +146,7 @@ def _message_of(frame: Frame) -> Any:
 
 
 def _inferred(message: Mapping[str, Any]) -> str:
-    """The type of a message that has none: only failures are sent like that, also as the whole body."""
+    """Return the type of a message that has none: only failures are sent without one."""
     return "error" if message.get("error") else ""
 
 

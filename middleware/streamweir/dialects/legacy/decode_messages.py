@@ -83,7 +83,7 @@ _VERDICTS: Final = VERDICTS | _FAILED
 
 
 def fields_of(message: Message) -> Message:
-    """The fields of a message; those in `data` and `metadata` count where it says nothing itself."""
+    """Return the fields of a message, with those in `data` and `metadata` that the message itself lacks."""
     fields: dict[str, Any] = {}
     for place in (message.get("metadata"), message.get("data"), message):
         if isinstance(place, dict):
@@ -95,12 +95,12 @@ def fields_of(message: Message) -> Message:
 
 
 def _value(fields: Message, names: Iterable[str]) -> Any:
-    """The first of `names` that holds anything."""
+    """Return the first value of `names` that is not empty."""
     return next((value for name in names if (value := fields.get(name)) is not None and value != ""), None)
 
 
 def _first(fields: Message, names: Iterable[str]) -> str | None:
-    """The first of `names` that holds anything, as text."""
+    """Return the first value of `names` that is not empty, as text."""
     return _text_or_none(_value(fields, names))
 
 
@@ -229,7 +229,7 @@ def _tool_result(message: Message, fields: Message) -> Event:
 
 
 def _word(fields: Message, words: Container[str]) -> tuple[str, ...]:
-    """The name of the `status`, if it says one of `words`; another word is kept under `extra`."""
+    """Return the key `status` if its value is one of `words`; another value is kept under `extra`."""
     if "status" not in fields:
         return ()
     return ("status",) if text_of(fields["status"]).lower() in words else ()

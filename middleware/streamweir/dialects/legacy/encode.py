@@ -100,7 +100,7 @@ class LegacyEncoder(Encoder):
             self._message(event)
 
     def _token(self, event: Content) -> dict[str, Any] | None:
-        """A piece of text: most events are one."""
+        """Return the message of a piece of text; None if it has no place."""
         text = event.content
         if event.channel is not None:
             self.lost["channel of text"] += 1
@@ -172,7 +172,7 @@ class LegacyEncoder(Encoder):
         return None
 
     def _question(self, event: Interaction) -> dict[str, Any]:
-        """The old vocabulary cannot ask: a person reads the question as a part of the answer."""
+        """Return the question as a part of the answer: the old vocabulary has no questions."""
         text = question_text(event)
         gap = "\n\n" if self._has_text else ""
         self._has_text = True
@@ -228,6 +228,6 @@ def _described(event: Data) -> dict[str, Any]:
 
 
 def _beside(meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The ids of an event, and those fields of the upstream's own that no name of ours would take over."""
+    """Return the ids of an event, and the fields of the upstream that no standard name replaces."""
     ids = {name: value for name in META_IDS if (value := meta.get(name)) is not None}
     return {**{name: value for name, value in extra.items() if name not in KNOWN}, **ids}

@@ -113,7 +113,7 @@ def _kind(name: str, types: Any) -> str:
 
 
 def _delta(value: Mapping[str, Any]) -> Iterator[Event]:
-    """A piece of the answer; `response` is all of it so far."""
+    """Yield a piece of the answer; `response` holds all of the answer so far."""
     agent = text_of(value.get("current_agent_name")) or None
     rest = leftover(value, _DELTA)
     meta = meta_of(node_name=agent, extra=rest)
@@ -134,7 +134,7 @@ def _call(value: Mapping[str, Any]) -> Event:
 
 
 def _result(value: Mapping[str, Any]) -> Event:
-    """A result: as it is, or a tool's output that says whether it is an error."""
+    """Return a result; a tool's output says whether it is an error."""
     output = value.get("tool_output", value.get("output"))
     known = ("tool_id", "tool_name", "tool_kwargs", "tool_output", "output", "return_direct")
     tool_id, name = text_of(value.get("tool_id")), text_of(value.get("tool_name")) or None
@@ -163,7 +163,7 @@ def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str 
 
 
 def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
-    """The result: a text repeats the answer, anything else is data."""
+    """Yield the result: a text repeats the answer, anything else is data."""
     result = value.get("result")
     if isinstance(result, dict) and "response" in result and "current_agent_name" in result:
         yield from _texts(result["response"])
@@ -206,7 +206,7 @@ def _step(value: Mapping[str, Any]) -> Event:
 
 
 def _agent(kind: str, value: Mapping[str, Any]) -> Event:
-    """An agent begins or ends its turn; its input is the prompt, and its output has been streamed."""
+    """Return the start or the end of an agent's turn."""
     name = text_of(value.get("current_agent_name")) or None
     known = ("input", "structured_response", *_OUTPUT)
     state: State = "started" if kind == "AgentInput" else "finished"

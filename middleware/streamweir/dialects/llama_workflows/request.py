@@ -25,7 +25,7 @@ def _write(outgoing: Outgoing) -> list[Written]:
 
 
 def _answered(outgoing: Outgoing) -> list[Written]:
-    """The answer is an event for the workflow that waits, which is followed from where it stopped."""
+    """Return the requests that send the answer to the waiting workflow, and follow it."""
     (answer, *_) = outgoing.answers
     held = outgoing.held(answer)
     handler = held.get("handler_id")

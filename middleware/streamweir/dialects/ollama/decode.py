@@ -120,7 +120,7 @@ class OllamaDecoder(Decoder):
             yield from self._call(call) if isinstance(call, dict) else (custom("tool_call", call),)
 
     def _call(self, call: Mapping[str, Any]) -> Iterator[Event]:
-        """A call, whole; the client is to run it."""
+        """Yield a call, whole; the client is to run it."""
         function = call.get("function")
         fields = function if isinstance(function, dict) else call
         self._calls += 1

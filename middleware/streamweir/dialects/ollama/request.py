@@ -69,13 +69,13 @@ def _message(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> 
 
 
 def _thinking(message: Message) -> str:
-    """The upstream's own reasoning; that of other upstreams has been left out."""
+    """Return the reasoning in a message; that of other dialects has been left out before."""
     parts = parts_of(message.get("content"))
     return "".join(part.get("text", "") for part in parts if part["type"] == "reasoning")
 
 
 def _images(message: Message, outgoing: Outgoing) -> Sequence[str]:
-    """The images of a message as their bytes; no other file has a place."""
+    """Return the images of a message as bytes; other files are lost."""
     files = files_of(message)
     images = [part["base64"] for part in files if part["type"] == "image" and "base64" in part]
     if len(images) < len(files):

@@ -80,7 +80,7 @@ class OpenAIChatEncoder(ChatEncoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """The time is that of the read; text of another channel is counted."""
+        """Return the time of the read; None for text of another channel, which is counted as lost."""
         del texts
         if isinstance(event, Content) and event.channel is not None:
             return None
@@ -168,7 +168,7 @@ class OpenAIChatEncoder(ChatEncoder):
         return self._chunks({"tool_calls": [piece]}) if extra else ()
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
-        """A client that saw the call would run it: there is no word for one that is over."""
+        """Count the result of a call as lost: a client that saw the call would run it."""
         del call
         self.lose(end)
         return ()

@@ -58,7 +58,7 @@ def completion(
 
 
 def _reasoning(folded: Mapping[str, Any], field: str, upstream: str) -> dict[str, Any]:
-    """The reasoning, and what the upstream wants to see of it again."""
+    """Return the reasoning in the fields of the upstream."""
     found: dict[str, Any] = {}
     texts: list[str] = []
     entries: list[Any] = []

@@ -162,7 +162,7 @@ class Items:
             yield Data("image", {"base64": image, "media_type": media_type})
 
     def _at(self, index: Any, item_id: Any) -> _Item:
-        """The item in this place; of servers that count none, the one of this id."""
+        """Return the item at this index; without an index, the item with this id."""
         found = self._items.get(index) if isinstance(index, int) else None
         if found is not None:
             return found

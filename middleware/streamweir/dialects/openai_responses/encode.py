@@ -117,7 +117,7 @@ class ResponsesEncoder(ChatEncoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """The frames are counted; text of another channel is counted as such."""
+        """Return the number of the frame; None for text of another channel, which is counted as lost."""
         del texts, stamp
         if isinstance(event, Content) and event.channel is not None:
             return None

@@ -184,7 +184,7 @@ def _approval_request(item: Fields) -> ToolCall:
 
 
 def _without_requests_that_are_over(message: Message, answers: Mapping[str, Answer]) -> Message | None:
-    """The message without requests for approval that are over; None if nothing else is in it."""
+    """Return the message without finished requests for approval; None if nothing is left."""
     calls = message.get("tool_calls", [])
     kept = [call for call in calls if not _is_over(call, answers)]
     if len(kept) == len(calls):
@@ -211,7 +211,7 @@ def _result(item: Fields) -> Message:
 
 
 def _output(item: Fields) -> str:
-    """The output as a text; JSON of the outputs of a shell, of a computer and of a search for tools."""
+    """Return the output as text; outputs of a shell, a computer or a tool search are JSON."""
     name = "tools" if item.get("type") == "tool_search_output" else "output"
     value = item.get(name)
     is_content = isinstance(value, list) and item.get("type") in (

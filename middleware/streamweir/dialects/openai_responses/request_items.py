@@ -65,7 +65,7 @@ def _asked(messages: Iterable[Message], outgoing: Outgoing) -> Iterator[Item]:
 
 
 def _messages(outgoing: Outgoing, approvals: Sequence[Answer]) -> Sequence[Message]:
-    """The messages, with the results of calls that the request's answers are; approvals have an item."""
+    """Return the messages, with results of calls made from the request's `answers`."""
     answered = answered_calls(outgoing)
     if not approvals:
         return answered
@@ -76,7 +76,7 @@ def _messages(outgoing: Outgoing, approvals: Sequence[Answer]) -> Sequence[Messa
 
 
 def _without_approved(message: Message, approved: set[str], outgoing: Outgoing) -> Message:
-    """The message without calls that are requests for approval, but for those that can be written as such."""
+    """Return the message without approved calls, except for those that can be written as requests."""
     calls = message.get("tool_calls", [])
     kept = [call for call in calls if call["id"] not in approved or _is_request(call, outgoing)]
     return message if len(kept) == len(calls) else {**message, "tool_calls": kept}
@@ -106,7 +106,7 @@ def _approval(answer: Answer) -> Item:
 
 
 def _turn(messages: Iterable[Message], outgoing: Outgoing) -> list[Item]:
-    """The items of neighbouring messages of the assistant: a kept turn as the upstream made it."""
+    """Return the items of neighbouring messages of the assistant; a kept turn as the upstream made it."""
     written: list[Item] = []
     turn = _Turn(outgoing)
     for message in messages:
@@ -119,7 +119,7 @@ def _turn(messages: Iterable[Message], outgoing: Outgoing) -> list[Item]:
 
 
 def _without_last_reasoning(items: list[Item]) -> list[Item]:
-    """The items without reasoning at their end: the API refuses reasoning that nothing follows."""
+    """Return the items without reasoning at their end, which the API refuses."""
     end = len(items)
     while end and items[end - 1].get("type") == "reasoning":
         end -= 1
@@ -194,7 +194,7 @@ class _Turn:
 
 
 def _arguments(kind: str, call: ToolCall) -> Mapping[str, Any]:
-    """The tool and the arguments of a call, in the fields that its kind has."""
+    """Return the tool and the arguments of a call, in the fields of its kind."""
     text = arguments_text_of(call)
     match kind:
         case "function_call":

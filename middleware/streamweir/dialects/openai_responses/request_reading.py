@@ -55,7 +55,7 @@ def _conversation(fields: Fields) -> str | None:
 
 
 def _functions(fields: Fields) -> Iterator[dict[str, Any]]:
-    """The tools that the client runs; those of the server's own are left out."""
+    """Yield the tools that the client runs; those of the server's own are left out."""
     for tool in fields.objects("tools"):
         if tool.get("type") == "function":
             yield without_absent(

@@ -109,7 +109,7 @@ class RagflowDecoder(Decoder):
         return self._openai.summary
 
     def close(self) -> Iterator[Event]:
-        """The end: as marked, as the only frame was a whole answer, or as the route is known to end."""
+        """Yield the end of the stream, if the body may end here."""
         yield from self._flush()
         if self._agent.failure and not self.complete:
             yield self._agent.failure
@@ -204,13 +204,13 @@ class RagflowDecoder(Decoder):
         self.complete = self.complete or envelope.complete
 
     def _session_only(self, fields: Mapping[str, Any], beside: Mapping[str, Any] | None) -> Iterator[Event]:
-        """A run without a word (an empty question): only its session is known."""
+        """Yield the session of a run without output (an empty question)."""
         self._run.note_ids(session_id=fields.get("session_id"), message_id=fields.get("message_id"))
         if self._run.session_id and not self._run.begun:
             yield SessionStart(self._run.session_id, meta=self._run.meta(extra=beside))
 
     def _text_only(self, text: str) -> Iterator[Event]:
-        """A whole answer that is bare text: in practice a failure under the code of success."""
+        """Yield a failure: a whole answer that is a bare text."""
         if found := error_in_text(text, self._run.meta()):
             yield found.error
             return

@@ -253,7 +253,7 @@ class AgentReader:
         return self._run.meta(node_id=data.get("component_id"), node_name=data.get("component_name"))
 
     def _tools_used(self, calls: Any, node: Mapping[str, Any]) -> Iterator[Event]:
-        """The calls of an agent, which the server tells only when the agent has finished."""
+        """Yield the calls of an agent, which the server reports when the agent has finished."""
         for call in calls if isinstance(calls, list) else ():
             if not isinstance(call, dict):
                 continue
@@ -350,7 +350,7 @@ class AgentReader:
 
 
 def _finish(data: Mapping[str, Any], meta: Meta | None) -> SessionEnd:
-    """The end of a run with its usage; fields without a place are kept."""
+    """Return the end of a run with its usage; fields without a place are kept."""
     usage = data.get("usage")
     summary = tokens_in(usage)
     extra = {

@@ -125,7 +125,7 @@ class EnvelopeReader:
             yield from self._whole(part, meta)
 
     def _last(self, text: str, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """The marked last frame: its answer is empty (Python), or all of it once more (Go)."""
+        """Yield the sources, and the end of the text, at the marked last frame."""
         self.complete = True
         yield from self.flush()
         yield from self._run.reference(data.get("reference"))
@@ -171,7 +171,7 @@ class EnvelopeReader:
 
 
 def _readable(passage: Passage) -> str:
-    """The steps of a retrieval are lines of HTML."""
+    """Return the text of a passage; in the steps of a retrieval, HTML's line ends are replaced."""
     return passage.text.replace("<br/>", "\n") if passage.tag == "retrieving" else passage.text
 
 

@@ -44,7 +44,7 @@ def audio(value: Any, meta: Meta | None) -> tuple[Data, ...]:
 
 
 def files(value: Any, run: Run) -> Iterator[Data]:
-    """The files of an `attachment` or of `downloads`: one object or a list of them."""
+    """Yield the files of an `attachment` or of `downloads`: one object or a list of them."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and item:
             yield _file(item, run)

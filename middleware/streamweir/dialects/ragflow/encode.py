@@ -46,7 +46,7 @@ class RagflowEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """The time is that of the read, where an answer comes in pieces; text of another channel is lost."""
+        """Return the time of the read; None if every text has to be encoded."""
         del texts
         if self._writer.time_key is None or (isinstance(event, Content) and event.channel is not None):
             return None

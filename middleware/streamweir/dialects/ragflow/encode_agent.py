@@ -167,7 +167,7 @@ class AgentWriter(Writer):
             yield "message", {"content": "", "start_to_think" if thinking else "end_to_think": True}
 
     def _end_message(self) -> Iterator[tuple[str, Message]]:
-        """The mark at which the server's own clients stop reading: once, behind all messages of an answer."""
+        """Yield the mark behind all messages at which the server's own clients stop reading, once."""
         data = self._beside_end
         if reference := self._take_reference(keyed=True):
             data["reference"] = reference
@@ -237,7 +237,7 @@ class AgentWriter(Writer):
         }
 
     def _failure(self, message: str, stamp: Stamp) -> Message:
-        """The frame of an exception; in the shape of a message where the SDK reads every frame as one."""
+        """Return the frame of an exception, in the shape in which the SDK reads every frame."""
         if self._filtered:
             text = {"content": f"**ERROR**: {message}"}
             return {**self._frame("message", text, stamp), "code": 500, "message": message}

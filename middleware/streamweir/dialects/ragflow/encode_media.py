@@ -13,7 +13,7 @@ __all__ = ["download_of", "hexadecimal_audio"]
 
 
 def hexadecimal_audio(data: Mapping[str, Any]) -> str | None:
-    """The `audio_binary` of a standard audio, None if it has only an address."""
+    """Return the `audio_binary` of a standard audio, None if it has only an address."""
     try:
         return base64.b64decode(text_of(data.get("base64")), validate=True).hex() or None
     except ValueError:

@@ -60,12 +60,12 @@ class Writer:
         self._message_id = meta.get("message_id") or self._message_id
 
     def one_message_id(self, stamp: Stamp) -> str:
-        """The id of a stream that is one message: the first one known, whatever comes later."""
+        """Return the id of a stream that is one message: the first id that was known."""
         self._answer_id = self._answer_id or self._message_id or stamp.request_id
         return self._answer_id
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
-        """The fields of RAGFlow's own that came with `event`, none if it was read in another dialect."""
+        """Return the fields of RAGFlow that came with `event`; none if it was read in another dialect."""
         return extra_in(event) if self.writes_extra else NO_EXTRA
 
     def lose(self, event: Event) -> None:
@@ -81,7 +81,7 @@ class Writer:
         self._reference = kept if event.citations else b""
 
     def _take_reference(self, *, keyed: bool) -> Message | None:
-        """The reference that is still to be written, None if there is none."""
+        """Return the reference that is still to be written; None if there is none."""
         if not self._reference:
             return None
         citations, extra = parse_json(self._reference)[0]

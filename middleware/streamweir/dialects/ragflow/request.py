@@ -113,7 +113,7 @@ def _turn(message: Message) -> dict[str, str]:
 
 
 def _chat(outgoing: Outgoing) -> list[Written]:
-    """A chat begins with its greeting, and ignores the question, unless it has a session."""
+    """Return the requests of a chat; the first one makes a session if the chat has none."""
     if outgoing.inputs:
         outgoing.lose("inputs")
     outgoing.files("none")
@@ -139,7 +139,7 @@ def _name(outgoing: Outgoing) -> str:
 
 
 def _answered(outgoing: Outgoing, answer: Answer) -> dict[str, Any]:
-    """The form as it was asked, filled in."""
+    """Return the form, filled in."""
     is_agent = not (_CHAT.search(outgoing.path) or _CONVERSATION.match(outgoing.path))
     if answer["action"] in ("cancel", "reject") or not is_agent:
         raise outgoing.cannot_answer()
@@ -159,7 +159,7 @@ def _answered(outgoing: Outgoing, answer: Answer) -> dict[str, Any]:
 
 
 def _given(answer: Answer, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values by their inputs' names; one that has no name is for the only input, or for all."""
+    """Return the values by the names of the inputs. A value that is no object is for every input."""
     value = answer.get("value")
     if isinstance(value, dict):
         return value

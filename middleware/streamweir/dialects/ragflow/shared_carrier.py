@@ -20,7 +20,7 @@ _STATES: Final = get_args(State)
 
 
 def carried(outputs: Mapping[str, Any], meta: Meta | None) -> Event:
-    """The event that a carrier node holds."""
+    """Return the event that a carrier node holds."""
     match outputs:
         case {"type": str(kind), "data": dict(data), **rest} if not rest:
             event = read_carried(kind, data, meta or {})

@@ -58,7 +58,7 @@ class StandardDecoder(Decoder):
 
 
 def _before_its_end(event: Event) -> Event:
-    """A terminal error is followed by the end of its stream, which has its own reason and summary."""
+    """Return the event; a terminal error is marked as one that an end of its own follows."""
     if type(event) is Error and event.terminal:
         event.precedes_end = True
     return event

@@ -121,7 +121,7 @@ class StandardEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """The sequence counts; the timestamp is that of the read."""
+        """Return the sequence, which counts, and the timestamp of the read."""
         del event, texts
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
 

@@ -25,7 +25,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _write(outgoing: Outgoing) -> Written:
-    """The canonical request itself."""
+    """Return the canonical request as it is."""
     request: dict[str, Any] = {**outgoing.request, "stream": True}
     if messages := [_message(message, outgoing) for message in outgoing.messages]:
         request["messages"] = messages
@@ -36,7 +36,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _message(message: Message, outgoing: Outgoing) -> Message:
-    """The message with the opaque values that this upstream has sent, whichever dialects they are of."""
+    """Return the message with the opaque values that this upstream has sent."""
     if not outgoing.is_own(message):
         return without_places(message)
     content = message.get("content")

@@ -120,7 +120,7 @@ def _flag(message: Message, name: str) -> bool:
 
 
 def _unreadable(message: Message) -> Event:
-    """The server could not write this event; it does not say which run or tool it belongs to."""
+    """Return the report of an event that the server could not write."""
     detail = {"type": message.kind, "reason": message.fields.pop(_UNREADABLE)}
     return own_warning("UPSTREAM_MALFORMED_EVENT", detail=detail, meta=message.ids())
 

@@ -57,7 +57,7 @@ def _observation(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _final_answer(message: Message, run: Run) -> Iterator[Event]:
-    """The code whose result is the answer has no observation of its own."""
+    """Yield the end of the code whose result is the answer: it has no observation."""
     answer = message.first(*_ANSWER)
     if run.code_is_open:
         run.code_is_open = False

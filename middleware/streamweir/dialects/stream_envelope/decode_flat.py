@@ -37,7 +37,7 @@ def _tool_call(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _tool_result(message: Message, run: Run) -> Iterator[Event]:
-    """A result for which no call is open is one more action of a batch."""
+    """Yield the result of an open call; without one, a further action of a batch as data."""
     action = message.first(*_ACTION)
     name = _call_of(action, run.copilot_calls)
     if name is None:
@@ -65,7 +65,7 @@ def _thought_step(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _result(message: Message, run: Run) -> Iterator[Event]:
-    """The last model's text once more, and the actions as they are to be applied."""
+    """Yield the whole text of the last model, and the actions to be applied."""
     text = "".join(
         piece.content for piece in pieces(message.first("message"), None) if isinstance(piece, Content)
     )

@@ -82,7 +82,7 @@ def failed(status: Any) -> bool:
 
 
 def read_content(message: Message, run: Run) -> Iterator[Event]:
-    """A piece of the answer: text, or the list of blocks that some models stream."""
+    """Yield a piece of the answer: text, or the list of blocks that some models stream."""
     run.note_text(message.run_id)
     known = ("channel", "stopped", "done")
     text, meta = message.first(*_TEXT), message.meta(_TEXT, *known, message_id=message.run_id)
@@ -95,7 +95,7 @@ def read_content(message: Message, run: Run) -> Iterator[Event]:
 
 
 def pieces(value: Any, meta: Meta | None) -> Iterator[Event]:
-    """The text and the thinking in a model's content."""
+    """Yield the text and the thinking in a model's content."""
     for block in value if isinstance(value, list) else [value]:
         match block:
             case None | "":
@@ -167,7 +167,7 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _word(status: Any) -> tuple[str, ...]:
-    """The name of the `status`, if it says one of the words for how something ended."""
+    """Return the key `status` if its value is a word for how something ended."""
     return ("status",) if failed(status) or text_of(status).lower() in _DONE else ()
 
 
@@ -208,7 +208,7 @@ def _model_input(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _model_output(message: Message, run: Run) -> Iterator[Event]:
-    """A model that does not stream says its text here only."""
+    """Yield the text of a model that does not stream."""
     output = message.fields.get("output")
     content = output.get("content") if isinstance(output, dict) else None
     if message.run_id and run.is_silent(message.run_id) and not _is_dump(content):
@@ -238,7 +238,7 @@ def _status(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _workflow(message: Message, run: Run) -> Iterator[Event]:
-    """A step of the graph's own logic: which way it went, which round it is in."""
+    """Yield a step of the graph's own logic: the branch taken, the round."""
     del run
     name = message.text("node_id", "loop_node_id", "task_id")
     yield Status("workflow", "running", name or None, dict(message.fields), meta=message.ids())
@@ -252,7 +252,7 @@ def _parallel_task(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _state_update(message: Message, run: Run) -> Iterator[Event]:
-    """The state may hold the history, so it is data of the app's own and never text."""
+    """Yield the state as data of the application: it may hold the history, so it is no text."""
     del run
     meta = message.meta("state_snapshot", "updated_fields")
     carried = read_carried(message.fields.get("state_snapshot"), meta)

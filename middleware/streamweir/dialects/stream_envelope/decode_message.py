@@ -77,15 +77,15 @@ class Message:
         return ""
 
     def first(self, *names: str) -> Any:
-        """The first of the fields `names` that holds anything."""
+        """Return the first value of the fields `names` that is not empty."""
         return next((self.fields[name] for name in names if self.fields.get(name) not in (None, "")), None)
 
     def text(self, *names: str) -> str:
-        """The first of the fields `names` that holds anything, as text."""
+        """Return the first value of the fields `names` that is not empty, as text."""
         return text_of(self.first(*names))
 
     def meta(self, *known: str | tuple[str, ...], **ids: Any) -> Meta | None:
-        """The metadata: ids, and as `extra` the tracing fields and all fields but the `known` ones.
+        """Return the metadata: ids, and as `extra` all fields that are not `known`.
 
         Of several names for one thing, given as a tuple, the one is known that is read.
         """
@@ -111,7 +111,7 @@ class Message:
         return any(name == item if isinstance(item, str) else name in item for item in known)
 
     def _read(self, known: Iterable[str | tuple[str, ...]], thread_id: str, node_name: str) -> set[str]:
-        """The names of the fields whose values the event has: mostly there is one for each thing."""
+        """Return the names of the fields whose values the event has."""
         names: set[str] = set()
         for item in known:
             if isinstance(item, str):
@@ -127,12 +127,12 @@ class Message:
         return names
 
     def ids(self) -> Meta | None:
-        """The metadata without the fields, for events that carry them all in their data."""
+        """Return the metadata without fields, for events that have all of them in their data."""
         return self.meta(*self.fields)
 
 
 def _milliseconds(timestamp: Any) -> int | None:
-    """The time of a message in Unix milliseconds; servers of the old form write seconds."""
+    """Return the time of a message in Unix milliseconds; servers of the old form write seconds."""
     if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or not 0 < timestamp < _LATEST:
         return None
     return round(timestamp if timestamp >= _SECONDS_BELOW else timestamp * 1000)
@@ -153,7 +153,7 @@ class Run:
         self._streamed.add(short_id(run_id), None)
 
     def next_thought(self) -> str:
-        """The id of a thought that comes whole: it is a message of its own, and no piece of one."""
+        """Return a new id for a thought that comes whole, because it is a message of its own."""
         self._thoughts += 1
         return f"thought_{self._thoughts}"
 
@@ -166,7 +166,7 @@ class Run:
         self.usage.update(_tokens(fields))
 
     def end(self, message: Message, status: Any = "completed") -> SessionEnd:
-        """The end of the stream, with the usage of all its model runs unless `message` knows better."""
+        """Return the end of the stream, with the usage of all model runs or that of `message`."""
         summary: dict[str, Any] = {**self.usage, **_tokens(message.fields)}
         known = [name for name in _USAGE if isinstance(message.fields.get(name), dict)]
         known += ["stopped", "done", *_ALL_TOKENS]
@@ -176,7 +176,7 @@ class Run:
         return SessionEnd(status, summary=summary or None, meta=message.meta(*known))
 
     def end_with(self, meta: Meta | None, status: Any = "completed") -> SessionEnd:
-        """The end of the stream beside an event, or after the last of them."""
+        """Return the end of the stream with the metadata of an event."""
         return SessionEnd(status, summary=dict(self.usage) or None, meta=meta)
 
 
@@ -184,7 +184,7 @@ _ALL_TOKENS: Final = frozenset(name for names in _TOKENS.values() for name in na
 
 
 def _tokens(fields: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers of tokens in `fields` or their usage object; a server that knows none writes 0."""
+    """Return the numbers of tokens in `fields` or in their usage object; 0 means unknown."""
     places = [fields, *(fields.get(name) for name in _USAGE)]
     found = {key: _count(places, names) for key, names in _TOKENS.items()}
     return {key: number for key, number in found.items() if number}

@@ -106,7 +106,7 @@ class EnvelopeEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """The timestamp is that of the read; text of another channel is lost."""
+        """Return the timestamp of the read; None for text of another channel, which is lost."""
         del texts
         if isinstance(event, Content) and event.channel is not None:
             return None
@@ -256,7 +256,7 @@ class EnvelopeEncoder(Encoder):
 
 
 def _error(event: Error) -> dict[str, Any]:
-    """The failure of a run; `error_code` is the field of the newest servers, `code` that of the others."""
+    """Return the failure of a run; newest servers have `error_code`, others `code`."""
     params = {"params": event.message_params} if event.message_params else {}
     return {"message": event.message, "code": event.code, "error_code": event.code, **params}
 

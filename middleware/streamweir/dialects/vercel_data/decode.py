@@ -72,7 +72,7 @@ class VercelDataDecoder(Decoder):
         return self._ending.summary or NO_EXTRA
 
     def close(self) -> Iterable[Event]:
-        """The body has ended without a `d`."""
+        """Return the end of a body without its end mark `d`."""
         calls = self._calls
         if calls is None or not self._ending.may_end_here:
             return ()
@@ -124,7 +124,7 @@ class VercelDataDecoder(Decoder):
         return (custom(code, value, self._meta()),)
 
     def _finish(self, value: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
-        """The calls that the client is to run, and the end."""
+        """Yield the calls that the client is to run, and the end."""
         self._ending.end(value)
         meta = meta_of(message_id=self._message_id, extra=leftover(value, Ending.FIELDS))
         if self._ending.has_failed:

@@ -62,7 +62,7 @@ def _turn(message: Message, calls: dict[str, Turn], outgoing: Outgoing) -> Turn:
 
 
 def _attachments(message: Message, outgoing: Outgoing) -> list[Turn]:
-    """The files of a message by their address; one that only has an id of elsewhere has no place."""
+    """Return the files of a message that have an address; others are lost."""
     found: list[Turn] = []
     for file in files_of(message):
         url = url_of(file)

@@ -127,7 +127,7 @@ class VercelUiDecoder(Decoder):
 
 
 def _beside(message: Mapping[str, Any], kind: str) -> Iterable[Event]:
-    """The fields of a chunk that has none."""
+    """Return the fields of a chunk that should have none but its type, as one unknown event."""
     return () if len(message) == 1 else (custom(kind, _rest(message)),)
 
 

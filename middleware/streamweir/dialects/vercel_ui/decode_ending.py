@@ -53,7 +53,7 @@ def usage_in(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The tokens, which servers put into the message's metadata, and why it ended."""
+    """Return the numbers of tokens, from the metadata of the message, and the finish reason."""
     metadata = object_in(message, "messageMetadata")
     known = {name for names in _TOKENS.values() for name in names}
     summary: dict[str, Any] = {**(leftover(object_in(metadata, "usage"), known) or {}), **usage_in(message)}

@@ -135,7 +135,7 @@ def _is_text(piece: Content | Thinking) -> bool:
 
 
 def _piece_of(message: Mapping[str, Any], kind: str, message_id: str) -> Content | Thinking:
-    """A piece without its text; the id of a part is that of a message."""
+    """Return an empty piece of text; the id of its part is the id of its message."""
     own = own_words(message)
     if kind == "reasoning":
         stage: Any = own.get("stage")

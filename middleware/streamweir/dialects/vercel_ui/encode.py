@@ -127,7 +127,7 @@ class VercelUiEncoder(Encoder):
         return [*written, *self._parts.end_text(event)] if event.is_complete else written
 
     def _signed_text(self, event: Content, opaque: Opaque) -> list[Chunk]:
-        """The metadata of a part are in its last chunk, so later text begins another part."""
+        """Return the chunks that end a part with its metadata: later text begins another part."""
         begin = self._next_step()
         written = self._parts.write_text(event) if event.content else []
         metadata = sealed_holder(opaque, "text", self.upstream)

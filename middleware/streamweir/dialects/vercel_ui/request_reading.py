@@ -95,7 +95,7 @@ class _Turn:
             self._content.add_part(reasoning_part(text if isinstance(text, str) else "", opaque))
 
     def _opaque_of(self, part: Fields, name: str) -> Opaque | None:
-        """The opaque value in the metadata of a provider; those of other providers are left out."""
+        """Return the opaque value in the metadata of `streamweir`; those of providers are left out."""
         match part.get(name):
             case {"streamweir": {"opaque": value}} if self._role == "assistant":
                 return sealed(value)
