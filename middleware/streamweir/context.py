@@ -201,7 +201,7 @@ def bound_request_id(request_id: str) -> Iterator[None]:
 
 
 def collect_stream_warning(message: str, *, message_code: str | None = None, detail: Any = None) -> bool:
-    """Have the current request's stream carry a warning, from anything that the request calls.
+    """Add a warning to the stream of the current request, from any code that the request calls.
 
     It is sent before the next event, redacted; `detail` only under `debug`. Of more than 100 in a stream only
     the number is sent. A bare thread or executor needs `bind_context`.

@@ -313,7 +313,7 @@ def _load(text: str) -> Any:
 
 
 def _no_constant(_name: str) -> None:
-    """NaN and Infinity become null."""
+    """Return None for NaN and Infinity."""
 
 
 def _finite(digits: str) -> float | None:
@@ -350,7 +350,7 @@ def _without_surrogates(text: str) -> str:
 
 
 def _writable(value: Any) -> Any:
-    """`value` with everything that orjson refuses replaced: big integers, odd keys, lone surrogates."""
+    """Return `value` without what orjson refuses: big integers, odd keys, lone surrogates."""
     kind = type(value)
     if kind is str:
         return value if value.isascii() else _without_surrogates(value)

@@ -68,7 +68,7 @@ class SniffedResponse:
             self.give_up()
 
     def give_up(self) -> None:
-        """Decide now, for the most likely dialect.
+        """Choose the most likely dialect now.
 
         A body with events of this process is always a stream.
         """

@@ -159,7 +159,7 @@ class StreamAttempt:
         return open_reader(self._speaks, request_id=self.request_id, path=path, goes_on=self._goes_on)
 
     def _note_request_id(self, given: str | None) -> None:
-        """The first id that the server sends is the one in its log."""
+        """Adopt the first request id that the server sends: it is the one in the server's log."""
         if not self._is_named and given and valid_request_id(given):
             self._is_named = True
             self.request_id = given

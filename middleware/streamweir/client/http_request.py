@@ -241,7 +241,7 @@ async def _finish(chunks: AsyncIterator[bytes]) -> None:
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """Loading the certificates takes long: once is enough."""
+    """Return the TLS context, made once because loading the certificates takes long."""
     return httpx.create_ssl_context(trust_env=False)
 
 

@@ -71,7 +71,7 @@ def info_of_envelope(
 
 
 def _is_machine_code(code: str) -> bool:
-    """Well formed, and no key in disguise."""
+    """Return whether a code is well formed, and not a key in disguise."""
     return MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
 
 

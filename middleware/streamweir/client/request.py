@@ -86,7 +86,7 @@ class StreamRequest(StreamFacts):
         raise TypeError(_NEEDS_LOOP)
 
     def __exit__(self, *_: object) -> None:
-        """Exist, for `with` looks for it first."""
+        """Do nothing: `with` needs the method to exist."""
 
 
 _NEEDS_LOOP: Final = (

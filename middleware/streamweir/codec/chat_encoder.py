@@ -257,7 +257,7 @@ class ChatEncoder(Encoder):
         return msgspec.structs.replace(call, tool_id=given)
 
     def _take_back(self, tool_id: str) -> None:
-        """The client need not run a call, under whichever id it was to get it."""
+        """Note that the client need not run a call, under its own id or the one of the answer."""
         if not self._handed:
             return
         self._handed.discard(tool_id)
@@ -279,6 +279,6 @@ class ChatEncoder(Encoder):
         yield from self.write_end(reason, event, beside)
 
     def _finish_reason(self, event: SessionEnd) -> str:
-        """Calls that the server has run are no reason to stop that a client has to act upon."""
+        """Return the finish reason; calls that the server has run are not a reason for the client."""
         reason = str((event.summary or {}).get("finish_reason"))
         return reason if reason in ("length", "content_filter") else "stop"

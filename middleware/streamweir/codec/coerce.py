@@ -100,7 +100,7 @@ def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
 
 
 def named_data(name: str, value: Any, meta: Meta | None = None) -> Data:
-    """Data of the upstream's own for which the standard has no type, but the dialect a rule."""
+    """Return data for which the standard has no type, but the dialect a rule."""
     return Data("custom", {"name": name, "value": value}, meta=meta)
 
 
@@ -145,7 +145,7 @@ def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
 
 
 def _column_key(column: Any) -> str:
-    """Under which name rows that are objects hold a column, which may be described by an object itself."""
+    """Return the key of a column in rows that are objects. A column may be described by an object."""
     if isinstance(column, dict):
         column = next((column[name] for name in _COLUMN_NAMES if isinstance(column.get(name), str)), None)
     return text_of(column)
@@ -165,7 +165,7 @@ def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]
 
 
 def meta_of(**fields: Any) -> Meta | None:
-    """Metadata from fields of which some may be absent or blank; None if nothing is left.
+    """Return metadata without fields that are absent or blank; None if nothing is left.
 
     A value that cannot be an id is kept among the unknown fields, under the standard's name.
     """
@@ -202,7 +202,7 @@ def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set
 
 
 def and_extra(meta: Meta | None, rest: Mapping[str, Any] | None) -> Meta | None:
-    """`meta` with `rest` among the fields that no rule knows."""
+    """Return `meta` with `rest` added to the fields that no rule knows."""
     if not rest:
         return meta
     return {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), **rest}}
@@ -278,7 +278,7 @@ def upstream_warning(
 
 
 def tool_error(message: Any = None, *, code: Any = None) -> ToolError:
-    """Why a call failed; the safety stage decides whether `message` may go out."""
+    """Return the error of a failed call; the safety stage decides whether its `message` may go out."""
     return ToolError(
         code=code if isinstance(code, str) and code else "TOOL_FAILED",
         message=text_of(message)[:LONGEST_MESSAGE],

@@ -283,7 +283,7 @@ class MessageTemplates:
         return self.current.latest if type(self.current) is CountingTemplate else b""
 
     def note(self, frame: Frame, event: Event | None) -> None:
-        """`frame` was decoded: to `event`, or to none or several (None)."""
+        """Note that `frame` was decoded to `event`; None if it gave no event or several."""
         if self._fields is None:
             return
         piece, last = (_piece_of(event) if type(event) in _TEXTS else None), self._piece

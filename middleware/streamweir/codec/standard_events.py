@@ -201,7 +201,7 @@ def _tool_call_progress(data: dict[str, Any], meta: Meta | None) -> Event:
 
 
 def _fraction(value: Any) -> float | None:
-    """Progress as 0..1; 1.0 left the unit open, so a value over 1 is per cent."""
+    """Return progress from 0 to 1; 1.0 left the unit open, so a value over 1 is per cent."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
         return None
     return value / 100 if value > 1 else value

@@ -63,12 +63,12 @@ def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], me
 
 
 def citations(value: Any) -> tuple[list[dict[str, Any]], Rest]:
-    """Citations with the keys and types of the standard; the rest is all of them, if any held more."""
+    """Return the citations with keys and types of the standard; and all of them, if any held more."""
     return _all_or_rest("citations", value, [_citation(item) for item in objects_in(value)])
 
 
 def questions(value: Any) -> tuple[list[dict[str, Any]] | None, Rest]:
-    """Questions with the keys and types of the standard; the rest is all of them, if any held more."""
+    """Return the questions with keys and types of the standard; and all of them, if any held more."""
     if not isinstance(value, list):
         return None, None if value is None else {"questions": value}
     return _all_or_rest("questions", value, [_question(item) for item in value])

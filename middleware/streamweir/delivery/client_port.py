@@ -47,7 +47,7 @@ class ClientPort(Protocol):
         return None
 
     def cork(self, is_corked: bool) -> None:
-        """While it is True, collect the pieces; send them as one when it becomes False."""
+        """Collect pieces from True to False, and then send them as one."""
         del is_corked
 
     def break_off(self) -> bool:

@@ -122,7 +122,7 @@ def _bare_number(text: str, position: int) -> str:
 
 
 def _check_tokens(tokens: Sequence[Token]) -> None:
-    """A single name on one side of a comparison: text in the wrong quotes, or a literal without its own."""
+    """Refuse a single name in a comparison: text in wrong quotes, or a literal without quotes."""
     for before, token, after in zip(
         [{"type": ""}, *tokens], tokens, [*tokens[1:], {"type": ""}], strict=False
     ):
@@ -183,7 +183,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check_names(tree: Node, vocabulary: Vocabulary) -> None:
-    """A name that is not there, or a field that it never has, could not be meant."""
+    """Refuse unknown names, and fields that a name never has."""
     if _is_reference(tree):
         raise InvalidExpression("`&` stands only before an argument of map, sort_by, max_by and min_by")
     for name in ("_item", "_index"):

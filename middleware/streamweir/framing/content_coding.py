@@ -57,7 +57,7 @@ class BodyDecoder(Protocol):
         ...
 
     def finish(self) -> None:
-        """The body has ended.
+        """Note the end of the body.
 
         Raises:
             CutOffBodyError: in the middle of the coded data.

@@ -256,11 +256,11 @@ class RunsApp:
     # Reading
 
     async def _read(self, call: RunsCall) -> None:
-        """GET <runs>/<handle>: the stored events, then those that come."""
+        """Answer `GET <runs>/<handle>` with the stored events, then with those that come."""
         await self._send(call, await self._shell.service.look_up(call.owner, call.handle))
 
     async def _latest(self, call: RunsCall) -> None:
-        """GET <runs>/latest: the newest run of these ids that still runs."""
+        """Answer `GET <runs>/latest` with the newest run of these ids that still runs."""
         kind, value = self._ids(call)
         found = await self._shell.service.latest(call.owner, kind, value, serves=self._shell.serves)
         if found is None:
@@ -269,7 +269,7 @@ class RunsApp:
             await self._send(call, found)
 
     async def _find(self, call: RunsCall) -> None:
-        """GET <runs>: the runs of a thread, a session or a request."""
+        """Answer `GET <runs>` with the runs of a thread, a session or a request."""
         kind, value = self._ids(call)
         service, serves = self._shell.service, self._shell.serves
         found = [run async for run in service.find(call.owner, kind, value, serves=serves)]
@@ -301,13 +301,13 @@ class RunsApp:
     # Ending
 
     async def _cancel(self, call: RunsCall) -> None:
-        """POST <runs>/<handle>/cancel: end the run; 202 if that takes too long."""
+        """Answer `POST <runs>/<handle>/cancel`: end the run; 202 if that takes too long."""
         found = await self._shell.service.cancel(call.owner, call.handle)
         description = await self._shell.service.describe(found)
         await call.answer(202 if found.state.state == "running" else 200, {"run": description})
 
     async def _remove(self, call: RunsCall) -> None:
-        """DELETE <runs>/<handle>: end the run and delete it."""
+        """Answer `DELETE <runs>/<handle>`: end the run and delete it."""
         await self._shell.service.remove(call.owner, call.handle)
         await call.answer_nothing()
 

@@ -168,7 +168,7 @@ def _last(messages: Sequence[Message], role: str) -> int | None:
 
 
 def _call(fields: Fields) -> ToolCall:
-    """One call: `{id, name, arguments}`, or OpenAI's, where name and arguments are in `function`."""
+    """Return a call: `{id, name, arguments}`, or OpenAI's, which has name and arguments in `function`."""
     call_id = fields.text("id") or ""
     called = fields.within("function") if "function" in fields else fields
     return made_call(
@@ -191,7 +191,7 @@ def _with_known_places(
 
 
 def _read_turn_part(fields: Fields) -> Part | None:
-    """One part of an assistant's message: also reasoning, the place of a call, and opaque values."""
+    """Return a part of an assistant's message: a text, reasoning, or the place of a call."""
     match fields.get("type"):
         case "reasoning":
             return reasoning_part(fields.text("text") or "", read_opaque(fields.get("opaque")))

@@ -355,7 +355,7 @@ def _key(event: Content | Thinking) -> _Key:
 
 
 def _renamed(event: Content, message: _Message) -> Content:
-    """`event` under the id of `message`, which is not the first one under the upstream's id."""
+    """Return `event` under the id of `message`, which is not the first one with the upstream's id."""
     meta = _own_meta(event.meta, message.number)
     return msgspec.structs.replace(event, meta=meta)
 

@@ -33,7 +33,7 @@ class TextDigest:
         self._hash: hashlib.blake2b | None = None
 
     def append(self, piece: str) -> None:
-        """The text goes on with `piece`."""
+        """Append a piece of the text."""
         pieces = self._pieces
         pieces.append(piece)
         self.length = length = self.length + len(piece)

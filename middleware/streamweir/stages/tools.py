@@ -311,7 +311,7 @@ class Tools:
             self._ended.add(call.upstream_id, None)
 
     def _start_announced(self) -> list[ToolCallStart]:
-        """Calls whose arguments broke off have a start too, so that clients can show their end."""
+        """Return starts of calls whose arguments broke off, so that clients can show their end."""
         starts = [call.with_arguments() for call in self._announced.values()]
         self.started += len(starts)
         self._announced.clear()

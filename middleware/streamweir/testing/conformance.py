@@ -149,7 +149,7 @@ class DecoderConformance:
         return translator.ended or translator.complete
 
     def _ending(self, body: bytes, how: str) -> Any:
-        """How the stream ends if `body` is all that comes: its proper end (`close`) or a lost connection."""
+        """Return how the stream ends after `body`, closed properly (`close`) or by a lost connection."""
         translator = self._translator()
         output = translator.feed(body)
         output += translator.close() if how == "close" else translator.fail("UPSTREAM_TRUNCATED")
@@ -158,7 +158,7 @@ class DecoderConformance:
 
 
 def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
-    """Where a text, or the first message, made the stream complete although text follows; None: nowhere.
+    """Return where the stream became complete although text follows; None if it did not.
 
     A stream with an open question to a person counts as complete, with or without later events.
     """
@@ -194,7 +194,7 @@ def _is_text(item: StreamItem) -> bool:
 
 
 def _places(body: bytes) -> list[tuple[int, bool]]:
-    """Where to cut: at line ends, and in the middle of lines that hold JSON; and whether it is a middle."""
+    """Return places to cut: line ends, and middles of lines with JSON; and whether it is a middle."""
     places = []
     start = 0
     for line in body.splitlines(keepends=True):

@@ -200,11 +200,11 @@ class PartList:
         _append(place, event.content, at)
 
     def begin_call(self, call: ToolCall, meta: Meta | None, at: int | None) -> None:
-        """A call of a tool has begun."""
+        """Add a call of a tool."""
         self._begin_other(ToolPart(call=call, **_origin(meta or _NO_META, at)))
 
     def add_status(self, event: Status, at: int | None) -> None:
-        """A step has begun, goes on, or is over: `finished` and `failed` end it."""
+        """Add or change a step: `finished` and `failed` end it."""
         meta = event.meta or _NO_META
         key = (event.scope, event.name, meta.get("node_id"), meta.get("run_id"))
         place = self._statuses.get(key)
@@ -217,7 +217,7 @@ class PartList:
             del self._statuses[key]
 
     def add_interaction(self, event: Interaction, at: int | None) -> None:
-        """A question is asked, or its state changes: `cancelled` and `resolved` end it."""
+        """Add or change a question: `cancelled` and `resolved` end it."""
         place = self._interactions.get(event.interaction_id)
         if place is None:
             part = InteractionPart(interaction=event, **_origin(event.meta or _NO_META, at))
@@ -225,28 +225,28 @@ class PartList:
         place.change(interaction=event, end_time=None if event.state == "requested" else at)
 
     def add_reference(self, event: Reference, at: int | None) -> None:
-        """Citations have come."""
+        """Add citations."""
         part = ReferencePart(reference=event, **_origin(event.meta or _NO_META, at))
         self._begin_other(part).change(end_time=at)
 
     def add_block(self, block: Data, meta: Meta | None, at: int | None) -> None:
-        """A block of data has come: the next one of `data_blocks`."""
+        """Add a block of data: the next one of `data_blocks`."""
         place = self._begin_other(DataPart(block=block, **_origin(meta or _NO_META, at)))
         place.change(end_time=at)
         self._blocks.append(place)
 
     def change_block(self, index: int, block: Data, at: int | None) -> None:
-        """The block at `index` of `data_blocks` has changed."""
+        """Change the block at `index` of `data_blocks`."""
         self._blocks[index].change(block=block, end_time=at)
 
     def begin_stream(self) -> None:
-        """A stream begins: no piece of it joins a part of an earlier one."""
+        """Begin a stream: none of its pieces joins a part of an earlier stream."""
         self.end_stream()
         for (_, message_id), message in self._messages.items():
             message.is_complete |= message_id is None
 
     def end_stream(self) -> None:
-        """A stream is over, or another begins: all texts are closed."""
+        """End a stream, at its end or when another one begins: close all texts."""
         self._close(list(self._open))
 
     def _message(self, event: Content, message_id: str | None) -> _Message:
@@ -271,7 +271,7 @@ class PartList:
         _append(place, event.content, at)
 
     def _replace(self, message: _Message, event: Content, meta: Meta, at: int | None) -> None:
-        """The first part of the message gets the text; its others leave."""
+        """Replace the text of the first part of a message, and remove its other parts."""
         if not message.places:
             if event.content:
                 self._append_text(message, event, meta, at)
@@ -291,7 +291,7 @@ class PartList:
             first.change(end_time=first.touched)
 
     def _complete(self, message: _Message, channel: str | None, message_id: str | None) -> None:
-        """The message is complete, and with the answer the reasoning before it."""
+        """Complete a message, and with the answer the reasoning before it."""
         message.is_complete = True
         self._close([key for key, place in self._open.items() if place in message.places])
         for place in message.places:

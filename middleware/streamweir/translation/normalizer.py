@@ -226,7 +226,7 @@ class StreamNormalizer:
         self.pipeline.end(info)
 
     def end_taken(self) -> None:
-        """The upstream has taken an answer without a stream: the run goes on in the connection that asked."""
+        """End an answer without a stream: the run goes on in the connection that asked."""
         self.pipeline.tick()
         self.pipeline.push(Status("session", "resumed"))
         self.pipeline.push(SessionEnd())

@@ -35,7 +35,7 @@ class EventSink(Protocol):
         ...
 
     def finish(self) -> None:
-        """The last event has been written."""
+        """Note that the last event has been written."""
         ...
 
     def heartbeat(self) -> bytes:

@@ -137,7 +137,7 @@ class Taps:
                 tap.call(lambda tap: tap.frame(raw, items))
 
     def finish(self) -> None:
-        """The stream is over; only the first call does anything. Never raises."""
+        """Finish all taps; only the first call does anything. Never raises."""
         if self._is_finished:
             return
         self._is_finished = True

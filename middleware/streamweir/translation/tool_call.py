@@ -78,7 +78,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
         self.end_time = at
 
     def close(self, at: int | None) -> None:
-        """The stream is over and the call is not: it failed."""
+        """Fail the call, because the stream is over before it."""
         self.status = "failed"
         self.error = {"code": "TOOL_INCOMPLETE", "message": TOOL_CODES["TOOL_INCOMPLETE"]}
         self.end_time = at

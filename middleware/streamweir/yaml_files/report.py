@@ -122,7 +122,7 @@ class Report:
             raise ConfigErrors(sorted(self.problems, key=self._reading_order))
 
     def _reading_order(self, problem: Problem) -> tuple[bool, str, int, int, str, str]:
-        """This file first, then those that it names."""
+        """Sort problems: those of this file first, then those of the files that it names."""
         place = (problem.line or 0, problem.column or 0)
         return problem.file != self.file, problem.file, *place, problem.path, problem.message
 

@@ -127,7 +127,7 @@ class ChainMessages:
         return bool(self._open or self._waiting or self._pieces)
 
     def note_history(self, values: Iterable[Any]) -> None:
-        """Messages that were there before the run: they are not the answer."""
+        """Note messages that were there before the run: they are not the answer."""
         for message in map(plain_message, values):
             if message is not None:
                 self._history.add(short_id(text_of(message.get("id"))), None)
@@ -184,7 +184,7 @@ class ChainMessages:
             )
 
     def note_result(self, tool_id: str) -> None:
-        """The result of this call has come in another way, or comes under another id."""
+        """Note that the result of this call has come in another way, or comes under another id."""
         self._ends(short_id(tool_id))
 
     def take_call(self, name: str, given: Any) -> str | None:
@@ -202,7 +202,7 @@ class ChainMessages:
         return tool_id
 
     def give_back_call(self, tool_id: str) -> None:
-        """A run turned out to carry out another call than that which it took."""
+        """Release a call that a run took, because the run carries out another call."""
         if tool_id in self._waiting:
             self._waiting[tool_id] = self._waiting[tool_id]._replace(is_taken=False)
 

@@ -101,7 +101,7 @@ def _question(text: str, options: Any) -> dict[str, Any]:
 def _approval(
     interrupt_id: str, asked: dict[str, Any], requests: list[Any], resume: dict[str, Any], meta: Meta | None
 ) -> Interaction:
-    """Calls that a person is to allow."""
+    """Return the question whether calls are allowed."""
     first = requests[0] if isinstance(requests[0], dict) else {}
     return Interaction(
         interrupt_id,

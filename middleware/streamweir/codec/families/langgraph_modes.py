@@ -167,7 +167,7 @@ class GraphModes:
         yield from state_of(leftover(value, (INTERRUPT,)), meta)
 
     def _note_history(self, messages: list[Any], *, is_first: bool) -> None:
-        """Messages up to the person's last one are history; in the first state all are, if nothing came."""
+        """Note the messages up to the person's last one as history; or all of the first state."""
         plain = [*map(plain_message, messages)]
         people = [at for at, found in enumerate(plain) if found and _is_person(found)]
         if is_first and not self.messages.found:

@@ -327,7 +327,7 @@ def chunk(
     finish_reason: str | None = None,
     usage: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """One `chat.completion.chunk` with one choice."""
+    """Return a `chat.completion.chunk` with one choice."""
     return {
         "id": id,
         "object": "chat.completion.chunk",

@@ -92,7 +92,7 @@ class _Reader:
         return self._container(depth)
 
     def fields(self, closing: str, depth: int = 0) -> dict[str, Any]:
-        """Fields, and values without a name under their number, up to `closing`."""
+        """Return the fields up to `closing`; values without a name have their number as the key."""
         found: dict[str, Any] = {}
         while not self._closes(closing):
             name = str(len(found))

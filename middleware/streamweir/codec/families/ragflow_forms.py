@@ -89,7 +89,7 @@ def _schema(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _property(field: Mapping[str, Any]) -> dict[str, Any]:
-    """One input as a property. A value of another type than the input's is no default."""
+    """Return an input as a property of the schema; a default value must have the type of the input."""
     found: dict[str, Any] = {"type": _TYPES.get(text_of(field.get("type")).lower(), "string")}
     if name := text_of(field.get("name")):
         found["title"] = name
@@ -103,7 +103,7 @@ def _property(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _option(option: Any) -> Any:
-    """Options are plain, or objects for the page's selection."""
+    """Return the value of an option, which may be an object for the page's selection."""
     return option.get("value", option.get("label")) if isinstance(option, dict) else option
 
 

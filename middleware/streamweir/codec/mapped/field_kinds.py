@@ -80,7 +80,7 @@ def _count(value: Any) -> int:
 
 
 def _progress(value: Any) -> float:
-    """Above 1 it is per cent."""
+    """Return progress as a number up to 1; a value above 1 is per cent."""
     if not _is_number(value) or value < 0:
         raise _refuse("a number of 0 or more")
     return min(value / 100, 1.0) if value > 1 else value
@@ -94,7 +94,7 @@ def _status_code(value: Any) -> int | None:
 
 
 def _finish_reason(value: Any) -> str | None:
-    """Upstreams have many words for four things; any other is a plain stop."""
+    """Return the standard's finish reason for an upstream's word; an unknown word is a plain stop."""
     if not isinstance(value, str):
         raise _refuse("text")
     return standard_finish(value) if value else None

@@ -159,7 +159,7 @@ def _counted(template: Template, message: Any, scope: Scope) -> Any:
 
 
 def _lines(value: Any) -> str:
-    """Text with LF line ends: a lone CR would end a line in SSE."""
+    """Return text with LF line ends: a lone CR would end a line in SSE."""
     text = text_of(value)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 

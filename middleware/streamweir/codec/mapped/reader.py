@@ -173,7 +173,7 @@ class MappedDecoder(Decoder):
     # The steps of one frame
 
     def _begin(self) -> None:
-        """Options and room are given after construction: they are looked at with the first frame."""
+        """Take the options and the room, which are set after construction, at the first frame."""
         self._has_begun = True
         values = self.reading.options
         self._scope.options = {name: values[name][self.option(name)] for name in values}

@@ -77,7 +77,7 @@ def compile_decoder(
 
 
 def _text_fields(rules: list[Rule], reading: ReadingRules) -> TextFields | None:
-    """Where the texts of its messages are, if these are JSON."""
+    """Return the places of the texts in the messages; None if the messages are no JSON."""
     if reading.is_text:
         return None
     root: Path | None = () if reading.unwrap is None else reading.unwrap.path

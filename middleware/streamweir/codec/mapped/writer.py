@@ -97,7 +97,7 @@ class MappedEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Say which numbers count in the frame of the rule that takes pieces like `event`."""
+        """Return the numbers that count in the frame of the rule for pieces like `event`."""
         self._begin()
         if event is not self._piece:
             self._piece, self._rule = event, self._rule_for_all(event, stamp)
@@ -123,7 +123,7 @@ class MappedEncoder(Encoder):
         return self._base.close() if self._base is not None else ()
 
     def _begin(self) -> None:
-        """The options are chosen after construction: they are looked at when something is asked first."""
+        """Take the options, which are chosen after construction, at the first call."""
         if self._has_begun:
             return
         self._has_begun = True

@@ -106,7 +106,7 @@ def _framings(section: Section, write: Section, base: type[Encoder] | None) -> t
 
 
 def _switch(section: Section, key: str) -> bool | None:
-    """`on` and `off` are words in YAML 1.2; readers of YAML 1.1 make true and false of them."""
+    """Return whether a key is on: YAML 1.1 reads `on` and `off` as true and false."""
     value = section.values.get(key)
     if isinstance(value, bool):
         return value

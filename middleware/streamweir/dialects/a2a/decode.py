@@ -99,7 +99,7 @@ class A2aDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of a task's news, less so of an error alone, which any JSON-RPC server may answer."""
+        """Return a high score for a task's messages, a lower one for an error, common to JSON-RPC."""
         del event
         if envelope_of(fields) is not None:
             return 0.95 if "jsonrpc" in fields else 0.9

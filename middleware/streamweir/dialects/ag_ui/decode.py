@@ -53,7 +53,7 @@ class AgUiDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its words in capitals with the ids that belong to them."""
+        """Return a high score for types in capitals with the ids that belong to them."""
         del event
         kind = fields.get("type")
         if not isinstance(kind, str) or not kind.startswith(_GROUPS):

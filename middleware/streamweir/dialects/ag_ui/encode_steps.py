@@ -49,7 +49,7 @@ class OpenSteps:
         return ended
 
     def _free(self, name: str) -> str:
-        """`name`, or that with a number where a step of this name is open."""
+        """Return `name`, with a number added if a step of this name is open."""
         taken = {*self._open.values()}
         numbered = (f"{name} {number}" for number in range(2, len(taken) + 3))
         return next(free for free in (name, *numbered) if free not in taken)

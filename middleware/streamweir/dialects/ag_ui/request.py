@@ -236,7 +236,7 @@ def _answer(answer: Answer, interrupt_id: str) -> dict[str, Any]:
 
 
 def _messages(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """Messages with the reasoning that the upstream made, then the message itself."""
+    """Yield messages of reasoning that the upstream made, then the message itself."""
     for part, _ in placed_items(message):
         if part["type"] == "reasoning":
             made = {"id": outgoing.new_id(), "role": "reasoning", "content": part.get("text", "")}

@@ -76,7 +76,7 @@ class AgnoDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure if an event of agno has one of its ids, or if the body is the whole answer of a run."""
+        """Return a high score for an event with one of agno's ids, or for a run's whole answer."""
         del event
         match fields:
             case {"event": str(name)} if name in EVENTS:

@@ -119,11 +119,11 @@ class Texts:
         return is_given or (output.get("executor_type") != "function" and self.is_noted(text))
 
     def note(self, text: str) -> None:
-        """A text has come whole."""
+        """Note a text that has come whole."""
         self._whole.add(_digest(text), None)
 
     def is_noted(self, text: str) -> bool:
-        """This text has come whole."""
+        """Return whether this text has come whole."""
         return _digest(text) in self._whole
 
 

@@ -114,7 +114,7 @@ class Workflow:
             yield SessionEnd(summary=self._usage.summary)
 
     def _failed_steps(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Steps that have failed without saying so themselves."""
+        """Yield the steps that have failed without an event of their own."""
         for result in results_of(fields):
             text = text_of(result.get("content"))
             if (failure := failure_of(result)) is not None and not self._texts.is_noted(text):

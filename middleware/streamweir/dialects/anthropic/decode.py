@@ -62,7 +62,7 @@ class AnthropicDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its events, and of a whole message."""
+        """Return a high score for the events of the API, and for a whole message."""
         kind = text_of(fields.get("type"))
         if kind in _TYPES:
             return 0.97 if event in (None, kind) else 0.0

@@ -247,7 +247,7 @@ class Blocks:
 
 
 def _is_error(content: Any) -> bool:
-    """Results of the server's own tools are an error object where they failed."""
+    """Return whether the result of a server's own tool is an error object."""
     return isinstance(content, dict) and str(content.get("type")).endswith("_error")
 
 

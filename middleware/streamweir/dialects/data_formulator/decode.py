@@ -87,7 +87,7 @@ class DataFormulatorDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Goes by the type of an event together with the fields that only this dialect gives it."""
+        """Return a score for the type of an event together with fields that only this dialect gives it."""
         return evidence.score(fields, event)
 
     @classmethod
@@ -288,7 +288,7 @@ class DataFormulatorDecoder(Decoder):
         yield tool_result({**message, "tool": name})
 
     def _close_calls(self, kind: str) -> Iterator[Event]:
-        """Unknown tools get no result; in a suspended run an open call would be the client's to run."""
+        """Yield ends for calls of unknown tools, which get no result: the client must not run them."""
         for name in self._calls.end_all():
             if name in (_ANY_ACTION, _CALLED_AS.get(kind, kind)):
                 yield ToolCallEnd("", tool_name=name)

@@ -279,7 +279,7 @@ class DataFormulatorEncoder(Encoder):
 
 
 def _in_pieces(message: _Message) -> tuple[_Message, ...]:
-    """Text that begins like the server's report of a failure leaves in two: such a report is one piece."""
+    """Return the messages of a text; one that looks like a server's report of a failure is cut in two."""
     if message["type"] != "text_delta" or not text_failure(message["content"]):
         return (message,)
     text = message["content"]

@@ -35,7 +35,7 @@ def own_form(event: Interaction) -> Mapping[str, Any] | None:
 
 
 def delegation(event: Interaction) -> dict[str, Any]:
-    """Handing over to another agent."""
+    """Return the message that hands the run over to another agent."""
     ui = event.ui or {}
     own: dict[str, Any] = {name: ui[name] for name in ("target", "delegate_prompt", "options") if name in ui}
     return {

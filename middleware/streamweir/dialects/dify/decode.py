@@ -88,7 +88,7 @@ class DifyDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its events beside one of its ids; of an error by the three fields that it has."""
+        """Return a high score for an event with one of its ids, and for an error with its three fields."""
         del event
         if "session_id" in fields:
             return 0.0

@@ -40,7 +40,7 @@ class EasyflowDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of the protocol's name; a known domain with a payload is next to it."""
+        """Return a high score for the protocol's name, a lower one for a known domain with a payload."""
         return _evidence(fields, event)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
@@ -122,7 +122,7 @@ def _is_history(envelope: Envelope) -> bool:
 
 
 def _refusal(message: Mapping[str, Any]) -> Event | None:
-    """AIFlowy's answer to a request that it does not accept: a JSON body with an error code of its own."""
+    """Return the error in AIFlowy's answer to a refused request; None for any other object."""
     code = message.get("errorCode")
     if not isinstance(code, int) or not code or is_envelope(message):
         return None

@@ -208,13 +208,13 @@ def _scope_status(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _data(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """Data of any kind, in the standard's form; others may mean something else by this type."""
+    """Yield data in the standard's form; other payloads may mean something else by this type."""
     del run
     yield _standard("data", envelope) if "data_type" in envelope.payload else read_other(envelope)
 
 
 def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """`form_request`, `form_cancel`, and the same of other kinds of question."""
+    """Yield the questions of `form_request`, `form_cancel` and other kinds of question."""
     kind, _, word = envelope.type.rpartition("_")
     if kind not in _KINDS or word not in _ASKING:
         yield read_other(envelope)

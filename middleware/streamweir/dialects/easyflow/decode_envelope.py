@@ -114,26 +114,26 @@ class Run:
         self.forms.clear()
 
     def suspend(self) -> None:
-        """The server says that the run waits."""
+        """Note that the server says that the run waits."""
         self.is_suspended = self.pauses = True
         self.went_on = False
 
     def go_on(self) -> None:
-        """The run says something, which it may have been resumed for without a word."""
+        """Note output of the run, which may have been resumed without a message."""
         self.failure = self.pauses = False
         self.went_on = self.is_suspended
 
     def pause(self, node_id: str) -> None:
-        """A step waits."""
+        """Note a step that waits."""
         self.paused_steps.add(short_id(node_id), None)
 
     def ask(self, form_id: str) -> None:
-        """A form waits for its answer."""
+        """Note a form that waits for its answer."""
         self.forms.add(short_id(form_id), None)
         self.pauses = True
 
     def is_new_call(self, call_id: str, source: str) -> bool:
-        """False where another source (an event, the saved history) has told of this call already."""
+        """Return False if another source (an event, the saved history) has reported this call already."""
         if not call_id:
             return True
         call_id = short_id(call_id)

@@ -115,7 +115,7 @@ class EasyflowEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """In the specification's spelling the pieces of a message are numbered."""
+        """Return the number of the piece; only in the specification's spelling pieces are numbered."""
         del texts, stamp
         if isinstance(event, Content) and event.channel is not None:
             return None
@@ -203,7 +203,7 @@ class EasyflowEncoder(Encoder):
         return message
 
     def _aiflowy(self, parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """As fastjson writes the servers' beans: keys in order, nothing that is null."""
+        """Return a message as fastjson writes the servers' beans: keys in order, without null."""
         message: dict[str, Any] = {"domain": parts.domain.upper()}
         if "message_id" in meta:
             message["messageId"] = meta["message_id"]

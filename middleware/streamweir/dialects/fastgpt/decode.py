@@ -61,7 +61,7 @@ class FastGPTDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its event names with their usual fields."""
+        """Return a high score for event names with their usual fields."""
         match event, fields:
             case (("answer" | "fastAnswer"), {"choices": list()}):
                 return 0.97

@@ -36,7 +36,7 @@ def _messages(outgoing: Outgoing) -> list[Message]:
 
 
 def _of_known_role(message: Message) -> Message:
-    """Results of tools have no role there: they are the user's text."""
+    """Return the message; results of tools become texts of the user, because their role is unknown."""
     if message["role"] in _ROLES:
         return message
     content = message.get("content", "")

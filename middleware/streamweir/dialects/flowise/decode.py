@@ -52,7 +52,7 @@ class FlowiseDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of an event name next to `data`, and of a whole answer with the id of its message."""
+        """Return a high score for an event name next to `data`, and for an answer with a message id."""
         if fields.keys() <= {"event", "data"} and event in (None, "message"):
             name = fields.get("event")
             return 0.7 if name in _OWN_NAMES else 0.4 if name in _COMMON_NAMES else 0.0

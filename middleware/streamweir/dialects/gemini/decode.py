@@ -53,7 +53,7 @@ class GeminiDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of candidates, and of an error as all of Google's APIs have it."""
+        """Return a high score for candidates, a lower one for the error of any of Google's APIs."""
         del event
         match fields:
             case {

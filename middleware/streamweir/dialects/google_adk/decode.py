@@ -48,7 +48,7 @@ class GoogleAdkDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of an event of a run, and of the frame that fails it."""
+        """Return a high score for an event of a run, and for the frame that fails it."""
         del event
         match fields:
             case {"invocationId": str(), "author": str()}:

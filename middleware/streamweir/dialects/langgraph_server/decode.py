@@ -55,7 +55,7 @@ class LanggraphServerDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of the first event of a run; states and updates are typical of home-made servers too."""
+        """Return a high score for a run's first event; home-made servers send states and updates too."""
         match event, fields:
             case "metadata", {"run_id": str(), "attempt": int()}:
                 return 0.97

@@ -39,7 +39,7 @@ class LangserveDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Sure if a run's id comes before data, or if data has a form that no other dialect has."""
+        """Return a high score if a run's id comes before data, or if data has a form of its own."""
         messages = head_messages(head)
         return max((_score(messages, at) for at in range(min(len(messages), 3))), default=0.0)
 
@@ -113,7 +113,7 @@ def _failure(fields: Mapping[str, Any]) -> Event:
 
 
 def _score(messages: Sequence[HeadMessage], at: int) -> float:
-    """How sure the message at this place makes it."""
+    """Return the score of the message at this place."""
     message, before = messages[at], messages[at - 1] if at else None
     match message.event, message.value:
         case "error", {"status_code": int(), "message": str()} if at == 0 and len(message.fields) == 2:

@@ -73,7 +73,7 @@ class LegacyDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Goes by the type, where the shape is the flat one."""
+        """Return a score for the type of a message with the flat shape."""
         return _evidence(fields, event)
 
     def decode(self, frame: Frame) -> Iterable[Event]:

@@ -256,7 +256,7 @@ def _tool_error(error: Any, code: Any) -> ToolError:
 
 
 def _dataframe(message: Message, fields: Message) -> Event:
-    """Old keys, new keys, or the table's keys at the top level."""
+    """Return a table with old keys, with new keys, or with its keys at the top level."""
     nested = message.get("data")
     table = nested if isinstance(nested, dict) else message
     rows = next((table[name] for name in TABLE_ROWS if isinstance(table.get(name), list)), None)
@@ -301,7 +301,7 @@ def _done(message: Message, fields: Message) -> Event:
 
 
 def _error(message: Message, fields: Message) -> Event:
-    """Every error of this vocabulary ends the run."""
+    """Return an error; every error of this vocabulary ends the run."""
     nested = fields.get("error")
     if isinstance(nested, dict):
         fields = {**fields, **nested}

@@ -114,7 +114,7 @@ class LegacyEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Nothing counts; text of another channel is lost."""
+        """Return no numbers; None for text of another channel, which is lost."""
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
@@ -134,7 +134,7 @@ class LegacyEncoder(Encoder):
         return (self._frame({"type": "final_answer", "content": text}),) if text else ()
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
-        """Frame a message, in the form that its stream has shown if it has shown one."""
+        """Return the frame of a message, in the form that its stream has shown."""
         kind = message["type"]
         if self.options.get("nested") and kind != "dataframe_data":
             message = {"type": kind, "data": {name: message[name] for name in message if name != "type"}}

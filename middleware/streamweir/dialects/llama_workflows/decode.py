@@ -53,7 +53,7 @@ class LlamaWorkflowsDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of the envelope."""
+        """Return a high score for the envelope."""
         del event
         match fields:
             case {"value": dict(), "qualified_name": str(), "type": str()}:

@@ -64,7 +64,7 @@ class OllamaDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of a line with a model, an answer and whether that is all."""
+        """Return a high score for a line with a model, an answer and `done`."""
         del event
         match fields:
             case {"model": str(), "done": bool(), "message": dict()}:

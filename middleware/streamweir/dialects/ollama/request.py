@@ -84,7 +84,7 @@ def _images(message: Message, outgoing: Outgoing) -> Sequence[str]:
 
 
 def _generate(outgoing: Outgoing) -> dict[str, Any]:
-    """One text, with the conversation before it; the system apart."""
+    """Return the request with one text, the conversation before it; the system's text is apart."""
     if outgoing.answers:
         raise outgoing.cannot_answer()
     if outgoing.request.get("tools"):

@@ -56,7 +56,7 @@ class OpenAIChatDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of chunks, unless another dialect knows more of their fields."""
+        """Return a high score for chunks, unless another dialect knows more of their fields."""
         if event is not None:
             return 0.0
         match fields:
@@ -85,7 +85,7 @@ class OpenAIChatDecoder(Decoder):
         return plain
 
     def accepts_text(self, text: str) -> bool:
-        """RAGFlow's texts may report a failure, or hold thoughts."""
+        """Return False for RAGFlow's texts that may report a failure or hold thinking."""
         return self._chunks.accepts_text(text)
 
     @property

@@ -89,7 +89,7 @@ class ResponsesDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of its events, whose names are like no others, and of a whole response."""
+        """Return a high score for the events of the API, and for a whole response."""
         kind = fields.get("type")
         if isinstance(kind, str) and kind.startswith("response.") and kind in EVENTS:
             return 0.98 if event in (None, kind) else 0.0

@@ -80,7 +80,7 @@ class Items:
         return ()
 
     def note_text(self, message: Mapping[str, Any]) -> None:
-        """The text of an item is streamed."""
+        """Note that the text of an item is streamed."""
         self._at(message.get("output_index"), message.get("item_id")).has_text = True
 
     def piece(self, message: Mapping[str, Any], text: str) -> Iterable[Event]:

@@ -74,13 +74,13 @@ class RagflowDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of an agent's events and of envelopes; chunks are those of `openai-chat`."""
+        """Return a high score for an agent's events and for envelopes; chunks are those of `openai-chat`."""
         del event
         return _evidence(fields)
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Two routes are known to end without `[DONE]`."""
+        """Return the options of the two routes that are known to end without `[DONE]`."""
         return {"end": "eof"} if _WITHOUT_DONE.search(path.partition("?")[0]) else NO_OPTIONS
 
     def decode(self, frame: Frame) -> Iterable[Event]:
@@ -93,7 +93,7 @@ class RagflowDecoder(Decoder):
         return self._read(frame.json(), bare=frame.bare)
 
     def accepts_text(self, text: str) -> bool:
-        """As the family says that the last message was of."""
+        """Return the decision of the family that the last message belongs to."""
         return self._last.accepts_text(text)
 
     @property
@@ -217,7 +217,7 @@ class RagflowDecoder(Decoder):
         yield from self._envelope.read({"answer": text})
 
     def _done(self) -> Iterator[Event]:
-        """`[DONE]`: no more content. It follows a failure too, so it alone proves nothing."""
+        """Yield the rest at `[DONE]`. It follows a failure too, so it does not prove a good end."""
         yield from self._flush()
         if not self._run.begun:
             return
@@ -242,7 +242,7 @@ class RagflowDecoder(Decoder):
 
 
 def _is_plain_answer(message: Any) -> bool:
-    """Is it an envelope with an answer and nothing else? Most frames of a stream are."""
+    """Return whether a message is an envelope with an answer only. Most frames of a stream are."""
     if type(message) is not dict or len(message) != len(_ONLY_DATA) or "message" not in message:
         return False
     code, data = message.get("code"), message.get("data")

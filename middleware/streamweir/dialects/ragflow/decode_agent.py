@@ -368,7 +368,7 @@ def _finish(data: Mapping[str, Any], meta: Meta | None) -> SessionEnd:
 
 
 def _unfolded(data: Any) -> Any:
-    """Data that is JSON inside a string, as the Go server may send it."""
+    """Return the data, parsed if it is JSON inside a string, as the Go server may send it."""
     if not isinstance(data, str) or not data.lstrip().startswith("{"):
         return data
     try:

@@ -95,7 +95,7 @@ class AnswerForm:
         return self._settle(text, cumulative=False)
 
     def _learn_from_extension(self, text: str, *, marked: bool) -> Part:
-        """One extension is a guess, two are a proof. Where a key says pieces, only a clear proof counts."""
+        """Return the part of an extension. Two of them prove the form, if no key of the message denies it."""
         self._extensions += 1
         again, varied = self._extensions > 1, _is_varied(self._previous)
         is_significant = len(self._previous) >= _LONG or self._previous.startswith(_OPENING)
@@ -129,5 +129,5 @@ def _is_varied(text: str) -> bool:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """Return the number of characters that two texts have in common at their beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -136,7 +136,7 @@ class EnvelopeReader:
         self._run.text_open = False
 
     def _whole(self, part: Part, meta: Meta | None) -> Iterator[Event]:
-        """All of the answer so far, the thinking in its tags included."""
+        """Yield the whole answer so far, including the thinking in its tags."""
         if "<" not in part.text and part.whole != "repeat":  # no tag, and no half of one
             self._text.forget()
             self._run.has_text = self._run.text_open = True
@@ -176,6 +176,6 @@ def _readable(passage: Passage) -> str:
 
 
 def _running(text: str, meta: Meta | None) -> Status:
-    """`*'node'* is running...`: the progress of the agents up to 0.19."""
+    """Return the progress of agents up to 0.19, a text such as `*'node'* is running...`."""
     found = _RUNNING.search(text)
     return Status("node", "running", found[1] if found else None, text, meta=meta)

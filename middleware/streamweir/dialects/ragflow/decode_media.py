@@ -35,7 +35,7 @@ _READ: Final = ("mime_type", "format", "url", "base64", *_NAMES)
 
 
 def audio(value: Any, meta: Meta | None) -> tuple[Data, ...]:
-    """Speech that belongs to the text beside it: MP3 in hexadecimal (elsewhere base64)."""
+    """Return speech that belongs to the text beside it: MP3 in hexadecimal, in the standard base64."""
     if not isinstance(value, str) or not value:
         return ()
     with contextlib.suppress(ValueError):
@@ -51,7 +51,7 @@ def files(value: Any, run: Run) -> Iterator[Data]:
 
 
 def _file(item: Mapping[str, Any], run: Run) -> Data:
-    """One file; the server stores it under a document id and gives no address."""
+    """Return a file, which the server stores under a document id, without an address."""
     name = next((text_of(item[key]) for key in _NAMES if item.get(key)), "")
     kind = text_of(item.get("format")) or name.rpartition(".")[2]
     media_type = text_of(item.get("mime_type")) or _MEDIA_TYPES.get(kind.lower(), "application/octet-stream")

@@ -95,7 +95,7 @@ def _agent(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def _conversation(outgoing: Outgoing) -> dict[str, Any]:
-    """All messages; the server goes on from the last one."""
+    """Return the body with all messages; the server continues from the last one."""
     if outgoing.inputs:
         outgoing.lose("inputs")
     if any(map(files_of, outgoing.new_messages)):

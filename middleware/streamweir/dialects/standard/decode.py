@@ -38,7 +38,7 @@ class StandardDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of an object with a known `type`, `data` and `metadata`; foreign streams may lack the last."""
+        """Return a high score for a known `type`, `data` and `metadata`; others may lack the last."""
         del event
         return _evidence(fields)
 

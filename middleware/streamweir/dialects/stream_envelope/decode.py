@@ -59,7 +59,7 @@ class EnvelopeDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Sure of an envelope; the flat forms go by the fields that only they have."""
+        """Return a high score for an envelope; flat forms count by fields that only they have."""
         del event
         return _evidence(fields)
 
@@ -93,7 +93,7 @@ class EnvelopeDecoder(Decoder):
         return self._run.usage
 
     def close(self) -> Iterable[Event]:
-        """After `[DONE]` the stream is complete, with the usage of its model runs."""
+        """Return the end after `[DONE]`, with the usage of the model runs."""
         return (self._run.end_with(None),) if self.complete else ()
 
     def _read(self, message: Message) -> Iterator[Event]:

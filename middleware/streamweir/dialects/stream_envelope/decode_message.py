@@ -149,7 +149,7 @@ class Run:
         self.usage: Counter[str] = Counter()
 
     def note_text(self, run_id: str) -> None:
-        """Text of this run was streamed; of too many runs the oldest is forgotten."""
+        """Note that text of this run was streamed; if there are too many runs, the oldest is forgotten."""
         self._streamed.add(short_id(run_id), None)
 
     def next_thought(self) -> str:

@@ -164,7 +164,7 @@ class EnvelopeEncoder(Encoder):
         yield "content", data
 
     def _thinking(self, event: Thinking) -> _Message:
-        """Pieces of one thought are one step."""
+        """Return a piece of thinking; the pieces of one thought have the same step."""
         self._step += not self._is_thinking
         meta: Meta = event.meta or {}
         step = self.extra_of(event).get("step", self._step)

@@ -64,7 +64,7 @@ class Ending:
         return finish_error(self._reason)
 
     def begin_step(self) -> None:
-        """A step begins."""
+        """Note the start of a step."""
         self._is_in_step, self._is_continued, self._reason = True, False, ""
 
     def end_step(self, step: Mapping[str, Any]) -> dict[str, Any] | None:

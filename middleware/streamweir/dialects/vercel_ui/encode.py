@@ -76,7 +76,7 @@ class VercelUiEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Pieces of a part differ in nothing but their text."""
+        """Return no numbers: pieces of a part differ in their text only."""
         del event, texts, stamp
         return {}
 
