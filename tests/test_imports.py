@@ -101,6 +101,7 @@ def attributes(base: type) -> list[str]:
 
 LAYERS = [
     (
+        "digests",
         "errors",
         "http_grammar",
         "ids",

@@ -15,7 +15,6 @@ Source: the standard protocol 1.1, section 5 (codes, fixed messages, warnings) a
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal, NamedTuple
@@ -171,7 +170,9 @@ class LifecycleError(StreamweirError, RuntimeError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the known name nearest to `name`, or an empty string."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    from difflib import get_close_matches  # noqa: PLC0415 - only for mistakes
+
+    near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -5,12 +5,13 @@ Source: the standard protocol 1.1, section 3 rule 11.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Final, Generic, TypeVar
+
+from streamweir.digests import new_blake2b
 
 __all__ = [
     "MAX_ID_CHARACTERS",
@@ -40,7 +41,7 @@ def short_id(text: str) -> str:
     """Return `text`, or a digest of it if it is too long; the same one for the same text, everywhere."""
     if len(text) <= MAX_ID_CHARACTERS:
         return text
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32)
+    digest = new_blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32)
     return f"blake2b:{digest.hexdigest()}"
 
 
@@ -61,7 +62,7 @@ def made_call_id(request_id: str, count: int | str) -> str:
         count: the number of the call among those of the stream that have no id; a text if a stream has
             several rows of numbers.
     """
-    digest = hashlib.blake2b(f"{request_id} {count}".encode("utf-8", "surrogatepass"), digest_size=12)
+    digest = new_blake2b(f"{request_id} {count}".encode("utf-8", "surrogatepass"), digest_size=12)
     return f"call_{digest.hexdigest()}"
 
 

@@ -7,7 +7,6 @@ the one fast parser that keeps integers beyond 64 bit exact; orjson writes.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -17,7 +16,9 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from streamweir.digests import new_blake2b
 from streamweir.errors import MalformedEvent
+from streamweir.lazy_pattern import LazyPattern
 
 __all__ = [
     "MAX_DEPTH",
@@ -52,16 +53,16 @@ _SHALLOW: Final = 8
 _MAX_INTEGER_DIGITS: Final = 1000
 """Longer integers stay the text they are: converting them takes quadratic time."""
 
-_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_STRING: Final = LazyPattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """A string, or the beginning of a string that never ends: each byte is looked at once."""
 
-_STRETCH: Final = re.compile(
+_STRETCH: Final = LazyPattern(
     rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+',
     re.DOTALL,
 )
 """Up to a thousand strings and the text between them."""
 
-_HALVES: Final = re.compile(
+_HALVES: Final = LazyPattern(
     r"(?:\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD].{3})))++"
 )
@@ -69,14 +70,14 @@ _HALVES: Final = re.compile(
 _HALF: Final = len("\\ud83d")
 _MOST_BACKSLASHES: Final = 64
 
-_LONG_INTEGER: Final = re.compile(
+_LONG_INTEGER: Final = LazyPattern(
     r'((?:[^"0-9]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[0-9]{1,18}+(?![0-9]))){0,1000}+[^"0-9]*+)([0-9]{19,}+)?'
 )
 """Digits that may be more than 64 bits, after up to a thousand strings and shorter numbers."""
 _INTEGERS: Final = range(-(2**63), 2**64)
 """The types that orjson writes."""
 
-_MAY_HOLD_A_HUGE_NUMBER: Final = re.compile(r"(?<![0-9])[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
+_MAY_HOLD_A_HUGE_NUMBER: Final = LazyPattern(r"(?<![0-9])[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
 _AS_THEY_ARE: Final = frozenset({bool, float, type(None)})
 
 _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"{}", b"[]")
@@ -156,7 +157,7 @@ def json_digest(value: Any) -> bytes:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
         data = _write_leniently(value)
-    return hashlib.blake2b(data, digest_size=16).digest()
+    return new_blake2b(data, digest_size=16).digest()
 
 
 def json_identity(value: Any) -> bytes:
@@ -167,7 +168,7 @@ def json_identity(value: Any) -> bytes:
         data = _write_leniently(value)
     if len(data) <= _SHORT:
         return b"%b" % data  # see `json_to_keep`
-    return hashlib.blake2b(data, digest_size=16).digest()
+    return new_blake2b(data, digest_size=16).digest()
 
 
 def one_line(data: bytes) -> bytes:

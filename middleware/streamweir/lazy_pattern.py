@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import AnyStr, Generic
 
 __all__ = ["LazyPattern"]
 
 
-class LazyPattern:
+class LazyPattern(Generic[AnyStr]):
     """A regular expression with the methods of `re.Pattern`.
 
     Args:
@@ -20,34 +21,36 @@ class LazyPattern:
         re.error: at the first use: the expression is invalid.
     """
 
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
+        self.pattern: AnyStr = pattern
         self.flags = flags
 
     @cached_property
-    def _compiled(self) -> re.Pattern[str]:
+    def _compiled(self) -> re.Pattern[AnyStr]:
         return re.compile(self.pattern, self.flags)
 
-    def search(self, text: str, position: int = 0) -> re.Match[str] | None:
+    def search(self, text: AnyStr, position: int = 0) -> re.Match[AnyStr] | None:
         """Return the first match in `text`, from `position` on."""
         return self._compiled.search(text, position)
 
-    def match(self, text: str, position: int = 0) -> re.Match[str] | None:
+    def match(self, text: AnyStr, position: int = 0) -> re.Match[AnyStr] | None:
         """Return the match at `position`."""
         return self._compiled.match(text, position)
 
-    def fullmatch(self, text: str) -> re.Match[str] | None:
+    def fullmatch(self, text: AnyStr) -> re.Match[AnyStr] | None:
         """Return the match of the whole `text`."""
         return self._compiled.fullmatch(text)
 
-    def finditer(self, text: str, position: int = 0) -> Iterator[re.Match[str]]:
+    def finditer(self, text: AnyStr, position: int = 0) -> Iterator[re.Match[AnyStr]]:
         """Return the matches that do not overlap, from `position` on."""
         return self._compiled.finditer(text, position)
 
-    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
+    def sub(
+        self, replacement: AnyStr | Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0
+    ) -> AnyStr:
         """Return `text` with its matches replaced, at most `count` of them unless that is 0."""
         return self._compiled.sub(replacement, text, count)
 
-    def split(self, text: str) -> list[str]:
+    def split(self, text: AnyStr) -> list[AnyStr]:
         """Return the parts of `text` between its matches, and its groups, which must all take part."""
         return self._compiled.split(text)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeGuard
 
 from streamweir.classification.stack_traces import SHORTEST_TRACE, is_stack_trace
 from streamweir.classification.statuses import code_of_status
+from streamweir.lazy_pattern import LazyPattern
 
 __all__ = [
     "FAILED",
@@ -41,12 +42,12 @@ NOTHING: Final = frozenset(
 
 # --- names ---
 
-_FAILING_NAME: Final = re.compile(
+_FAILING_NAME: Final = LazyPattern(
     r"err(?:or|ored|_|$)|_err|fail|exception|traceback|stack_?trace|back_?trace|warning|fatal|panic|crash|timed_?out|aborted"
     r"|失败|失敗|错误|錯誤|异常|異常|出错|エラー|오류|실패|ошибк",
     re.IGNORECASE,
 )
-_STEM: Final = re.compile(_FAILING_NAME.pattern.replace("err(?:or|ored|_|$)|_err", "err"), re.IGNORECASE)
+_STEM: Final = LazyPattern(_FAILING_NAME.pattern.replace("err(?:or|ored|_|$)|_err", "err"), re.IGNORECASE)
 _LONGEST_NAME: Final = 256
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -74,14 +75,14 @@ def may_name_failure(text: str) -> bool:
 # --- fields ---
 
 _NO_LETTER: Final = re.compile(r"[\W_]+")
-_ERROR_FIELD: Final = re.compile(
+_ERROR_FIELD: Final = LazyPattern(
     r"(?:err|error|exc|exception|failure|failed|fail|fault|traceback|tb|stack|trace|backtrace|callstack|panic|crash)s?"
     r"(?:msg|message|text|str|string|detail|code|type|info|name|class|description|desc|reason|stack|trace|value"
     r"|kind|log|output|data|body|cause|line|no|number|obj|object|list|event|back|dump|frame|kind){0,3}s?"
 )
 """The key of an error field without separators: `errmsg`, `excinfo`, `stacktrace`, `errormessage`."""
 _LONGEST_FIELD: Final = 64
-_ERROR_STEM: Final = re.compile("err|exc|fail|fault|trace|stack|panic|crash|tb")
+_ERROR_STEM: Final = LazyPattern("err|exc|fail|fault|trace|stack|panic|crash|tb")
 """A part that every match of `_ERROR_FIELD` or `_ERROR_WORDS` contains."""
 _ERROR_WORDS: Final = _words_in(
     "err errs error errors exception exceptions exc traceback stacktrace backtrace callstack"
@@ -113,13 +114,13 @@ _STATES: Final = _words_in("status state outcome conclusion phase verdict health
 _KINDS: Final = _words_in("type event eventtype kind code")
 _OWN_KINDS: Final = _words_in("name class category action result")
 """Fields that name the kind of the event itself. In inner objects they name columns and files."""
-_STATE_WORDS: Final = re.compile(
+_STATE_WORDS: Final = LazyPattern(
     r"(?:\A|_)(?:err|errs|error|errors|errored|fail|fails|failed|failing|failure|exception|crash|crashed|fatal|panic"
     r"|panicked|abort|aborted|unsuccessful|broken|timeout|timedout|timed_out|nok|ko|dead|killed|oom)(?:\Z|_)"
     r"|失败|失敗|错误|錯誤|异常|異常|出错|エラー|오류|실패|ошибка"
 )
 _LONGEST_STATE: Final = 64
-_IDENTIFIER: Final = re.compile(r"\S{1,64}")
+_IDENTIFIER: Final = LazyPattern(r"\S{1,64}")
 
 _LEVELS: Final = _words_in("level severity loglevel levelname severitytext lvl priority")
 _ERROR_LEVELS: Final = _words_in("error err critical crit fatal severe alert emergency emerg panic failure")

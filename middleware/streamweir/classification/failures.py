@@ -76,7 +76,7 @@ _RPC_CODES: Final[dict[str, str]] = {
 _OUR_FAILURE: Final = "INTERNAL"
 """The code of a failure of this process. An upstream's failure of that name is `UPSTREAM_ERROR`."""
 
-_ERROR_TYPES: Final[tuple[tuple[LazyPattern, ErrorType], ...]] = (
+_ERROR_TYPES: Final[tuple[tuple[LazyPattern[str], ErrorType], ...]] = (
     (LazyPattern("TIMEOUT|TIMED_OUT"), "timeout"),
     (LazyPattern("INVALID|VALIDATION"), "validation"),
 )

@@ -37,7 +37,7 @@ _JS_PLACE: Final = (
 )
 _DOTNET_NAME: Final = r"[\w<>`+\[\],]{1,100}"
 
-_TRACES: Final[tuple[LazyPattern, ...]] = tuple(
+_TRACES: Final[tuple[LazyPattern[str], ...]] = tuple(
     LazyPattern(pattern, re.ASCII)
     for pattern in (
         # Python

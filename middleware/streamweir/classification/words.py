@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from http import HTTPStatus
+from functools import cache
 from typing import Final
 
 from streamweir.classification.statuses import code_of_status
@@ -15,11 +15,11 @@ __all__ = ["code_of_words"]
 _LONGEST_MESSAGE: Final = 4096  # the subject of a message is at its beginning
 
 
-def _words(pattern: str) -> LazyPattern:
+def _words(pattern: str) -> LazyPattern[str]:
     return LazyPattern(pattern, re.ASCII | re.IGNORECASE)
 
 
-_WORDS: Final[tuple[tuple[str, LazyPattern], ...]] = (
+_WORDS: Final[tuple[tuple[str, LazyPattern[str]], ...]] = (
     (
         "QUOTA_EXCEEDED",
         _words(
@@ -126,13 +126,19 @@ _STATUS_IN_WORDS: Final = LazyPattern(
     re.ASCII,
 )
 
-_PHRASES: Final = {
-    form: status.value
-    for status in HTTPStatus
-    if status >= HTTPStatus.BAD_REQUEST
-    for form in (status.phrase.lower(), f"{status.value} {status.phrase.lower()}")
-} | {"404 page not found": 404}
-"""Default messages of frameworks for statuses. They count only if they are the whole message."""
+
+@cache
+def _statuses_by_phrase() -> dict[str, int]:
+    """Return the statuses by the default messages of frameworks, which count only as the whole message."""
+    from http import HTTPStatus  # noqa: PLC0415 - only for failures
+
+    phrases = {
+        form: status.value
+        for status in HTTPStatus
+        if status >= HTTPStatus.BAD_REQUEST
+        for form in (status.phrase.lower(), f"{status.value} {status.phrase.lower()}")
+    }
+    return phrases | {"404 page not found": 404}
 
 
 def code_of_words(message: object) -> str | None:
@@ -141,7 +147,7 @@ def code_of_words(message: object) -> str | None:
     for code, pattern in _WORDS:
         if pattern.search(text):
             return code
-    if phrase := _PHRASES.get(text.strip(" .!\n").lower()):
+    if phrase := _statuses_by_phrase().get(text.strip(" .!\n").lower()):
         return code_of_status(phrase)
     status = _STATUS_IN_WORDS.search(text)
     return code_of_status(next(filter(None, status.groups()))) if status else None

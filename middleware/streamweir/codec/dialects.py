@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any, Protocol
@@ -177,6 +176,8 @@ class Dialects(Mapping[str, Dialect]):
 
 @cache
 def _built_in() -> Dialects:
+    from pkgutil import iter_modules  # noqa: PLC0415 - only for the first stream
+
     home = streamweir.dialects
-    folders = sorted(module.name for module in pkgutil.iter_modules(home.__path__) if module.ispkg)
+    folders = sorted(module.name for module in iter_modules(home.__path__) if module.ispkg)
     return Dialects(importlib.import_module(f"{home.__name__}.{folder}").DIALECT for folder in folders)

@@ -6,7 +6,6 @@ value in its shape, and what found no place in it.
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -114,7 +113,9 @@ def _file(kind: str, value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
 
 def _media_type(kind: str, place: str) -> str:
     """Return the media type by the address; a file of unknown kind has the most usual type of its sort."""
-    return mimetypes.guess_type(place[:2000])[0] or _UNKNOWN_MEDIA[kind]
+    from mimetypes import guess_type  # noqa: PLC0415 - few files come without a media type
+
+    return guess_type(place[:2000])[0] or _UNKNOWN_MEDIA[kind]
 
 
 def _named(value: dict[str, Any]) -> tuple[Any, Rest]:

@@ -17,15 +17,16 @@ Source: the conversation contract, section 3.
 from __future__ import annotations
 
 import binascii
-import hashlib
 import json
 import re
 from typing import Any, Final, Literal, NamedTuple, TypeGuard, get_args
 
 import orjson
 
+from streamweir.digests import sha256_of
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json
+from streamweir.lazy_pattern import LazyPattern
 
 __all__ = ["MAX_SEAL_CHARACTERS", "Seal", "SealedKind", "is_seal", "make_seal", "read_seal"]
 
@@ -37,10 +38,10 @@ MAX_SEAL_CHARACTERS: Final = 12 * 1024 * 1024
 
 _PREFIX: Final = "sw1."
 _KINDS: Final[tuple[SealedKind, ...]] = get_args(SealedKind)
-_CHECKSUM: Final = hashlib.sha256().digest_size
+_CHECKSUM: Final = 32
 _HEAD: Final = _CHECKSUM + 2
 _MAX_NAME: Final = 255
-_BODY: Final = re.compile(r"[A-Za-z0-9_-]++", re.ASCII)
+_BODY: Final = LazyPattern(r"[A-Za-z0-9_-]++", re.ASCII)
 _URL_TO_STANDARD: Final = str.maketrans("-_", "+/")
 _STANDARD_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 
@@ -120,11 +121,8 @@ def read_seal(text: object) -> Seal | None:
 
 def _checksum(of: str, dialect: str, upstream: str, data: bytes) -> bytes:
     """SHA-256 over the fields, each behind its length, so that no two lists of fields are the same bytes."""
-    digest = hashlib.sha256()
-    for field in (of.encode(), dialect.encode("utf-8", "replace"), upstream.encode("utf-8", "replace"), data):
-        digest.update(len(field).to_bytes(8))
-        digest.update(field)
-    return digest.digest()
+    fields = (of.encode(), dialect.encode("utf-8", "replace"), upstream.encode("utf-8", "replace"), data)
+    return sha256_of(piece for field in fields for piece in (len(field).to_bytes(8), field))
 
 
 def _json_of(value: Any) -> bytes:

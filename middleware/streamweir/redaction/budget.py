@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction.redact import redact, redact_id, redact_value
 
 __all__ = ["RedactionBudget"]
@@ -13,7 +13,7 @@ _MAX_TEXTS: Final = 100
 _MAX_IDS: Final = 300
 _TEXTS_OF_A_VALUE: Final = 5
 _REMEMBERED_LENGTH: Final = 128
-_PLAIN_ID: Final = re.compile(
+_PLAIN_ID: Final = LazyPattern(
     # texts in which no rule can match: a word, a number, a UUID
     r"[A-Za-z]{1,16}|\d{1,18}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )

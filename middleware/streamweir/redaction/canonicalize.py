@@ -7,7 +7,6 @@ script, or have invisible characters between them. In the plain form they are or
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
 from typing import Final
 
@@ -57,7 +56,7 @@ _LEFT_OVER_MARKS: Final = LazyPattern("(?<=[A-Za-z0-9_])[\u0300-\u036f\u20d0-\u2
 
 _LOOK_ALIKES: Final = str.maketrans("аеорсухіјѕԁһԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijsdhqwvABEZHIKMNOPTYXo")
 _WORD: Final = LazyPattern(r"\w+")
-_LATIN: Final = LazyPattern(f"[{string.ascii_letters}]")
+_LATIN: Final = LazyPattern("[A-Za-z]")
 
 
 def visible(text: str) -> str:

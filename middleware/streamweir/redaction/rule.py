@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     """A pattern whose time is in proportion to the text, and its replacement."""
 
     name: str
-    pattern: LazyPattern
+    pattern: LazyPattern[str]
     replacement: str = REDACTED
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 __all__ = ["StreamPosition"]
 
 
-@dataclass(slots=True, eq=False)
-class StreamPosition:
+class StreamPosition(msgspec.Struct, eq=False, gc=False):
     """The position of one stream.
 
     Attributes:

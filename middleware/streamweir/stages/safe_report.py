@@ -13,6 +13,7 @@ from streamweir.classification.failure_signs import field_name, has_failure_sign
 from streamweir.classification.finish_words import is_finish_word
 from streamweir.classification.stack_traces import is_exception_text
 from streamweir.errors import MACHINE_CODE
+from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction import REDACTED, is_secret_name
 
 __all__ = ["SENTENCES", "WITHHELD", "CancelledReport", "SafeReport"]
@@ -21,12 +22,12 @@ T = TypeVar("T")
 
 WITHHELD: Final = "[withheld]"
 
-SENTENCES: Final = re.compile(
+SENTENCES: Final = LazyPattern(
     r"[a-z0-9]{0,64}(?:message|msg|text|reason|detail|description|cause|trace|stack|output|hint|title|stderr|stdout)s?"
     r"|(?:err|error|exception|exc|fault|failure)(?:s|string|str|info|value)?|value|values|data|content|result|args"
 )
 """The fields that hold sentences, even where it is one of a single word."""
-_PLAIN_KEY: Final = re.compile(r"[A-Za-z_]{1,40}")
+_PLAIN_KEY: Final = LazyPattern(r"[A-Za-z_]{1,40}")
 _MOST_TEXTS: Final = 64
 """The most texts of one report that are looked at."""
 _MOST_VALUES: Final = 1000
@@ -83,12 +84,12 @@ class SafeReport:
         return text if self._texts_left >= 0 and self._is_code(text) else WITHHELD
 
 
-_STOP: Final = re.compile(
+_STOP: Final = LazyPattern(
     r"cancel|stop|abort|interrupt|terminat|disconnect|closed|left|取消|停止|中止|中断|終止|终止",
     re.IGNORECASE,
 )
 """The words of a message that says that a run was stopped."""
-_ID: Final = re.compile(r"\b[0-9a-f]{32}\b")
+_ID: Final = LazyPattern(r"\b[0-9a-f]{32}\b")
 """The id of a task or a run, which such a message may name; redaction would take it for a key."""
 _LONGEST_STOP: Final = 200
 

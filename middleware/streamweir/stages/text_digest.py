@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from streamweir.digests import new_blake2b
+
+if TYPE_CHECKING:
+    import hashlib
 
 __all__ = ["TextDigest"]
 
@@ -45,7 +49,7 @@ class TextDigest:
     def compact(self) -> None:
         """Keep only the length and the hash of the text so far."""
         if self._hash is None:
-            self._hash = hashlib.blake2b(digest_size=16)
+            self._hash = new_blake2b(digest_size=16)
         _hash(self._hash, "".join(self._pieces))
         self._pieces.clear()
         self._room = self.length + self._kept
@@ -81,7 +85,7 @@ class TextDigest:
         if len(whole) < self.length:
             return None
         _hash(digest, "".join(self._pieces))
-        same = hashlib.blake2b(digest_size=16)
+        same = new_blake2b(digest_size=16)
         _hash(same, whole[: self.length])
         return whole[self.length :] if same.digest() == digest.digest() else None
 

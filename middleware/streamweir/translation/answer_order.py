@@ -6,8 +6,9 @@ Source: the standard protocol 1.1, section 4 (Anthropic blocks, Responses items)
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Content, Event, Interaction, Opaque, Thinking, ToolCallEnd, ToolCallStart
@@ -21,8 +22,7 @@ _ENTRY_BYTES: Final = 256
 """The memory of one entry besides its text."""
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct):
     """One run of text, or the place of a call or a question.
 
     Attributes:

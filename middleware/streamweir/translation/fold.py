@@ -7,7 +7,6 @@ Both the server's answer and the client's `MessageState` are folded here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -54,8 +53,7 @@ _CHANNEL_BYTES: Final = 512
 """Bytes that a message or a channel counts in addition to its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptJson:
+class KeptJson(msgspec.Struct, frozen=True, gc=False):
     """An object or a list as JSON, which takes a tenth of the memory."""
 
     json: bytes

@@ -7,7 +7,6 @@ rule 5 (the events of a message, and when it is complete). Parts in other langua
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -145,11 +144,10 @@ class _Place:
         return self.part
 
 
-@dataclass(slots=True, eq=False)
-class _Message:
+class _Message(msgspec.Struct, eq=False):
     """The text parts of one message in one channel."""
 
-    places: list[_Place] = field(default_factory=list)
+    places: list[_Place] = msgspec.field(default_factory=list)
     is_complete: bool = False
 
 

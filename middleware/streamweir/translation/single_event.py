@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -40,10 +41,6 @@ _OLD: Final = "legacy"
 
 _LIMITS: Final = Limits(event_bytes=256 << 20)
 _END: Final = b"\n\n"
-_REQUIRED: Final = {
-    name: {field.name for field in msgspec.structs.fields(cls) if field.required}
-    for name, cls in EVENT_TYPES.items()
-}
 _TIMES: Final = ("timestamp", "created_at")
 _FIRST_MILLISECOND: Final = 100_000_000_000
 """Smaller numbers are seconds: these reach this in the year 5138, milliseconds did so in 1973."""
@@ -112,12 +109,19 @@ def _reader(text: bytes, message: Any) -> StreamReader:
     return reader
 
 
+@cache
+def _required_fields(kind: str) -> frozenset[str]:
+    """Return the fields that data of a standard event has to have."""
+    fields = msgspec.structs.fields(EVENT_TYPES[kind])
+    return frozenset(field.name for field in fields if field.required)
+
+
 def _has_standard_data(message: Any) -> bool:
     """Return whether a message is a standard event without its metadata."""
     match message:
         case {"type": str(kind), "data": dict(data), **rest} if not rest and kind in EVENT_TYPES:
             fields = data.keys()
-            return _REQUIRED[kind] <= fields <= set(WIRE_FIELDS[EVENT_TYPES[kind]])
+            return _required_fields(kind) <= fields <= set(WIRE_FIELDS[EVENT_TYPES[kind]])
     return False
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from queue import SimpleQueue
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,6 +28,8 @@ from streamweir.translation.items import StreamItem
 from streamweir.translation.sink import EventTap, FrameSink, ListeningSink
 
 if TYPE_CHECKING:
+    from queue import SimpleQueue
+
     from streamweir.translation.pipeline import Pipeline
     from streamweir.translation.reader import StreamReader
 
@@ -88,6 +89,8 @@ class _GuardedTap:
             logger.exception("a tap raised and is taken off: %s", type(self.tap).__qualname__)
 
     def _fall_behind(self) -> None:
+        from queue import SimpleQueue  # noqa: PLC0415 - only for slow taps
+
         self._waiting = waiting = SimpleQueue[_Call | None]()
         name = f"streamweir tap {type(self.tap).__qualname__}"
         threading.Thread(target=self._work, args=(waiting,), name=name, daemon=True).start()
