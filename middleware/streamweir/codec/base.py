@@ -159,7 +159,8 @@ class Decoder:
         Called only if `text_fields` is declared.
 
         Returns:
-            False if the message has to be decoded. True only if `decode` would return just this text.
+            False if the message has to be decoded; the same text may be given once more before that. True
+            only if `decode` would return just this text.
         """
         del text
         return True

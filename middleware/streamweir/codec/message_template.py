@@ -26,17 +26,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from streamweir.classification.failure_signs import reports_failure
 from streamweir.codec.message_path import Path, value_at
 from streamweir.errors import MalformedEvent
-from streamweir.events import Content, Event, Thinking
+from streamweir.events import Content, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json, write_json
 
 if TYPE_CHECKING:
     from streamweir.codec.text_form import TextForm
 
-__all__ = ["Hole", "MessageTemplate", "MessageTemplates", "Path", "Piece", "TextFields"]
+__all__ = ["CountingTemplate", "Hole", "MessageTemplate", "Path", "Piece", "TextFields", "are_alike"]
 
 Piece = Content | Thinking
 """An event that says nothing but one more piece of text."""
@@ -49,19 +48,6 @@ _A_STRING_OR_NUMBER: Final = re.compile(rb'"\s*+:\s*+(%b|%b)' % (_STRING, _NUMBE
 _NO_PREFIX: Final = re.compile(rb"")
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
-
-_KEPT: Final = 2
-"""The number of templates of a stream that are kept for when texts go on after another event."""
-
-_LONGEST_COMPARED: Final = 4 << 10
-"""Bytes of the longest message that is kept for comparison: its events take many times its bytes."""
-
-_TEXTS: Final = frozenset({Content, Thinking})
-
-_LONGEST_USUAL: Final = 256 << 10
-"""Bytes of the longest message that is compared with the usual one, which reads its text once more."""
-
-_NO_FRAME: Final = Frame(b"")
 
 _text: Final = msgspec.json.Decoder(str).decode
 _ignored: Final = msgspec.json.Decoder(int | float | str).decode
@@ -183,14 +169,23 @@ class MessageTemplate:
 
     def matches(self, piece: Piece, frame: Frame) -> bool:
         """Whether this template reads `frame` as the same `piece`."""
-        return _are_alike(self.event, piece) and self.text_of(frame) == piece.content
+        return are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:
         """Return the text of a message that has this template; None if it has another, or no text."""
         data = frame.data
         if not (data.startswith(self._before) and data.endswith(self._after)) or frame.event != self._name:
             return None
-        begin, end = self._before_size, len(data) - self._after_size
+        return self.text_in(data, self._before_size, len(data) - self._after_size)
+
+    def text_in(self, data: bytes, begin: int, end: int) -> str | None:
+        """Return the text of a message whose `edges` are known to be in `data`; None if it has no text.
+
+        Args:
+            data: the message, or bytes that hold it.
+            begin: the end of the first edge.
+            end: the beginning of the second edge.
+        """
         try:
             for constant in self._ignored_before:
                 stop = data.index(constant, begin, end)
@@ -211,7 +206,7 @@ class MessageTemplate:
         return (self._before, self._ignored_after[0], self._after) if is_one else None
 
     def note_latest(self, data: bytes) -> None:
-        """Note the message of this template that was read last, if `text_of` was not asked."""
+        """Note the message of this template that was read last, if `text_in` was not asked."""
 
     def around_text(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the bytes before and behind the text of a message that has this template."""
@@ -223,9 +218,14 @@ class MessageTemplate:
         return data[:begin], data[end:]
 
     @property
-    def constants(self) -> tuple[bytes, bytes] | None:
-        """The bytes before and behind the text in every message; None if numbers change."""
-        return None if self._ignored_before or self._ignored_after else (self._before, self._after)
+    def edges(self) -> tuple[bytes, bytes]:
+        """The bytes before the first value that changes, and those behind the last one."""
+        return self._before, self._after
+
+    @property
+    def is_constant(self) -> bool:
+        """Only the text changes."""
+        return not (self._ignored_before or self._ignored_after)
 
 
 class CountingTemplate(MessageTemplate):
@@ -245,110 +245,15 @@ class CountingTemplate(MessageTemplate):
         """Keep the message."""
         self.latest = data
 
-    def text_of(self, frame: Frame) -> str | None:
+    def text_in(self, data: bytes, begin: int, end: int) -> str | None:
         """Return the text of a message that has this template, and keep the message."""
-        text = MessageTemplate.text_of(self, frame)
+        text = MessageTemplate.text_in(self, data, begin, end)
         if text is not None:
-            self.latest = frame.data
+            self.latest = data[begin - self._before_size : end + self._after_size]
         return text
 
 
-class MessageTemplates:
-    """The template of the texts of one stream.
-
-    It is in force from where texts follow each other until a message that does not fit it is decoded, or
-    one that does and that means another event.
-
-    Args:
-        fields: of the dialect; None: every message is decoded.
-
-    Attributes:
-        current: the one in force, None if there is none.
-    """
-
-    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "current")
-
-    def __init__(self, fields: TextFields | None) -> None:
-        self._fields = fields
-        self._piece: Piece | None = None
-        self._frame = _NO_FRAME
-        self._row = 0
-        """The number of texts in a row right before the last one."""
-        self._known: tuple[MessageTemplate, ...] = ()
-        self.current: MessageTemplate | None = None
-
-    @property
-    def latest(self) -> bytes:
-        """The data of the latest message with the current template; empty unless its messages count."""
-        return self.current.latest if type(self.current) is CountingTemplate else b""
-
-    def note(self, frame: Frame, event: Event | None) -> None:
-        """Note that `frame` was decoded to `event`; None if it gave no event or several."""
-        if self._fields is None:
-            return
-        piece, last = (_piece_of(event) if type(event) in _TEXTS else None), self._piece
-        if piece is None:
-            self.current = None
-            self._row = 0
-        elif self.current is None or not self.current.matches(piece, frame):
-            self._row = 0 if last is None else self._row + 1
-            may_be_usual = self._fields.known and len(frame.data) <= _LONGEST_USUAL
-            self.current = _usual_template_of(frame, piece, self._fields) if may_be_usual else None
-            if self.current is None and not self._row and self._fields.form is not None:
-                self.current = _formed_template_of(frame, piece, self._fields)
-            if self.current is None and (self._known or self._row >= self._fields.learned_after):
-                self.current = self._template_of(frame, piece, self._fields)
-        if type(self.current) is CountingTemplate:
-            self.current.latest = frame.data  # comparing has set it to a message before this one
-        is_large = len(frame.data) > _LONGEST_COMPARED
-        self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
-
-    def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return a template that gives for two messages with different texts the events of the decoder."""
-        last = self._piece
-        if last is None or not _are_alike(last, piece):
-            self._row = 0
-            return None
-        if last.content == piece.content or (piece.meta and reports_failure(piece.meta.get("extra"))):
-            return None
-        for template in self._known:
-            if template.matches(piece, frame) and template.matches(last, self._frame):
-                return template
-        learned = fields.template.learn(frame, piece, fields) if self._row >= fields.learned_after else None
-        if learned is None or not learned.matches(last, self._frame):
-            return None
-        self._known = (learned, *self._known[: _KEPT - 1])
-        return learned
-
-
-def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-    """Return the template of the usual message of the dialect, if `frame` is one."""
-    if piece.meta is not None:
-        return None
-    for template in fields.known:
-        if template.matches(piece, frame):
-            return template
-    return None
-
-
-def _formed_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-    """Return the template of a first text that has the form of the dialect."""
-    if fields.form is None or (piece.meta and "extra" in piece.meta) or len(frame.data) > _LONGEST_COMPARED:
-        return None
-    return fields.form.template_of(frame, piece, fields)
-
-
-def _piece_of(event: Event | None) -> Piece | None:
-    """Return `event`, if it is nothing but a piece of text."""
-    if type(event) is Content:
-        has_more = event.whole or event.op or event.is_complete or event.opaque
-        return event if event.content and not has_more else None
-    if type(event) is not Thinking or event.opaque is not None:
-        return None
-    return event if event.content and event.whole is None else None
-
-
-def _are_alike(one: Piece, other: Piece) -> bool:
+def are_alike(one: Piece, other: Piece) -> bool:
     """Return whether two pieces differ in their text only."""
     return one.meta == other.meta and one.with_text(other.content) == other
 

@@ -17,8 +17,9 @@ from places import RECORDED
 from streams import small_pieces
 from streamweir import Translator
 from streamweir.codec.base import Decoder, Encoder
+from streamweir.codec.current_template import MessageTemplates
 from streamweir.codec.frame_template import FrameTemplate
-from streamweir.codec.message_template import MessageTemplate, MessageTemplates, TextFields
+from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.codec.registry import process_dialects
 from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.dialects.legacy.encode import LegacyEncoder

@@ -37,6 +37,7 @@ class BodyReader:
     ============================ ======== ============= ====================================================
     at a boundary, texts known   set      set           if it has the bytes `around` its texts, it is just
                                                         these texts, and need not be given to `read`
+    likewise, texts are judged   None     set           `read_texts` may be tried before `read`
     within the block of a text   None     set           `read_texts` may be tried before `read`
     anywhere else                None     None          is for `read`
     ============================ ======== ============= ====================================================
@@ -63,7 +64,7 @@ class BodyReader:
         self._blocks = TextBlocks()
 
     def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
-        """Return the texts of a read that consists of texts, but begins or ends within the block of one.
+        """Return the texts of a read that is one judged text, or begins or ends within the block of a text.
 
         The beginning of a block at the end of the read is kept for the next read.
 
@@ -71,11 +72,13 @@ class BodyReader:
             The common event of the texts, the texts, and the bytes of their blocks. None, and nothing has
             changed, for any other read.
         """
-        around = self.next_around
-        if around is None or not around.is_constant:
+        around, decoder = self.next_around, self._frames.decoder
+        if around is None or decoder is None:
             return None
-        if not self._unread and data.endswith(around.end):  # the caller has tried `around`
-            return None
+        if decoder.judges_texts:
+            return self._judged_text(around, decoder, data)
+        if not around.is_constant or (not self._unread and data.endswith(around.end)):
+            return None  # the caller has tried `around`
         data = self._unread + data
         stop = data.rfind(around.end) + len(around.end)
         rest = data[stop:]
@@ -88,6 +91,15 @@ class BodyReader:
         self.around = None if rest else around
         self._unread = rest
         return around.template.event, texts, data
+
+    def _judged_text(
+        self, around: Surroundings, decoder: Decoder, data: bytes
+    ) -> tuple[Piece, list[str], bytes] | None:
+        """Return the text of a read that is one block, if the decoder accepts it; see `read_texts`."""
+        if self._unread or len(data) > self._limit:
+            return None
+        text = around.only_text_in(data)
+        return (around.template.event, [text], data) if text and decoder.accepts_text(text) else None
 
     def as_read(self, piece: Piece, texts: list[str], raw: bytes) -> FrameItems:
         """Return the result of `read_texts` in the form of `read`."""
@@ -169,7 +181,7 @@ class BodyReader:
         else:
             read = frames.read(frame)
         current = frames.templates.current
-        if current is not None and (not decoder.judges_texts or self._blocks.around(current) is None):
+        if current is not None:
             self._note_boundary(current, template, data, frame)
         return read
 
@@ -212,8 +224,7 @@ class BodyReader:
             yield from self._read_frames(data[begin:stop])
             begin = stop
         if parser.is_at_boundary:
-            self.next_around = self._around_of(templates.current)
-            self.around = None if self._unread else self.next_around
+            self._expect(blocks.around(templates.current))
 
     def finish(self) -> Iterator[FrameItems]:
         """Yield the frames that the end of the body completes. Raises: see `read`."""
@@ -256,12 +267,12 @@ class BodyReader:
                     return count
         return len(texts)
 
-    def _around_of(self, template: MessageTemplate | None) -> Surroundings | None:
-        """Return the surroundings of the next texts; None if these have to be parsed."""
+    def _expect(self, around: Surroundings | None) -> None:
+        """Note the surroundings of the next texts. To be called when the parser is at a boundary."""
         decoder = self._frames.decoder
-        if self.has_ended or decoder is None or decoder.judges_texts:
-            return None
-        return self._blocks.around(template)
+        self.next_around = None if self.has_ended else around
+        is_for_caller = decoder is not None and not decoder.judges_texts and not self._unread
+        self.around = self.next_around if is_for_caller else None
 
     def _may_wait(self, data: bytes, around: Surroundings) -> bool:
         """Return whether `data` may be the beginning of the block of a text."""
@@ -335,12 +346,12 @@ class BodyReader:
         if not self.parser.is_at_boundary:
             return
         decoder = self._frames.decoder
-        is_parsed = self.has_ended or decoder is None or decoder.judges_texts
-        if frame is not None and frame.data and (known is None or (current is begun and not is_parsed)):
+        may_miss = not (self.has_ended or decoder is None or decoder.judges_texts)
+        if frame is not None and frame.data and (known is None or (current is begun and may_miss)):
             known = self._blocks.learn(current, data, frame, self.parser.framing)
         if known is not None and not known.is_constant and frame is not None:
             known.note(frame.data)
-        self.around = self.next_around = None if is_parsed else known
+        self._expect(known)
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
         """Return a frame that is not decoded: a gap, or a frame behind the end.

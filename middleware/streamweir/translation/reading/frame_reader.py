@@ -10,11 +10,12 @@ import msgspec
 
 from streamweir.classification import FailureInBody
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
+from streamweir.codec.current_template import MessageTemplates
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
 from streamweir.codec.frame_growth import GROWTH, FrameGrowth, largest_frame_of, uncounted_events
-from streamweir.codec.message_template import MessageTemplate, MessageTemplates
+from streamweir.codec.message_template import MessageTemplate
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
 from streamweir.events import Content, Data, Error, Event, Thinking, ToolCallEnd, Warning
@@ -194,7 +195,8 @@ class FrameReader:
 
     def begin_with_texts(self, template: MessageTemplate) -> bool:
         """Note that the body begins with usual texts; return False if they have to be decoded."""
-        if self._raw or self.decoder is None or not self.decoder.begin_with_text():
+        decoder = self.decoder
+        if self._raw or decoder is None or decoder.judges_texts or not decoder.begin_with_text():
             return False
         self.started = self.stats.has_any = True
         self.stats.messages += 1

@@ -9,7 +9,6 @@ import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.framing import Frame
-from streamweir.framing.control_bytes import CR, LF
 
 __all__ = ["Surroundings"]
 
@@ -34,13 +33,12 @@ class Surroundings:
 
     Args:
         template: of the messages.
-        name: the event name of their frames.
         begin: the bytes of a block before its message.
         end: the bytes of a block behind its message.
 
     Attributes:
         template: the argument.
-        before: the constant bytes at the beginning of a block.
+        before: the bytes at the beginning of a block, up to the first value that changes.
         end: the argument.
         is_constant: blocks differ only in their text; else also in numbers, such as times.
     """
@@ -53,7 +51,6 @@ class Surroundings:
         "_end",
         "_latest",
         "_misses",
-        "_name",
         "before",
         "end",
         "is_constant",
@@ -63,19 +60,16 @@ class Surroundings:
     def __init__(
         self,
         template: MessageTemplate,
-        name: str | None,
         begin: bytes,
         end: bytes,
         constants: tuple[bytes, bytes] | None = None,
     ) -> None:
-        constants = constants or template.constants
-        before, after = constants or (b"", b"")
+        before, after = constants or template.edges
         self.template = template
-        self.is_constant = constants is not None
+        self.is_constant = constants is not None or template.is_constant
         self._latest: Surroundings | None = None
         self._misses = 0
         self._block_begin = begin
-        self._name = name
         self.end = end
         self.before = begin + before
         self._after = after + end
@@ -86,7 +80,7 @@ class Surroundings:
     def of(cls, template: MessageTemplate, frame: Frame, block: bytes) -> Surroundings | None:
         """Return the surroundings of the message of `frame` in its block; None if that has no line end."""
         begin, found, end = block.rpartition(frame.data)
-        return cls(template, frame.event, begin, end) if found and end else None
+        return cls(template, begin, end) if found and end else None
 
     def note(self, message: bytes) -> None:
         """Note the message of the latest block, unless blocks are constant."""
@@ -96,24 +90,19 @@ class Surroundings:
         self._latest = None
         if self._misses <= _MOST_MISSES:
             around = self.template.around_text(message)
-            self._latest = Surroundings(self.template, self._name, self._block_begin, self.end, around)
+            self._latest = Surroundings(self.template, self._block_begin, self.end, around)
 
-    def text_in(self, data: bytes) -> str | None:
-        """Return the text of one such block; None or empty for any other bytes."""
+    def _text_in(self, data: bytes) -> str | None:
+        """Return the text of one block that is not `is_constant`; None or empty for any other bytes."""
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
-        message = data[self._begin : self._end]
-        if not self.is_constant:
-            if LF in message or CR in message:
-                return None
-            text = self.template.text_of(Frame(message, self._name))
-            if text is not None:
-                self.note(message)
-            return text
-        try:
-            return _text(message)
-        except (msgspec.MsgspecError, ValueError):
+        begin, end = self._begin, len(data) + self._end
+        if data.find(b"\n", begin, end) >= 0 or data.find(b"\r", begin, end) >= 0:
             return None
+        text = self.template.text_in(data, begin, end)
+        if text is not None and self._misses <= _MOST_MISSES:
+            self.note(data[len(self._block_begin) : -len(self.end)])
+        return text
 
     def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
         """Return the texts of consecutive blocks from `begin` on, and where the last block ends.
@@ -195,9 +184,12 @@ class Surroundings:
         texts = self.texts_in(data)
         return (texts, len(data)) if texts else self.run_in(data, 0, tries_all=False)
 
-    def is_one_block(self, data: bytes) -> bool:
-        """Return whether the first block of `data` ends where `data` ends."""
-        return data.find(self.end) == len(data) - len(self.end)
+    def only_text_in(self, data: bytes) -> str | None:
+        """Return the text of bytes that are a single block; None for any other bytes."""
+        if data.find(self.end) != len(data) - len(self.end):
+            return None
+        texts = self.texts_in(data)
+        return texts[0] if texts else None
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes.
@@ -209,7 +201,7 @@ class Surroundings:
             if texts is not None:
                 self._misses = 0
                 return texts
-            text = self.text_in(data) if self.is_one_block(data) else None
+            text = self._text_in(data)
             return [text] if text else None
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None

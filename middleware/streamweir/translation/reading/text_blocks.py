@@ -31,7 +31,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 @lru_cache(maxsize=16)
 def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
     """Return the surroundings of the usual texts of a dialect in SSE, once for all streams."""
-    known = (Surroundings(template, None, b"data: ", b"\n\n") for template in fields.known)
+    known = (Surroundings(template, b"data: ", b"\n\n") for template in fields.known)
     return tuple(around for around in known if around.is_constant)
 
 
