@@ -141,7 +141,7 @@ class GatewayApp:
 
     Attributes:
         admin: serves the gateway's own paths and nothing else, for an address of their own.
-        admissions: of the upstreams.
+        admissions: the admissions of the upstreams.
         shortcut: takes requests that need no task.
 
     Args:
@@ -149,7 +149,7 @@ class GatewayApp:
         admin: see above.
         others: starts and stops the gateway, and refuses WebSockets.
         taskless: takes the requests that are relayed without a task; None: every request needs one.
-        admissions: of the upstreams.
+        admissions: the admissions of the upstreams.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class OfferedKey(NamedTuple):
     """The part of a handshake's offer that is for the gateway.
 
     Attributes:
-        headers: of the request, without the subprotocols of the gateway.
+        headers: the headers of the request, without the subprotocols of the gateway.
         has_offer: there was one.
         key: the key in it; None if there is none.
     """

@@ -17,7 +17,7 @@ class Incoming:
     """One request of a client, without its body.
 
     Attributes:
-        request_id: of the request.
+        request_id: the id of the request.
         method: such as `POST`.
         path_params: the values of the `{names}` in the path of the endpoint.
         headers: names in lower case.

@@ -19,8 +19,8 @@ async def read_json_body(scope: Scope, receive: Receive, kind: type[_Body], max_
     """Read the body of a request. A body that is too large by its `Content-Length` is not read at all.
 
     Args:
-        scope: of the request.
-        receive: of the server.
+        scope: the ASGI scope of the request.
+        receive: the ASGI `receive` of the server.
         kind: the body is an object of this class, which has a key `endpoint`.
         max_bytes: the most bytes of the body.
 

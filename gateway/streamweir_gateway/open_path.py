@@ -39,7 +39,7 @@ def raw_rest(template: str, raw_path: str, rest: str) -> str | None:
     """Return the value of `/*`, percent-encoded as the client wrote it; None if it must not be sent on.
 
     Args:
-        template: of the endpoint.
+        template: the template of the endpoint.
         raw_path: the request's path, not decoded.
         rest: the same as the return value, but decoded, as the template was found to match.
     """

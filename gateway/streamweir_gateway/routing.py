@@ -110,7 +110,7 @@ class RoutingTable:
         """Return the route that serves a request, if there is one.
 
         Args:
-            method: of the request.
+            method: the method of the request.
             path: decoded.
             raw_path: before decoding; None if that is unknown.
         """
@@ -185,7 +185,7 @@ def routes_of(
     """Return the routes of a configuration.
 
     Args:
-        config: of the gateway.
+        config: the configuration of the gateway.
         serve: makes the application behind an endpoint.
         streams: those under way.
         metrics: shows the numbers.

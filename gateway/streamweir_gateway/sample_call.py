@@ -25,7 +25,7 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_key
 
     Args:
         endpoint: the endpoint to call.
-        url: of the gateway.
+        url: the URL of the gateway.
         dialects: in which the upstream's is looked up, for the smallest request that it understands.
         has_keys: the gateway has keys, which an open endpoint does not ask for.
     """

@@ -96,7 +96,7 @@ class ForeignPages:
         Loopback names and addresses, and the names in `server.hosts`, are.
 
         Args:
-            headers: of the request.
+            headers: the headers of the request.
             may_be_address: any other address counts too; a page has an address only if it comes from there.
         """
         hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]

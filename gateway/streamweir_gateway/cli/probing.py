@@ -111,7 +111,7 @@ def probe_all(config: GatewayConfig, data: Any = None) -> list[Probe]:
     """Return the finding of one request to each endpoint's upstream.
 
     Args:
-        config: of the gateway, with all secrets.
+        config: the configuration of the gateway, with all secrets.
         data: the body that is sent in place of each endpoint's own; JSON.
     """
     return asyncio.run(_probe_all(config, data))

@@ -16,7 +16,7 @@ def fingerprint(text: str, others: Iterable[Path] = ()) -> str:
     Without other files it is what `sha256sum` prints of the file.
 
     Args:
-        text: of the file.
+        text: the text of the file.
         others: files that it names; one that cannot be read counts as empty.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))

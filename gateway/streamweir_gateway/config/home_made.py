@@ -72,7 +72,7 @@ def read_home_made(value: Any, report: Report, interpolation: Interpolation, kno
 
     Args:
         value: the value of `dialects:`, with variables filled in.
-        report: of the file.
+        report: the report of the file.
         interpolation: fills the files of dialects.
         known: the built-in and installed dialects.
     """

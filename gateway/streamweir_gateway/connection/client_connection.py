@@ -90,8 +90,8 @@ class ClientConnection:
         """Answer a handshake, and let another protocol have the connection.
 
         Args:
-            head: of the 101.
-            protocol: of the connection from now on; reading is paused.
+            head: the head of the 101.
+            protocol: the protocol of the connection from now on; reading is paused.
 
         Returns:
             The connection, and the bytes that the client has sent behind its handshake. None if the server

@@ -33,10 +33,10 @@ class ExpectedAnswer:
     """Hands the events of one answer to the viewer that expects them.
 
     Args:
-        protocol: of the answer.
+        protocol: the protocol of the answer.
 
     Attributes:
-        protocol: of the answer.
+        protocol: the protocol of the answer.
         is_read: the answer has begun.
     """
 

@@ -53,13 +53,13 @@ class ConsoleApi:
     """The ASGI application of the console behind its guard.
 
     Args:
-        view: of the configuration.
-        book: of the rows.
-        plots: of the rows.
-        viewers: of the feed.
+        view: the view of the configuration.
+        book: the book of the rows.
+        plots: the plots of the rows.
+        viewers: the viewers of the feed.
         links: to the serving processes.
         gateway: the address of the gateway.
-        token: of the console, which no capture shows.
+        token: the token of the console, which no capture shows.
     """
 
     def __init__(

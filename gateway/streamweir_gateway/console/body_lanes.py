@@ -30,11 +30,11 @@ class BodyLanes:
     """Adds reads and writes to the log of one stream; every other entry of the log is added here too.
 
     Args:
-        log: of the stream.
+        log: the log of the stream.
         await_mask: takes each entry that may hold secrets.
 
     Attributes:
-        position: of the present attempt; None before the first.
+        position: the position of the present attempt; None before the first.
     """
 
     __slots__ = ("_await_mask", "_log", "_most_bytes", "_reads", "_writes", "position")

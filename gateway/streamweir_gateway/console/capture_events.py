@@ -32,7 +32,7 @@ class Pending(NamedTuple):
     """An event that is not written yet, or a mark before it.
 
     Attributes:
-        sequence: of the event.
+        sequence: the sequence of the event.
         t: milliseconds since the capture began.
         event: as in the standard protocol; None for a mark.
         mark: the fields of the mark; None for an event.
@@ -107,7 +107,7 @@ class TranslatedEvents(EventLane):
     """Events that a translator makes of the reads: with the options of the stream they are the same.
 
     Args:
-        translator: of the attempt.
+        translator: the translator of the attempt.
         attempt: its number.
     """
 
@@ -236,8 +236,8 @@ class NotedEvents(EventLane):
     """Events without content, whose kinds were noted: a text is repeated for its further pieces.
 
     Args:
-        request_id: of the stream.
-        began: of the capture, in Unix milliseconds.
+        request_id: the id of the stream.
+        began: the time when the capture began, in Unix milliseconds.
     """
 
     def __init__(self, request_id: str, began: float) -> None:

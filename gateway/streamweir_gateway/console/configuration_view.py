@@ -83,7 +83,7 @@ class ConfigurationView:
         """Return the configuration.
 
         Args:
-            states: of the upstreams, for each serving process.
+            states: the states of the upstreams, for each serving process.
         """
         found = {
             "file": None if self._file is None else str(self._file),

@@ -21,7 +21,7 @@ class ConsoleEntrance(NamedTuple):
     Attributes:
         listener: the listening socket.
         token: that every path below `/api/` needs.
-        file: of the configuration; None: there is none.
+        file: the file of the configuration; None: there is none.
     """
 
     listener: socket.socket

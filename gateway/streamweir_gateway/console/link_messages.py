@@ -70,7 +70,7 @@ class Ask(msgspec.Struct, tag=True):
     """A question.
 
     Attributes:
-        number: of the answer.
+        number: the number of the answer.
         topic: `rows`: changes of open rows now; `capture`: of one row; `upstreams`: their states.
         row_id: of `capture`.
         start: the first entry of the log that is asked for.

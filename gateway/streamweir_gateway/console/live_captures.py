@@ -80,7 +80,7 @@ class LineFollower:
     """Follows the lines of one stream for one viewer.
 
     Args:
-        capture: of the stream.
+        capture: the capture of the stream.
         news: set when there are further lines.
     """
 
@@ -123,7 +123,7 @@ class LiveCaptures:
         """Let a viewer follow a stream.
 
         Args:
-            row_id: of its row.
+            row_id: the id of its row.
             pull: returns its log.
             make: makes the object that makes its lines.
             news: set when there are further lines.

@@ -83,7 +83,7 @@ async def mask_now(mask: LogMask, held_seconds: float) -> None:
     """Mask a log as far as possible, in turns with everything else.
 
     Args:
-        mask: of the log.
+        mask: the mask of the log.
         held_seconds: a line that is not complete is waited for so long.
     """
     while mask.has_work:

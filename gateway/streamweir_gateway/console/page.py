@@ -53,7 +53,7 @@ class ConsolePage:
     """Serves the document of the views, and the files that it names.
 
     Args:
-        folder: of the built files.
+        folder: the folder of the built files.
     """
 
     def __init__(self, folder: Path = STATIC) -> None:

@@ -52,7 +52,7 @@ class PlaygroundRequest(msgspec.Struct, kw_only=True):
     Attributes:
         endpoint: its path in the configuration.
         path: the values of its `{names}`, and `rest` for `/*`.
-        query: of the URL.
+        query: the query of the URL.
         protocol: that the client speaks; empty: the first of the endpoint.
         framing: `sse`, `ndjson` or `json`; empty: that of the endpoint.
         headers: further ones.
@@ -89,7 +89,7 @@ async def play(
         receive: reports that the viewer has left.
         send: takes the answer.
         events: take those of an answer that is expected.
-        dialects: of the configuration.
+        dialects: the dialects of the configuration.
 
     Raises:
         Refusal: the request cannot be sent.

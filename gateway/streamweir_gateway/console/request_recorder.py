@@ -66,7 +66,7 @@ class ReaderPosition:
     """The position of the reader of a stored run, as that of a pipeline.
 
     Args:
-        reader: of the run.
+        reader: the reader of the run.
     """
 
     __slots__ = ("_reader",)
@@ -84,21 +84,21 @@ class RequestRecorder:
     """Follows one request; see `StreamRecorder`.
 
     Args:
-        row_id: of its row.
-        record: of the request.
-        scope: of the request.
+        row_id: the id of its row.
+        record: the record of the request.
+        scope: the ASGI scope of the request.
         mask: masks the secrets in the log.
         has_content: keep the bytes, and not their numbers alone.
         max_bytes: the most bytes to keep.
         config: the hash of the configuration in force.
 
     Attributes:
-        row_id: of its row.
-        record: of the request.
-        log: of its bytes.
+        row_id: the id of its row.
+        record: the record of the request.
+        log: the log of its bytes.
         mask: see above.
         attempts: one row for each attempt.
-        stream: of the present attempt; None before the first.
+        stream: the stream of the present attempt; None before the first.
         delivery: to the client; None before there is one.
         incoming: the client's request; None before it is known.
         first_event: the sequence of the first event of the response; not 0 for one that goes on.

@@ -69,7 +69,7 @@ class AttemptRow(msgspec.Struct, kw_only=True):
 
     Attributes:
         ended: as in a capture file: `eof`, `broken`, `left` or `refused`; None while it runs.
-        status: of the upstream's response.
+        status: the status of the upstream's response.
         began_ms: since the request arrived; likewise the following.
     """
 

@@ -38,7 +38,7 @@ class SizeLanes(BodyLanes):
     """Adds the sizes of reads and writes, and the kinds of events; its states open this file.
 
     Args:
-        log: of the stream.
+        log: the log of the stream.
         await_mask: takes each entry that may hold secrets.
     """
 

@@ -54,7 +54,7 @@ class StreamRows:
     Args:
         worker: the number of the process, from 1.
         workers: how many processes share `keep.total_bytes`.
-        settings: of the console.
+        settings: the settings of the console.
         secrets: texts that no hint shows.
 
     Attributes:

@@ -63,8 +63,8 @@ class Viewers:
     """All viewers of the feed.
 
     Args:
-        book: of the rows.
-        plots: of the rows.
+        book: the book of the rows.
+        plots: the plots of the rows.
     """
 
     def __init__(self, book: RowBook, plots: Plots) -> None:

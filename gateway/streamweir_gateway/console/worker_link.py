@@ -46,9 +46,9 @@ class WorkerLink:
     """Sends rows to the console, and answers it.
 
     Args:
-        path: of the console's Unix socket.
+        path: the path of the console's Unix socket.
         worker: the number of this process.
-        rows: of this process.
+        rows: the rows of this process.
         upstreams: returns the states of the upstreams.
     """
 

@@ -26,7 +26,7 @@ class WorkerLinks:
     """Takes rows from serving processes, and asks them.
 
     Args:
-        path: of the Unix socket.
+        path: the path of the Unix socket.
         book: gets the rows.
     """
 

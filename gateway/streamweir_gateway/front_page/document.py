@@ -41,8 +41,8 @@ def document(config: GatewayConfig, url: str, *, console: str | None) -> str:
     """Return the document.
 
     Args:
-        config: of the gateway.
-        url: of the gateway.
+        config: the configuration of the gateway.
+        url: the URL of the gateway.
         console: the address of the console; None: there is no link to it.
     """
     parts = {

@@ -36,9 +36,9 @@ class FrontPage:
     """The ASGI endpoint of the page.
 
     Args:
-        config: of the gateway.
+        config: the configuration of the gateway.
         gateway: returns the application that serves the requests of trials; called once the routes are made.
-        watchers: of the demo backends.
+        watchers: the watchers of the demo backends.
         has_console: whether a console runs beside this gateway.
     """
 

@@ -65,9 +65,9 @@ class Trials:
     """Serves POST `/`.
 
     Args:
-        config: of the gateway.
+        config: the configuration of the gateway.
         gateway: returns the application that serves the requests of trials.
-        watchers: of the demo backends.
+        watchers: the watchers of the demo backends.
     """
 
     def __init__(self, config: GatewayConfig, gateway: Callable[[], ASGIApp], watchers: DemoWatchers) -> None:

@@ -16,7 +16,7 @@ def cookie_hint(headers: HeaderList, *, allows_cookies: bool) -> str:
     """Return the hint; the caller knows that the endpoint passes no cookies on.
 
     Args:
-        headers: of the client's request.
+        headers: the headers of the client's request.
         allows_cookies: `cors` has `credentials: true`.
     """
     hint = "cookies are not passed on here: relay: all (or forward_headers: [Cookie])"

@@ -83,7 +83,7 @@ class SecondsCounts:
     """Observations that wait for their histogram.
 
     Args:
-        bounds: of the buckets.
+        bounds: the bounds of the buckets.
 
     Attributes:
         number: of all observations.
@@ -141,7 +141,7 @@ class HistogramCounters:
     """The counters of one histogram in one process.
 
     Args:
-        shape: of the histogram.
+        shape: the shape of the histogram.
         registry: has the counters, which are not shown themselves.
     """
 

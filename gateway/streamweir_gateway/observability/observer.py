@@ -163,7 +163,7 @@ class Observer:
 
         Args:
             upstream: its label.
-            state: of the breaker.
+            state: the state of the breaker.
             failures: in a row.
         """
         try:

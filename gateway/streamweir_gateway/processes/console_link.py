@@ -11,7 +11,7 @@ class LinkPlace(NamedTuple):
     """Where a serving process reaches the console.
 
     Attributes:
-        path: of the Unix socket.
+        path: the path of the Unix socket.
         worker: the number of the process, from 1.
         workers: how many processes there are.
     """

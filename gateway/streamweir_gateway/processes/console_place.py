@@ -41,7 +41,7 @@ class ConsolePlace:
         gateway: the address of the gateway.
 
     Attributes:
-        link_path: of the Unix socket to which serving processes connect.
+        link_path: the path of the Unix socket to which serving processes connect.
     """
 
     def __init__(self, config: GatewayConfig, entrance: ConsoleEntrance, gateway: Address) -> None:

@@ -101,7 +101,7 @@ def run_console(commands: socket.socket, entrance: ConsoleEntrance, link_path: s
     Args:
         commands: the console's end of the channel; the first command is the configuration.
         entrance: its address and token.
-        link_path: of the Unix socket for the serving processes.
+        link_path: the path of the Unix socket for the serving processes.
         gateway: the address of the gateway.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -22,10 +22,10 @@ class ConsoleSide:
     Args:
         place: where the console is.
         config: in force.
-        streams: of the process; their recorders are made here from now on.
+        streams: the streams of the process; their recorders are made here from now on.
 
     Attributes:
-        rows: of the requests.
+        rows: the rows of the requests.
     """
 
     def __init__(self, place: LinkPlace, config: GatewayConfig, streams: LiveStreams) -> None:

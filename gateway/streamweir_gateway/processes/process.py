@@ -53,7 +53,7 @@ class ServingProcess:
 
     Args:
         board: shows the open streams to the parent process; None if there is none.
-        absence: of the store, shared with the other workers; None if there are none.
+        absence: the absence of the store, shared with the other workers; None if there are none.
         link: where the console is reached; None: there is none.
     """
 

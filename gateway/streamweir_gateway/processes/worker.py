@@ -52,7 +52,7 @@ def run_worker(
         listeners: the sockets to listen on.
         parent: the worker's end of the command channel.
         board: shared with the parent, which reads it.
-        absence: of the store, shared with the other workers.
+        absence: the absence of the store, shared with the other workers.
         replaces: why the previous worker is gone; None if there was none.
         link: where the console is reached; None: there is none.
     """

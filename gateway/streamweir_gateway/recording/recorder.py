@@ -54,7 +54,7 @@ class Recording(EventTap):
     """One capture that is being written: a tap of the stream that is recorded.
 
     Args:
-        url: of the upstream; its credentials are left out.
+        url: the URL of the upstream; its credentials are left out.
         request: to the upstream.
         options: how the stream is read.
         mask: hides secrets in every line; it learns those in the heads of request and response.

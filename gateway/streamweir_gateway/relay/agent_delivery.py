@@ -28,7 +28,7 @@ class AgentDelivery:
         service: that has answered.
         request: that it was asked.
         response: its answer, from the beginning.
-        scope: of the client's request.
+        scope: the ASGI scope of the client's request.
         send: takes the client's response.
         record: is completed.
         observer: is told of the attempt.

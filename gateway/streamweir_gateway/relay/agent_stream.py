@@ -144,7 +144,7 @@ async def judge(
 
     Args:
         response: with status 200 and a stream's media type.
-        reader: of the upstream's dialect; read to no end.
+        reader: the reader of the upstream's dialect; read to no end.
         limit: bytes that may be kept; after so many no first event is waited for.
         on_read: called after each read.
         quiet: returns the sender of the comments of the stream, given the list of the reads that are kept.

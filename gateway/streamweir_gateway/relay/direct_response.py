@@ -39,9 +39,9 @@ def direct_response(
     """Return a response to a request in HTTP/1.1, not to a HEAD; None where it takes more than this.
 
     Args:
-        response: of the service.
+        response: the response of the service.
         streams: media types that an agent stream has.
-        request_id: of the request.
+        request_id: the id of the request.
         date: the line of this header, unless the response has one.
         keep_alive: False: the client's connection is closed afterwards.
     """

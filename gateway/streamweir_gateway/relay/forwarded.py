@@ -50,7 +50,7 @@ class Forwarding:
 
         Args:
             client: where it comes from.
-            headers: of the request.
+            headers: the headers of the request.
         """
         written = self.headers({"client": client, "headers": headers, "http_version": "1.1"})
         return b"".join([b"%b: %b\r\n" % header for header in written])

@@ -80,7 +80,7 @@ class RelayExchange:
 
     Args:
         services: the upstreams, in the order in which they are asked.
-        scope: of the client's request.
+        scope: the ASGI scope of the client's request.
         receive: gives its body.
         send: takes the response.
         record: is completed.

@@ -49,12 +49,12 @@ class RelayRequestBuilder:
     """Writes the requests of one endpoint to one of its upstreams.
 
     Attributes:
-        origin: of the upstream.
+        origin: the origin of the upstream.
 
     Args:
         endpoint: its configuration.
         upstream: likewise.
-        base_url: of the upstream.
+        base_url: the base URL of the upstream.
         forwarding: makes the headers about the client's side.
     """
 
@@ -96,8 +96,8 @@ class RelayRequestBuilder:
         """Return the upstream's handshake, which is the client's.
 
         Args:
-            scope: of the client's handshake.
-            request_id: of the request.
+            scope: the ASGI scope of the client's handshake.
+            request_id: the id of the request.
             key: its `Sec-WebSocket-Key`.
 
         Raises:
@@ -141,7 +141,7 @@ class RelayRequestBuilder:
         Args:
             asked: the client's request, in HTTP/1.1.
             line: see `request_line`.
-            request_id: of the request.
+            request_id: the id of the request.
             trace: that it belongs to.
 
         Raises:

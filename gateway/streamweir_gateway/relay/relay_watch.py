@@ -43,7 +43,7 @@ class RelayWatch(Watched):
 
     Args:
         connection: the client's.
-        timeouts: of the upstream.
+        timeouts: the timeouts of the upstream.
         seconds: how long the request has been on its way.
     """
 

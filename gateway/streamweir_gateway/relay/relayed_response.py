@@ -22,10 +22,10 @@ class RelayedResponse:
         is_started: the headers have been sent, or are being sent.
 
     Args:
-        scope: of the client's request.
+        scope: the ASGI scope of the client's request.
         send: takes the response.
         watch: watches over the exchange.
-        record: of the request.
+        record: the record of the request.
     """
 
     __slots__ = ("_record", "_scope", "_send", "_watch", "is_started")

@@ -28,7 +28,7 @@ class Service:
     Args:
         endpoint: see above.
         upstream: configuration of its upstream.
-        base_url: of the upstream.
+        base_url: the base URL of the upstream.
         forwarding: makes the headers about the client's side.
     """
 
@@ -50,6 +50,6 @@ class Service:
         """Return a reader that finds out whether a response is an agent stream.
 
         Args:
-            target: of the request.
+            target: the target of the request.
         """
         return self.destination.reader(self.destination.protocol_options(target))

@@ -45,9 +45,9 @@ def open_tunnel(
     Args:
         service: the one that was asked.
         response: its 101.
-        scope: of the handshake.
-        connection: of the client.
-        record: of the request; the tunnel completes it.
+        scope: the ASGI scope of the handshake.
+        connection: the connection of the client.
+        record: the record of the request; the tunnel completes it.
 
     Raises:
         Refusal: the client has sent too much before the answer, or the server cannot hand over.
@@ -87,8 +87,8 @@ def switching_head(headers: Headers, request_id: str, *, offered_ours: bool) -> 
     """Return the head of the 101.
 
     Args:
-        headers: of the 101 of the service.
-        request_id: of the request.
+        headers: the headers of the 101 of the service.
+        request_id: the id of the request.
         offered_ours: the client offered a subprotocol of the gateway, which is chosen if the service chose
             none: browsers fail without a choice.
 

@@ -44,7 +44,7 @@ class TasklessRelay:
 
     Attributes:
         service: the service that is asked.
-        request_id: of the request.
+        request_id: the id of the request.
         trace: the trace that the request belongs to.
         began: when the request arrived, by `time.monotonic`.
 

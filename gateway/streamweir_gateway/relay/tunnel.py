@@ -56,7 +56,7 @@ class TunnelEnd(SwitchedProtocol):
     """One of the two connections.
 
     Attributes:
-        transport: of the connection.
+        transport: the transport of the connection.
         boundaries: follows the frames that come from it.
         received: bytes that came from it.
         has_ended: it has sent its end.
@@ -131,7 +131,7 @@ class Tunnel:
         is_closing: the gateway has ended it.
 
     Args:
-        record: of the request; completed at the end.
+        record: the record of the request; completed at the end.
         timeouts: the clocks.
     """
 

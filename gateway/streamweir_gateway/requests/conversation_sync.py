@@ -44,7 +44,7 @@ class _Place(NamedTuple):
 
     Attributes:
         place: the client and the conversation.
-        answer_id: of the question; None: the value is that of a conversation.
+        answer_id: the answer id of the question; None: the value is that of a conversation.
     """
 
     place: QuestionPlace

@@ -40,7 +40,7 @@ class ConversationTap(SettlingTap):
     """Follows the answer to one attempt.
 
     Args:
-        conversations: of the endpoint.
+        conversations: the conversations of the endpoint.
         asking: the client's request.
         upstream: the identity of the upstream.
         sent: the name of the conversation in the request to the upstream; None if it names no conversation.

@@ -23,8 +23,8 @@ class DroppedParameters:
         """Log the parameters that were not logged yet.
 
         Args:
-            protocol: of the client.
-            dialect: of the upstream.
+            protocol: the protocol of the client.
+            dialect: the dialect of the upstream.
             names: of parameters, each out of a list that no client extends.
         """
         logged = self._logged.setdefault((protocol, dialect), set())

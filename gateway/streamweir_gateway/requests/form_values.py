@@ -24,8 +24,8 @@ def form_values(text: str, schema: Any) -> Any:
     only field, or the only one that is required, takes all of the text.
 
     Args:
-        text: of the person.
-        schema: of the form, as JSON Schema.
+        text: the text of the person.
+        schema: the schema of the form, as JSON Schema.
     """
     fields = _fields_of(schema)
     if not fields:

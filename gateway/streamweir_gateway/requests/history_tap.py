@@ -38,7 +38,7 @@ class HistoryTap(SettlingTap):
         history: the threads of the endpoint.
         key: the name of the client's key.
         thread: as the client names it; None: as the answer names it.
-        messages: of the thread, those of the request included.
+        messages: the messages of the thread, those of the request included.
     """
 
     def __init__(

@@ -43,9 +43,9 @@ def with_kept_answers(
 
     Args:
         request: the canonical request.
-        reader: of the client's protocol.
+        reader: the reader of the client's protocol.
         key: the name of the client's key.
-        questions: of the endpoint.
+        questions: the questions of the endpoint.
     """
     place = QuestionPlace(key, request.get("thread_id", ""))
     if answers := request.get("resume"):

@@ -14,7 +14,7 @@ async def load_conversation(conversations: Conversations, request: Request, key:
     """Let `conversations` know the conversation of a request as the other replicas do.
 
     Args:
-        conversations: of the endpoint.
+        conversations: the conversations of the endpoint.
         request: the canonical request.
         key: the name of the client's key.
     """

@@ -24,7 +24,7 @@ def mended_offer(offer: Offer | None, refusal: UpstreamRefusal | None) -> Offer 
 
     Args:
         offer: that was refused; None: it has been released.
-        refusal: of the upstream, before its first event.
+        refusal: the refusal of the upstream, before its first event.
     """
     if offer is None or refusal is None:
         return None
@@ -39,7 +39,7 @@ def mended_early(offer: Offer, words: str | None) -> Offer:
 
     Args:
         offer: that has not been sent.
-        words: of the refusal; None: no field was refused.
+        words: the words of the refusal; None: no field was refused.
     """
     mended = None if words is None else _mended(offer, words)
     return offer if mended is None else dataclasses.replace(mended, unmended=offer)

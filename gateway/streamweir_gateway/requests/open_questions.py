@@ -52,7 +52,7 @@ class OpenQuestion(NamedTuple):
     Attributes:
         upstream: the identity of the upstream.
         interaction_id: the upstream's id of the question.
-        kind: of the question.
+        kind: the kind of the question.
         held: its `resume` and the schema of its form, as JSON.
         thread_id: the upstream's name for the conversation; None if it is unknown.
         asked_behind: the digest of the user's message that the question followed (`message_digest`); None
@@ -198,8 +198,8 @@ class OpenQuestions:
         Args:
             place: the client and the conversation of the answer.
             answer_id: the id in the answer.
-            digests: of the user's messages in the request, oldest first. Of several questions with the same
-                id, the one that followed the latest of these messages is returned.
+            digests: the digests of the user's messages in the request, oldest first. Of several questions
+                with the same id, the one that followed the latest of these messages is returned.
         """
         found = self._find(place, answer_id, digests)
         return None if found is None else self._kept[found].question

@@ -105,12 +105,12 @@ def request_mapping(
     """Return the mapping of an endpoint's requests; None if bodies are sent byte for byte.
 
     Args:
-        config: of the endpoint, which was checked.
+        config: the configuration of the endpoint, which was checked.
         dialects: in which names are looked up.
-        conversations: of the endpoint; None: none are kept.
+        conversations: the conversations of the endpoint; None: none are kept.
         new_id: makes, for each request, the function that makes its ids.
         dropped: where parameters without a place are logged; None: nowhere.
-        turns: of the endpoint; None: none are kept.
+        turns: the turns of the endpoint; None: none are kept.
         history: the threads of the endpoint as messages; None: none are kept.
     """
     match config.request.kind:

@@ -25,7 +25,7 @@ class RequestSequence:
     """The requests of one attempt, one after the other.
 
     Attributes:
-        target: of the upstream's own path and query.
+        target: the target of the upstream's own path and query.
 
     Args:
         base: the upstream's own request, without a body.
@@ -121,7 +121,7 @@ def whole_headers(
     Args:
         headers: the configured ones, and those of the client that go on.
         written: the request to be sent.
-        media_type: of the body; that of JSON, if there is a JSON body and no other is given.
+        media_type: the media type of the body; that of JSON, if there is a JSON body and no other is given.
     """
     if media_type is None and written.body is not None:
         media_type = JSON_TYPE

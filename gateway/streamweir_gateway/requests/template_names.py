@@ -25,7 +25,7 @@ class TemplateNames:
     """Makes the names for the trees of an endpoint.
 
     Args:
-        forward_headers: of the endpoint: the headers of clients that trees can read.
+        forward_headers: the `forward_headers` of the endpoint: the headers of clients that trees can read.
         configured: headers, in lower case, that the configuration sets; patterns do not cover them.
         dialects: in which the protocols of clients are looked up.
     """
@@ -40,7 +40,7 @@ class TemplateNames:
         """Return all names.
 
         Args:
-            body: of the client's request; None if it has none, or one that is no object.
+            body: the body of the client's request; None if it has none, or one that is no object.
             incoming: the client's request.
             request: the canonical request; None if there is none.
         """
@@ -62,7 +62,7 @@ class TemplateNames:
         """Return the canonical request, without reasoning and opaque values; None if it cannot be made.
 
         Args:
-            body: of the client's request; None if it has none: the query is read in its place.
+            body: the body of the client's request; None if it has none: the query is read in its place.
             incoming: the client's request.
         """
         reader = self._dialects[incoming.answers].request_reader

@@ -42,7 +42,7 @@ async def with_history(
 
     Args:
         request: the canonical request.
-        reader: of the client's protocol.
+        reader: the reader of the client's protocol.
         history: the threads of the endpoint; None: none are kept.
         key: the name of the client's key.
         upstreams: that may be asked. One that has threads of its own knows the history.

@@ -14,7 +14,7 @@ def value_name(kind: str, endpoint: str, key: str | None, name: str) -> str:
     """Return the name of a value: 32 hex digits.
 
     Args:
-        kind: of the value, such as `response`.
+        kind: the kind of the value, such as `response`.
         endpoint: the template of its path.
         key: the name of the client's key; None without keys.
         name: by which the client names it.

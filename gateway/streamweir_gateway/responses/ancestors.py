@@ -73,7 +73,7 @@ class Page(NamedTuple):
     """A page of ancestors.
 
     Attributes:
-        name: of the page.
+        name: the name of the page.
         entries: its responses, oldest first.
     """
 

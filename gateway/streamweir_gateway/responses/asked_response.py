@@ -24,7 +24,7 @@ class AskedResponse(NamedTuple):
     """The fields of one request.
 
     Attributes:
-        body: of the request.
+        body: the body of the request.
         previous: the id of the response that it continues; None: it continues none.
         stores: the response may be stored: the request does not say `store: false`.
         is_background: the response is made without a connection to its client.

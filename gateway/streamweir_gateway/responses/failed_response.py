@@ -18,7 +18,7 @@ def failed_response(pending: Mapping[str, Any], code: str, message: str | None =
 
     Args:
         pending: the object before the end.
-        code: of the failure, of the standard protocol.
+        code: the code of the failure, of the standard protocol.
         message: safe for users; None: that of the code.
     """
     word = "rate_limit_exceeded" if code == "RATE_LIMITED" else "server_error"

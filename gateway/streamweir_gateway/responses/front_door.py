@@ -80,7 +80,7 @@ class Opening(NamedTuple):
     Attributes:
         answer_id: the id of the response.
         keeps_runs: the endpoint keeps runs, so that a response may go on without a client.
-        options: of the client's protocol.
+        options: the options of the client's protocol.
     """
 
     answer_id: str
@@ -109,8 +109,8 @@ def front_door(
     """Return the front door of an endpoint; None if no client of it has requests of the Responses API.
 
     Args:
-        config: of the endpoint, which was checked.
-        mapping: of its requests.
+        config: the configuration of the endpoint, which was checked.
+        mapping: the mapping of its requests.
         dialects: in which names are looked up.
         store: keeps the responses.
     """
@@ -123,7 +123,7 @@ def responses_protocol(config: EndpointConfig, dialects: Dialects) -> Dialect | 
     """Return the protocol of an endpoint whose clients name earlier responses; None if it has none.
 
     Args:
-        config: of the endpoint, which was checked.
+        config: the configuration of the endpoint, which was checked.
         dialects: in which names are looked up.
     """
     if not config.maps_requests:
@@ -144,7 +144,7 @@ class FrontDoor:
     Args:
         store: keeps the responses.
         endpoint: the template of its path.
-        mapping: of its requests.
+        mapping: the mapping of its requests.
         dialects: in which names are looked up.
         retention: how responses are kept; None: they are not.
     """
@@ -174,7 +174,7 @@ class FrontDoor:
         Args:
             incoming: the client's request.
             data: its body.
-            upstreams: of the endpoint.
+            upstreams: the upstreams of the endpoint.
             opening: the facts about the answer.
 
         Raises:

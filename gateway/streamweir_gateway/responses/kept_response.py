@@ -77,8 +77,8 @@ class KeptResponse:
         """Return the response that a value of the store holds; None if it holds anything else.
 
         Args:
-            value: of the store, which is not trusted.
-            response_id: of the response.
+            value: the value of the store, which is not trusted.
+            response_id: the id of the response.
             with_ancestors: False leaves them out: a history of thousands of responses needs their items.
         """
         try:

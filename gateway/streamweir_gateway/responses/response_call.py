@@ -23,10 +23,10 @@ class ResponseCall:
     """One request about a response.
 
     Attributes:
-        scope: of the request.
-        receive: of the server.
+        scope: the ASGI scope of the request.
+        receive: the ASGI `receive` of the server.
         send: takes the answer.
-        record: of the request.
+        record: the record of the request.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:

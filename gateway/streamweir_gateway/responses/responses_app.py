@@ -43,7 +43,7 @@ class ResponsesApp:
         kept: the responses of the endpoint; None: none are kept.
         runs: those of the endpoint.
         protocol: in which refusals are written.
-        template: of the path.
+        template: the template of the path.
         endpoint: the template of the endpoint's path.
         observer: gets a record of each request.
     """

@@ -25,7 +25,7 @@ class FramesAfter:
 
     Args:
         send: takes the messages.
-        number: of the last frame that is left out.
+        number: the number of the last frame that is left out.
     """
 
     def __init__(self, send: Send, number: int) -> None:

@@ -22,7 +22,7 @@ def response_routes(config: GatewayConfig, resumption: Resumption, observer: Obs
     """Return where the responses of endpoints are read, deleted and cancelled.
 
     Args:
-        config: of the gateway.
+        config: the configuration of the gateway.
         resumption: the runs of all endpoints.
         observer: gets a record of each request.
     """

@@ -135,7 +135,7 @@ class Resumption(RunsShell):
 
         Args:
             run: that was started.
-            record: of the run.
+            record: the record of the run.
         """
         task = asyncio.create_task(self._make(run, record))
         self._without_request.add(task)

@@ -36,10 +36,10 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         reading: ends the delivery from outside.
 
     Args:
-        reader: of the run; closed here.
-        endpoint: of the run.
+        reader: the reader of the run; closed here.
+        endpoint: the endpoint of the run.
         incoming: the client's request, with the request id of the run.
-        headers: of the response, beside those of a stream.
+        headers: the headers of the response, beside those of a stream.
         run_headers: the headers that name the run.
         client: gets the response.
         run: the run, if this process makes it.

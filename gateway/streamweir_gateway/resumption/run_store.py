@@ -20,9 +20,9 @@ def open_runs(config: GatewayConfig, metrics: Metrics, absence: Absence | None =
     """Return the runs of a process; they outlive a reload.
 
     Args:
-        config: of the gateway.
+        config: the configuration of the gateway.
         metrics: show whether the store answers, and how fast.
-        absence: of the store, shared by all workers; None: there are none.
+        absence: the absence of the store, shared by all workers; None: there are none.
     """
     metrics.store_changed(True)
     return RunService(_open_store(config, metrics, absence))

@@ -51,15 +51,16 @@ class UpstreamRun(ResumableRun):
         outcome: how the response of the upstream ended; set at the end of the run.
         copier: the writer that copies the frames of the upstream for the log; None: they are not stored.
         refusal: why no upstream was asked; None if one was. Such a run is deleted.
-        response: of the upstream, for the headers that the first client may have; None before there is one.
+        response: the response of the upstream, for the headers that the first client may have; None before
+            there is one.
 
     Args:
         store: keeps the run.
-        handle: of the run.
+        handle: the handle of the run.
         endpoint: that was called.
         prepared: the request of the first client.
         owner: the name of its key.
-        record: of the first client's request; completed at the end of the run.
+        record: the record of the first client's request; completed at the end of the run.
         observer: of attempts.
         live: the stream, for those who listen to it; closed at the end of the run.
     """

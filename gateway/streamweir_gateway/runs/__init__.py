@@ -1,1 +1,1 @@
-"""One request: a run at an upstream, and its delivery to a client."""
+"""Runs a request at an upstream, and delivers the stream to the client."""

@@ -1,4 +1,4 @@
-"""Admission of attempts to an upstream, by its breaker and its limit on streams. All endpoints share it.
+"""Admits attempts to an upstream: its circuit breaker and its `max_streams` decide. All endpoints share them.
 
 Source: the configuration contract (`max_streams`, `breaker`).
 """
@@ -20,7 +20,7 @@ class CircuitOpen(Exception):
     """The breaker of the upstream is open.
 
     Attributes:
-        seconds: the time until it lets a request through.
+        seconds: the seconds until the breaker lets a request through.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -29,7 +29,7 @@ class CircuitOpen(Exception):
 
 
 class Overloaded(Exception):
-    """The upstream has as many streams as `max_streams` allows."""
+    """The upstream has `max_streams` streams already."""
 
 
 class Admission:
@@ -40,7 +40,7 @@ class Admission:
         shown_url: its URL without credentials.
         max_streams: the most attempts at the same time; None: no limit.
         open_streams: the number of attempts under way.
-        breaker: of the upstream.
+        breaker: the circuit breaker of the upstream.
     """
 
     def __init__(self, config: UpstreamConfig) -> None:
@@ -51,7 +51,7 @@ class Admission:
         self.breaker = CircuitBreaker(config.breaker)
 
     def admit_if_healthy(self) -> Permit | None:
-        """Admit an attempt if there is room and the breaker has counted no failure; return None otherwise."""
+        """Admit an attempt if a stream is free and the breaker has counted no failure; else return None."""
         is_full = self.max_streams is not None and self.open_streams >= self.max_streams
         if is_full or not self.breaker.is_healthy:
             return None
@@ -63,7 +63,7 @@ class Admission:
 
         Raises:
             CircuitOpen: the breaker is open.
-            Overloaded: there are too many streams.
+            Overloaded: the upstream has `max_streams` streams.
         """
         seconds = self.breaker.blocked_for()
         if seconds is not None:
@@ -75,7 +75,10 @@ class Admission:
 
 
 class Permit:
-    """The place of one attempt at an upstream."""
+    """The permission for one attempt.
+
+    Until it is released, it counts towards the upstream's `max_streams`.
+    """
 
     __slots__ = ("_admission", "_is_trial")
 
@@ -84,7 +87,7 @@ class Permit:
         self._is_trial = is_trial
 
     def succeeded(self) -> None:
-        """Report to the breaker that the first output came."""
+        """Report to the breaker that the upstream has sent its first output."""
         self._admission.breaker.succeeded()
         self._end_trial()
 
@@ -94,14 +97,14 @@ class Permit:
         self._end_trial()
 
     def complete(self) -> None:
-        """Free the place: the upstream has answered completely."""
+        """Release the permit, because the upstream has answered completely."""
         admission = self._admission
         admission.open_streams -= 1
         if not admission.breaker.is_healthy:
             self.succeeded()
 
     def release(self) -> None:
-        """Free the place, with any result."""
+        """Release the permit, whether the attempt succeeded or failed."""
         self._admission.open_streams -= 1
         self._end_trial()
 
@@ -112,7 +115,9 @@ class Permit:
 
 
 class Admissions:
-    """The admissions of a process: one for each upstream, made when the first endpoint asks for it.
+    """The admissions of a process: one for each upstream.
+
+    `of` makes an upstream's admission at its first call.
 
     Args:
         on_breaker: called with an upstream's label, the state that its breaker begins in or changes to, and

@@ -12,8 +12,9 @@
     ended       the end of the stream, a          the end, by `finish` of     —
                 failure, or the supervisor        the delivery
 
-The first output is the commit point: no other attempt follows it, and for the breaker it is a success. In
-the state opening, `HeldOpening` has the answer, and the stream of the attempt gets nothing of it.
+The first output is the commit point: no other attempt follows it, and the breaker counts it as a success. In
+the state opening, `HeldOpening` keeps the bytes of the answer; the stream of the attempt has not got any of
+them yet.
 
 Source: the configuration contract (the commit point, `retries`, `breaker`, `max_streams`); the standard
 protocol 1.1, section 5.
@@ -57,17 +58,17 @@ _OUR_END: Final = frozenset({"GATEWAY_DRAINING", "INTERNAL"})
 
 
 class Attempt:
-    """One attempt at one upstream. Its states open this file.
+    """One attempt at one upstream. The docstring of this file lists its states.
 
     Attributes:
         destination: the upstream.
         stream: reads and normalises the answer.
-        sink: gets the events.
+        sink: gets the events of the stream.
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
         failure: set if the attempt ended before its first output and before it streamed.
         reported: the failure that ended the attempt, unless it was an error event of the upstream.
         is_broken: the attempt ended before the body of the upstream did.
-        why: `reported` as a hint for the operator.
+        why: the hint for the operator that explains `reported`; None: `hint` computes one.
     """
 
     __slots__ = (
@@ -115,24 +116,25 @@ class Attempt:
         self._context = context
         self._plan = plan
         self._is_last = plan.is_last
-        """No other attempt may follow: there is none, or the answer streams."""
+        """Whether no other attempt may follow: the plan has no other one, or the answer is being streamed."""
         self._opening: HeldOpening | None = None
-        """Set in the state opening, and of an attempt that was given up in it."""
+        """The opening: set in the state opening, and kept if the attempt was given up in that state."""
         self._given: Mapping[str, str] = {}
-        """Facts from the request that the decoder of the answer needs."""
+        """Facts from the requests that the decoder of the answer needs."""
         self.tap_sink: TapSink | None = None
         self._is_chosen = False
-        """The first event of a stream has come that no other attempt follows; the request is released."""
+        """Whether the first event has arrived and no other attempt may follow. The request is released then.
+        """
         self._is_committed = False
         self._permit: Permit | None = None
 
     @property
     def refused(self) -> bool:
-        """Whether the upstream had too many streams: there is nothing to report."""
+        """Whether the upstream had too many streams, so that there is no failure to report."""
         return self.failure is not None and self.failure.info is None
 
     async def run(self) -> None:
-        """Ask the upstream and deliver its stream, except for the last events: these stay in the sink.
+        """Ask the upstream and deliver its stream. The last events stay in the sink, for the caller to send.
 
         Raises:
             ClientGone: the client has left, and the run does not go on without it.
@@ -160,7 +162,7 @@ class Attempt:
         return AttemptOutcome(refusal, is_clean=not self.is_broken)
 
     def hint(self) -> str | None:
-        """Return advice for the operator, after the end; None if there is none."""
+        """Return advice for the operator about the attempt, once it has ended; None if there is no advice."""
         if self.why is not None:
             return self.why
         if self._opening is not None:
@@ -168,11 +170,14 @@ class Attempt:
         return self.destination.hint(self.stream, is_clean=self._reading.is_clean)
 
     def stop(self) -> None:
-        """End the attempt, which has not run."""
+        """End an attempt that has not run yet, with the supervisor's reason."""
         self._end_for(self._context.supervisor.stop)
 
     def _admit(self) -> bool:
-        """Get a permit of the upstream; return False if it gives none."""
+        """Get a permit of the upstream.
+
+        Return False, and note the failure, if the upstream admits no attempt.
+        """
         try:
             self._permit = self.destination.admission.admit()
         except Overloaded:
@@ -226,7 +231,7 @@ class Attempt:
             supervisor.response = None
 
     async def _relay(self, response: UpstreamResponse) -> None:
-        """Deliver the stream, read by read, to its end."""
+        """Deliver the response, read by read, until the stream ends or the supervisor stops it."""
         self.stream.reader.note_headers(response.headers)
         self._context.live.answered(response)
         if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
@@ -267,7 +272,10 @@ class Attempt:
     # The opening
 
     async def _read_opening(self, response: UpstreamResponse) -> Failure | None:
-        """Read the opening, if another attempt may follow; return the failure for which one does."""
+        """Read the opening, if another attempt may follow.
+
+        Return the failure if another attempt will follow it, else None.
+        """
         if not self._is_last and self._plan.may_follow_stream:
             scout = self.destination.scout(self._options, self._context.incoming.request_id)
             scout.reader.hand_over(self._given)
@@ -283,14 +291,20 @@ class Attempt:
         return None
 
     def _take_opening(self, opening: HeldOpening) -> None:
-        """Let the stream begin with the opening: the client gets it."""
+        """Give the opening to the stream of the attempt, so that the client gets it."""
         self._opening = None
         self._reading.begin_with(opening.take(), is_over=opening.is_over)
         if opening.began is not None:
             self._context.record.note_read(opening.began)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
-        """End the opening, if there is one; `info` is the failure, None if no failure is known."""
+        """End the opening, if there is one.
+
+        Without another attempt to follow, the stream gets the bytes of the opening.
+
+        Args:
+            info: the failure; None: no failure is known.
+        """
         if self._opening is None:
             return
         self._opening.end(info)
@@ -300,7 +314,10 @@ class Attempt:
             await self._reading.read_rest()
 
     async def _take_document(self, response: UpstreamResponse) -> None:
-        """Read the beginning of the body; if it is one JSON document, open the sink that copies it."""
+        """Read the beginning of the body.
+
+        If the body is one JSON document, open the sink that copies the document.
+        """
         begun, is_over = self._reading.take_back()
         body = await read_document(response, begun, is_over=is_over)
         open_sink = self._context.audience.open_document_sink
@@ -319,13 +336,13 @@ class Attempt:
             raise ClientGone
 
     def _begin_to_stream(self, response: UpstreamResponse | None) -> None:
-        """No other attempt may follow the answer: the client gets it."""
+        """Note that no other attempt may follow, and forward the headers of the response to the client."""
         self._is_last = True
         if response is not None:
             self._context.audience.forward_headers(response)
 
     def _choose(self) -> None:
-        """Note the first event of a stream that no other attempt follows."""
+        """Note that the first event has arrived and no other attempt may follow; release the request."""
         self._is_chosen, context = True, self._context
         context.supervisor.clock.source = self.stream
         context.live.choose(self.tap_sink)
@@ -335,7 +352,7 @@ class Attempt:
             context.record.note_read(time.monotonic())
 
     def _commit(self) -> None:
-        """Pass the commit point: the first output has come."""
+        """Pass the commit point: the first output has arrived."""
         if not self._is_chosen:
             self._choose()
         self._is_committed = True

@@ -1,4 +1,4 @@
-"""The facts about an attempt that decide how its failure reaches the client."""
+"""Describes how the response of an attempt ended; this decides how a failure reaches the client."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class AttemptOutcome(NamedTuple):
     """How the response of the upstream ended."""
 
     refusal: UpstreamRefusal | None = None
-    """The response, if its status is an error."""
+    """The response of the upstream, if its status is an error."""
     is_clean: bool = False
-    """Whether its body ended properly."""
+    """Whether the body of the response ended properly."""
 
 
 NO_OUTCOME: Final = AttemptOutcome()

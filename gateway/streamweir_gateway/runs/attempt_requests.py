@@ -1,4 +1,4 @@
-"""The requests of one attempt: the first ones, and the one that is answered with the stream.
+"""Sends the requests of one attempt: the first requests, and the last one, whose response is the stream.
 
 Source: the request contract, section 4.
 """
@@ -27,10 +27,10 @@ class AttemptRequests:
         given: facts from the requests that the decoder of the stream needs, by name.
 
     Args:
-        destination: the upstream that is asked.
-        own: the upstream's own request, without a body.
+        destination: the upstream to which the requests are sent.
+        own: the request that the configuration of the upstream gives, without a body.
         offer: the requests to send.
-        context: of the request of the client.
+        context: the context of the client's request.
     """
 
     __slots__ = ("_context", "_destination", "_offer", "_own", "given")
@@ -45,10 +45,10 @@ class AttemptRequests:
         self._context = context
 
     async def send_first(self) -> UpstreamRequest | Failure:
-        """Send all requests but the last one, and return the last one, or the failure of one of the others.
+        """Send all requests but the last one. Return the last one, or the failure of an earlier request.
 
         Raises:
-            UpstreamFailure: there was no answer.
+            UpstreamFailure: the upstream sent no response.
             Interrupted: the run was ended meanwhile.
         """
         context, offer = self._context, self._offer
@@ -67,7 +67,7 @@ class AttemptRequests:
         return self._with_messages(sequence.next)
 
     def open(self, request: UpstreamRequest) -> Opening:
-        """Return the response that was opened before the attempt, or open one with `request`.
+        """Open the response to `request`, or return the response that was opened before the attempt.
 
         The clock of the first event starts with the first request of the attempt.
         """
@@ -91,7 +91,7 @@ class AttemptRequests:
         return Failure(refused.info, status=response.status, refusal=refused.refusal)
 
     def _with_messages(self, request: UpstreamRequest) -> UpstreamRequest:
-        """Return the request, with its messages if the upstream speaks over a WebSocket."""
+        """Return the request. If the upstream speaks over a WebSocket, add the messages to send on it."""
         messages, context = self._destination.messages, self._context
         if messages is None:
             return request

@@ -17,7 +17,7 @@ class Audience(Protocol):
     """Receives the events of a run: a delivery to one client, or the log of a resumable run.
 
     A run opens a sink for each attempt. Bytes stay in the sink until `send` or `send_at_once`, so that no
-    client gets anything of an attempt that is given up.
+    client gets bytes of an attempt that is given up.
     """
 
     def open_sink(
@@ -28,36 +28,41 @@ class Audience(Protocol):
         Args:
             reader: reads the answer of the upstream.
             options: the options of each dialect, by its name.
-            write_timeout: the longest time in seconds for which a client may take nothing; None: no limit.
+            write_timeout: the longest time in seconds for which a client may not read; None: no limit.
         """
         ...
 
     def awaits_document(self, sink: EventSink) -> bool:
-        """Take note that the body is of a JSON type; return whether one document needs a sink of its own.
+        """Note that the body is of a JSON type.
+
+        Return whether a single JSON document would need a sink of its own.
 
         Args:
-            sink: of the present attempt. If it copies lines of JSON it copies a document too.
+            sink: the sink of the present attempt. A sink that copies lines of JSON copies a document too, and
+                needs no other.
         """
         ...
 
     def open_document_sink(self, reader: StreamReader, data: bytes) -> EventSink | None:
-        """Return the sink for one JSON document, which the client gets unchanged; replaces the last sink.
+        """Return the sink that copies one JSON document unchanged to the client. It replaces the last sink.
 
         Args:
-            reader: of the attempt; nothing has been read.
+            reader: the reader of the attempt, which has not read anything yet.
             data: the document.
 
         Returns:
-            None if the document is of another dialect than the client's: it is translated.
+            None if the document is of another dialect than the client's, and so has to be translated.
         """
         ...
 
     def forward_headers(self, response: UpstreamResponse) -> None:
-        """Forward the configured headers of the upstream's response, unless ours have been sent."""
+        """Forward the configured headers of the response, unless the client has got its headers."""
         ...
 
     def send_at_once(self, now: float) -> bool:
-        """Send the bytes of the last sink without waiting; return False if `send` has to.
+        """Send the bytes of the last sink without waiting.
+
+        Return False if some bytes need `send`, which waits.
 
         Args:
             now: `time.monotonic()`.
@@ -70,5 +75,5 @@ class Audience(Protocol):
         ...
 
     async def send(self) -> None:
-        """Send the bytes of the last sink; return when they have been taken."""
+        """Send the bytes of the last sink, and wait until the client has taken them."""
         ...

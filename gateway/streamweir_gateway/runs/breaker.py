@@ -28,15 +28,16 @@ __all__ = ["CircuitBreaker"]
 
 
 TRIAL_SECONDS: Final = 1.0
-"""The time to wait that clients are given while a trial is under way."""
+"""The seconds that a client is told to wait while a trial is under way."""
 
 
 class CircuitBreaker:
-    """Counts failures in a row. Its states open this file.
+    """Counts failures in a row, and opens after too many. The docstring of this file lists its states.
 
     Args:
-        config: the number of failures that opens it, and for how long; None: it never opens.
-        clock: seconds that only grow.
+        config: the number of failures that opens the breaker, and the seconds until a trial; None: it never
+            opens.
+        clock: returns seconds of a monotonic clock.
 
     Attributes:
         failures: the number of failures in a row.
@@ -65,13 +66,13 @@ class CircuitBreaker:
 
     @property
     def open_seconds(self) -> float:
-        """The seconds since it opened; 0 if it is not open."""
+        """The seconds since the breaker opened; 0 if it is not open."""
         if self._until is None or self._config is None:
             return 0.0
         return max(0.0, self._clock() - self._until + self._config.open_for)
 
     def blocked_for(self) -> float | None:
-        """Return the seconds until a request may pass; None if one may pass now."""
+        """Return the seconds until a request may pass; None if a request may pass now."""
         if self._until is None:
             return None
         left = self._until - self._clock()
@@ -80,7 +81,10 @@ class CircuitBreaker:
         return TRIAL_SECONDS if self._has_trial else None
 
     def enter(self) -> bool:
-        """Let a request pass; return whether it is a trial, which has to call `leave` when it ends."""
+        """Let a request pass.
+
+        Return whether it is a trial; the caller of a trial has to call `leave` when the trial ends.
+        """
         if self._until is None:
             return False
         self._has_trial = True
@@ -88,11 +92,11 @@ class CircuitBreaker:
         return True
 
     def leave(self) -> None:
-        """End the trial, with any result."""
+        """Note that the trial has ended, whether it succeeded or failed."""
         self._has_trial = False
 
     def succeeded(self) -> None:
-        """Close the breaker: the first output of a stream came."""
+        """Close the breaker, because a stream has given its first output."""
         self.failures = 0
         if self._until is not None:
             self._until = None

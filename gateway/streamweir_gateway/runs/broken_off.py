@@ -1,4 +1,4 @@
-"""The end of an exchange whose response was left within its body."""
+"""Raised to end an exchange whose response was left unfinished within its body."""
 
 from __future__ import annotations
 
@@ -6,4 +6,7 @@ __all__ = ["BrokenOff"]
 
 
 class BrokenOff(Exception):
-    """The response has been left within its body; the server closes the connection when the app raises."""
+    """The response was left unfinished within its body.
+
+    When the app raises this, the server closes the connection.
+    """

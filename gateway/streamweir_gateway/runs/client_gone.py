@@ -1,4 +1,4 @@
-"""The end of an exchange whose client has left."""
+"""Raised to end an exchange whose client has left."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["ClientGone"]
 
 
 class ClientGone(Exception):
-    """The client has left, or was cut off, and nothing goes on without it."""
+    """The client has left or was cut off, and the run does not go on without it."""

@@ -1,4 +1,4 @@
-"""One upstream of one endpoint: its requests, the readers of its answers, and its admission."""
+"""Binds one upstream to one endpoint: builds requests, opens readers for the answers, admits attempts."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Destination:
     """One upstream of one endpoint.
 
     Attributes:
-        config: of the upstream.
+        config: the configuration of the upstream.
         label: the name of the upstream in logs and metrics.
-        identity: its name, or its URL if it has no name; unique at the endpoint, and never shown.
+        identity: the upstream's name, or its URL if it has no name; unique at the endpoint, and never shown.
         client: sends the requests.
         admission: admits attempts.
-        refused: the fields of reasoning that it has lately refused.
+        refused: the fields of reasoning that the upstream has lately refused.
         dialects: the dialects by name.
         messages: writes the messages of requests; None if the upstream speaks HTTP.
 
     Args:
         endpoint: the configuration of the endpoint.
         upstream: the configuration of the upstream.
-        base_url: of the upstream.
+        base_url: the base URL of the upstream.
         client: sends the requests.
         admission: shared with the other endpoints of this upstream.
         dialects: the dialects by name.
@@ -94,7 +94,7 @@ class Destination:
         self._streams_arguments = endpoint.stream_tool_arguments
 
     def request(self, incoming: Incoming) -> UpstreamRequest:
-        """Return the upstream's request, without its body.
+        """Return the request that the configuration gives for a client's request, without a body.
 
         Raises:
             NoSuchPath: the client's path would lead out of the configured path.
@@ -113,12 +113,12 @@ class Destination:
         """The dialect of the upstream.
 
         Raises:
-            UnknownDialectError: the dialect is `auto`, and detected for each answer.
+            UnknownDialectError: the configured dialect is `auto`: it is detected anew in each answer.
         """
         return self.dialects.to_read(self.config.speaks)
 
     def path(self, incoming: Incoming) -> str:
-        """Return the path that a request of this client goes to, without its query.
+        """Return the upstream's path, without a query, for a request of this client.
 
         Raises:
             NoSuchPath: the client's path would lead out of the configured path.
@@ -126,11 +126,11 @@ class Destination:
         return self._outgoing.path(incoming.path_params)
 
     def dialect_options(self, path: str) -> Mapping[str, Any]:
-        """Return the options of the upstream's dialect for requests to a path."""
+        """Return the options of the upstream's dialect that apply to requests to `path`."""
         return self.protocol_options(path).get(self.dialect.name, {})
 
     def reader(self, options: Mapping[str, Options]) -> StreamReader:
-        """Return the reader of one answer of this upstream.
+        """Return a new reader, for one answer of this upstream.
 
         Args:
             options: the options of each dialect, by its name.
@@ -144,26 +144,26 @@ class Destination:
         )
 
     def scout(self, options: Mapping[str, Options], request_id: str) -> StreamNormalizer:
-        """Return a reader of one answer whose events go nowhere.
+        """Return a reader and pipeline for one answer; the events are discarded.
 
         Args:
             options: the options of each dialect, by its name.
-            request_id: of the request.
+            request_id: the id of the request.
         """
         pipeline = Pipeline((), request_id=request_id, room=self._limits.event_bytes)
         return StreamNormalizer(self.reader(options), pipeline)
 
     def hint(self, stream: StreamNormalizer, *, is_clean: bool) -> str | None:
-        """Return advice for the operator about an answer of this upstream; None if there is none.
+        """Return advice for the operator about an answer of this upstream; None if there is no advice.
 
         Args:
-            stream: of the answer, ended.
+            stream: the stream of the answer, ended.
             is_clean: the body has ended properly.
         """
         return stream_hint(stream, speaks=self.config.speaks, dialects=self.dialects, is_clean=is_clean)
 
     def error_reader(self) -> StreamReader:
-        """Return the reader of the body of an error status, which may be an error event of the dialect."""
+        """Return a reader for the body of an error status, which may be an error event of the dialect."""
         return StreamReader(self.config.speaks, dialects=self.dialects)
 
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
@@ -184,7 +184,7 @@ class Destination:
         return pipeline
 
     def protocol_options(self, target: str) -> Mapping[str, Options]:
-        """Return the options of each dialect, by its name; some depend on the path that is asked.
+        """Return the options of each dialect, by its name; some of the options depend on the upstream's path.
 
         Args:
             target: the upstream's path.
@@ -194,12 +194,7 @@ class Destination:
         return self.dialects.checked_options(_merged(self._outgoing.options(target), self._configured))
 
     def recorded_options(self, options: Mapping[str, Options], answers: str) -> dict[str, Any]:
-        """Return the options of a `Translator` that makes the same events of an answer.
-
-        Args:
-            options: the options of each dialect, by its name.
-            answers: the protocol of the client.
-        """
+        """Return the options with which a `Translator` makes the same events of an answer as the gateway."""
         normalising = self._normalising
         return {
             "debug": normalising["debug"],
@@ -221,7 +216,7 @@ class Destination:
         return self._outgoing.forwards_cookies
 
     def error_context(self, status: int, incoming: Incoming, *, debug: bool) -> ErrorContext:
-        """Return the facts by which a response with `status` is read, if that is an error."""
+        """Return the facts that are needed to classify a response with the error status `status`."""
         outgoing = self._outgoing
         return ErrorContext(
             self.error_reader,
@@ -240,7 +235,7 @@ def _warnings(offer: Offer) -> Iterator[Warning]:
 
 
 def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
-    """Return the options of a `Pipeline` that are the same for every stream of an endpoint."""
+    """Return those options of a `Pipeline` that are equal for all streams of an endpoint."""
     return {
         "full_text": endpoint.full_text,
         "warnings": [
@@ -255,7 +250,7 @@ def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
 def _merged(
     settled: Mapping[str, Mapping[str, Any]], configured: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return the options of the upstream's path, replaced by those of the configuration."""
+    """Return the options that follow from the upstream's path; configured options override them."""
     if not settled or not configured:
         return settled or configured
     return {name: {**settled.get(name, {}), **configured.get(name, {})} for name in {*settled, *configured}}

@@ -1,4 +1,4 @@
-"""The text of a JSON document that a client of the upstream's own dialect gets in place of a stream.
+"""Handles a JSON document that an upstream sends instead of a stream, for clients of its own dialect.
 
 Source: the standard protocol 1.1, section 8.
 """
@@ -17,13 +17,13 @@ __all__ = ["is_foreign_document", "safe_document"]
 
 
 def is_foreign_document(data: bytes, reader: StreamReader, *, client: Dialect, dialects: Dialects) -> bool:
-    """Return whether a document is of another dialect than the client's. One of no dialect is not.
+    """Return whether a document is known to be of another dialect than the client's.
 
     Args:
         data: the document.
-        reader: of the attempt; nothing is read with it.
+        reader: the reader of the attempt; nothing is read with it.
         client: the dialect of the client.
-        dialects: among which the dialect is detected if the configuration does not name it.
+        dialects: used to detect the dialect of the document if the configuration does not name it.
     """
     if reader.dialect is not None:
         return reader.dialect is not client
@@ -37,6 +37,6 @@ def is_foreign_document(data: bytes, reader: StreamReader, *, client: Dialect, d
 
 
 def safe_document(data: bytes) -> bytes:
-    """Return a document of no known dialect without the texts of failures in its fields."""
+    """Return a document of an unknown dialect; the texts of failures in its fields are removed."""
     is_code = ErrorSanitizer(debug=False).is_code
     return without_failures(data, is_code=is_code, is_unread=True) or data

@@ -1,4 +1,4 @@
-"""An endpoint: its configuration and the values that are computed from it once for all requests."""
+"""An endpoint: its configuration, and values that are computed from it once and used for all requests."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ _OURS: Final = frozenset(
 
 
 class _Asked(NamedTuple):
-    """The form of an answer that a request asks for.
+    """The form in which a client asks for an answer.
 
     Attributes:
-        protocol: of the answer.
-        framing: of the answer.
-        is_open: neither the client nor the configuration chose the framing.
+        protocol: the protocol of the answer.
+        framing: the framing of the answer.
+        is_open: neither the client nor the configuration has chosen the framing.
     """
 
     protocol: str
@@ -70,17 +70,18 @@ class Endpoint:
     """One path of the gateway.
 
     Attributes:
-        failures: how a failure reaches a client that gets the frames of the upstream.
-        copied: the protocols in which frames of the upstream are passed on unchanged, if it speaks them.
+        failures: how a failure is reported to a client that gets the frames of the upstream.
+        copied: the protocols whose frames are passed on unchanged if the upstream speaks them too.
 
     Args:
-        config: of this endpoint.
+        config: the configuration of this endpoint.
         destinations: its upstreams, in the order in which they are asked.
         dialects: the dialects by name.
         debug: add redacted details to errors.
         allows_cookies: pages of other origins may send cookies (`cors.credentials`).
         mapping: translates the bodies of requests; None: they are passed on unchanged.
-        front_door: takes the requests whose responses are kept; None: no client has such requests.
+        front_door: takes requests whose responses are stored; None: no client protocol of this endpoint has
+            them.
         taps: functions that make the taps of each stream.
     """
 
@@ -111,29 +112,29 @@ class Endpoint:
         self.failures: FailureMode = "told" if config.failures == "told" else "as_they_came"
 
     def _may_be_copied(self, protocol: str) -> bool:
-        """Return whether the configuration lets frames of a protocol pass unchanged."""
+        """Return whether the configuration lets frames of this protocol pass unchanged."""
         options = self.config.protocol_options.get(protocol, {})
         is_plain = self.config.verbatim and self.config.full_text == "dedupe"
         return is_plain and not self.dialects[protocol].asks_for_another_form(options)
 
     def _default_framing(self, protocol: str) -> str:
-        """Return the framing for requests whose `Accept` names none: the configured one, or the usual one."""
+        """Return the framing for requests whose `Accept` names no framing."""
         framings = [name for name in self.dialects[protocol].framings if name != "lines"]
         return self.config.framing if "framing" in self.config.model_fields_set else [*framings, "sse"][0]
 
     def incoming(
         self, scope: Scope, request_id: str, *, protocol: str | None = None, framing: str | None = None
     ) -> Incoming:
-        """Return the client's request, but for its body, with the protocol and framing that it asks for.
+        """Return the client's request without its body, in the protocol and framing that the client asks for.
 
         Args:
-            scope: of the request.
-            request_id: of the answer.
-            protocol: used if the request names none; None: the first that is offered.
-            framing: used if the request names none; None: the usual one.
+            scope: the ASGI scope of the request.
+            request_id: the id of the answer.
+            protocol: used if the request names no protocol; None: the first that the endpoint offers.
+            framing: used if the request names no framing; None: the usual one.
 
         Raises:
-            Refusal: the request names a protocol that is not offered.
+            Refusal: the request names a protocol that the endpoint does not offer.
         """
         headers, query = scope["headers"], scope["query_string"]
         memo = None if query or protocol is not None or framing is not None else memo_of(headers)
@@ -174,7 +175,7 @@ class Endpoint:
         return _Asked(answers, framing, is_open)
 
     def _is_own_client(self, protocol: str, scope: Scope) -> bool:
-        """Return whether a client gets the dialect of the upstreams without having asked for a protocol.
+        """Return whether a client that has not asked for a protocol gets the dialect of the upstreams.
 
         Old clients send every kind of `Accept`, so `application/json` alone does not ask for a folded answer.
         """
@@ -184,9 +185,10 @@ class Endpoint:
         return all(destination.config.speaks == protocol for destination in self.destinations)
 
     def as_asked(self, incoming: Incoming, body: bytes) -> Incoming:
-        """Return the request with the framing and the names that its body asks for.
+        """Return the request with the framing and the names of turns that its body asks for.
 
-        The field `stream` decides for protocols that have it, and for all protocols if requests are mapped.
+        The body field `stream` decides the framing in protocols that have the field, and in all if requests
+        are mapped.
         """
         dialect = self.dialects.to_write(incoming.answers)
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
@@ -207,7 +209,7 @@ class Endpoint:
         return incoming if framing == incoming.framing else replace(incoming, framing=framing)
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:
-        """Return the protocol in which a refusal of the request is written; None for the usual envelope."""
+        """Return the protocol in which a refusal of the request is written; None: the error envelope."""
         return expected_protocol(
             scope["headers"], scope["query_string"], scope["path"], self.config.answers, self.dialects
         )
@@ -217,22 +219,22 @@ class Endpoint:
         return [*_constant_headers(media_type), (REQUEST_ID, incoming.request_id.encode("ascii"))]
 
     def forwarded(self, response: UpstreamResponse) -> Headers:
-        """Return the headers of an upstream's response that are passed on and can be written."""
+        """Return those headers of an upstream's response that are passed on and are valid to write."""
         return self.forwarded_of(response.headers)
 
     def forwarded_of(self, headers: HeaderList) -> Headers:
-        """Return those of the headers of an upstream that are passed on and can be written."""
+        """Return those of the given upstream headers that are passed on and are valid to write."""
         relays_all = self.config.relays_all
         passed = end_to_end([*headers], without=_OURS) if relays_all else self._returned.of(headers)
         return [header for header in passed if WRITABLE_VALUE.fullmatch(header[1])]
 
     def asks_by_body(self, incoming: Incoming) -> bool:
-        """Return whether the body of a request says whether the client wants a stream."""
+        """Return whether the request's body, not its `Accept` header, tells if the client wants a stream."""
         return self.dialects.to_write(incoming.answers).asks_by_body
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:
-    """Return `answers` with `protocol` first, if it is one of them."""
+    """Return `answers`, with `protocol` moved to the front if `answers` contains it."""
     return answers if protocol not in answers else (protocol, *answers)
 
 
@@ -240,7 +242,7 @@ _USUAL_ACCEPTS: Final = frozenset(
     {"", "*/*", "application/json", "text/event-stream", "application/x-ndjson", "text/event-stream, */*"}
     | {"application/json, text/event-stream"}
 )
-"""The Accept headers of nearly all clients, whose results are cached. Others are not, to bound the cache."""
+"""The `Accept` headers of nearly all clients: results are cached for these only, to bound the cache."""
 
 
 def _framing(accept: str, default: Any) -> str:

@@ -10,8 +10,8 @@
     dropped    another attempt follows: `avoidable`       —
 
 The bytes are decoded twice: here, by a reader whose events go nowhere, and by the stream of the attempt once
-it is certain that the client gets it. So neither the client nor a tap, a log or a stored run sees anything of
-an attempt that is given up, and what is held takes as much memory as its bytes.
+it is certain that the client gets it. So an attempt that is given up is seen neither by the client nor by a
+tap, a log or a stored run, and a held opening takes only the memory of its bytes.
 
 Source: the configuration contract (the commit point).
 """
@@ -34,17 +34,17 @@ __all__ = ["HeldOpening"]
 
 
 class HeldOpening:
-    """The opening of one answer. Its states open this file.
+    """The opening of one answer. The docstring of this file lists its states.
 
     Attributes:
         scout: decodes the opening; its events go nowhere.
-        is_over: the body has ended properly.
-        began: `time.monotonic()` of the first event; None before.
+        is_over: whether the body has ended properly.
+        began: `time.monotonic()` of the first event; None before that event.
 
     Args:
-        scout: see above.
+        scout: kept as the attribute.
         plan: knows whether another attempt follows a failure.
-        supervisor: of the run.
+        supervisor: the supervisor of the run.
     """
 
     __slots__ = ("_max_buffered", "_pieces", "_plan", "_size", "_supervisor", "began", "is_over", "scout")
@@ -60,7 +60,7 @@ class HeldOpening:
         self._size = 0
 
     async def read(self, response: UpstreamResponse) -> None:
-        """Read `response` until it is decided, or until the run is stopped.
+        """Read `response` until the state is decided, or until the run is stopped.
 
         Raises:
             UpstreamFailure: the body broke off.
@@ -80,10 +80,10 @@ class HeldOpening:
                 self.scout.close()
 
     def end(self, info: ErrorInfo | None) -> None:
-        """Note that the answer is read no further.
+        """Note that no more of the answer will be read.
 
         Args:
-            info: the failure that is the reason; None: no failure is known.
+            info: the failure that ended the reading; None: no failure is known.
         """
         if info is None:
             self.scout.close()
@@ -91,12 +91,12 @@ class HeldOpening:
             self.scout.fail(info)
 
     def take(self) -> bytes:
-        """Return the bytes, which are not held any longer."""
+        """Return the bytes of the opening, and stop holding them."""
         held, self._pieces = b"".join(self._pieces), []
         return held
 
     def avoidable(self) -> Failure | None:
-        """Return the failure for which another attempt follows, and drop the bytes; None if none follows."""
+        """Return the failure and drop the bytes, if another attempt follows the failure; else return None."""
         failure = self._failure
         if failure is None or not (self._supervisor.can_retry and self._plan.can_follow(failure)):
             return None
@@ -105,7 +105,7 @@ class HeldOpening:
 
     @property
     def _failure(self) -> Failure | None:
-        """The failure before the first output, or in place of it; None without one."""
+        """The failure before the first output; None if the opening has not failed."""
         found = self.scout.reader.first_output
         error = self.scout.pipeline.error
         if error is None:

@@ -1,8 +1,9 @@
 """Interruption of a waiting task from outside.
 
-It works like `asyncio.timeout`: the task is cancelled, and at the end of the block the cancellation is turned
-into `Interrupted`. Cancellations that come from elsewhere pass through. A block that is not interrupted costs
-nothing, unlike a cancel scope, and a task that does not wait is interrupted when it waits next.
+An interruption works like `asyncio.timeout`: the task is cancelled, and at the end of the block the
+cancellation is turned into `Interrupted`. Cancellations that come from elsewhere pass through. A block that
+is not interrupted costs nothing, unlike a cancel scope, and a task that does not wait is interrupted when it
+waits next.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ __all__ = ["Interrupted", "InterruptibleWait"]
 
 
 class Interrupted(Exception):
-    """The block was interrupted; the caller of `interrupt` knows why."""
+    """Raised in a block that was interrupted. The caller of `interrupt` has noted the reason elsewhere."""
 
 
 class InterruptibleWait:
     """A `with` block that `interrupt` ends by raising `Interrupted` in it.
 
-    It belongs to the task that makes it. It may be entered again, but not within itself.
+    The block belongs to the task that constructs it. It may be entered several times, but not while it is
+    entered.
     """
 
     __slots__ = ("_is_open", "_outer", "_sent", "_task")
@@ -36,11 +38,14 @@ class InterruptibleWait:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the block has been interrupted and not left yet."""
+        """Whether the block has been interrupted and the task has not left it yet."""
         return self._sent > 0
 
     def interrupt(self) -> None:
-        """Interrupt the block. Does nothing if the task is not in the block, or is the caller."""
+        """Interrupt the block.
+
+        Do nothing if the task is not in the block, or if the task itself is the caller.
+        """
         if self._is_open and asyncio.current_task() is not self._task:
             self._sent += 1
             self._task.cancel()

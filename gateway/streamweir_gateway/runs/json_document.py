@@ -1,4 +1,4 @@
-"""One JSON document in place of a stream: a whole answer, or a refusal with a good status.
+"""Recognises a JSON document in place of a stream: a whole answer, or a refusal with a success status.
 
 Source: the standard protocol 1.1, section 8.
 """
@@ -16,24 +16,24 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 __all__ = ["PossibleDocument", "is_json", "read_document"]
 
 _LARGEST: Final = 1 << 20
-"""The most bytes of a body that is taken for one document."""
+"""The most bytes that a body may have to be taken for one document."""
 
 _SECONDS: Final = 2.0
-"""The longest wait for the end of a body whose first line is complete: it may be a stream of lines."""
+"""The longest wait, in seconds, for the end of a body whose first line is a complete document."""
 
 
 class PossibleDocument(NamedTuple):
-    """The beginning of a body."""
+    """The beginning of a body that may be one document."""
 
     data: bytes
     is_over: bool
-    """`data` is the whole body."""
+    """Whether `data` is the whole body."""
     is_document: bool
-    """`data` is the whole body, and one JSON object or list."""
+    """Whether `data` is the whole body, and is one JSON object or list."""
 
 
 def is_json(response: UpstreamResponse) -> bool:
-    """Return whether the content type is that of a JSON document."""
+    """Return whether the content type of the response is that of a JSON document."""
     types = response.values_of("content-type")
     essence = types[0].partition(b";")[0].strip().lower() if types else b""
     return essence == b"application/json" or (
@@ -42,15 +42,15 @@ def is_json(response: UpstreamResponse) -> bool:
 
 
 async def read_document(response: UpstreamResponse, begun: bytes, *, is_over: bool) -> PossibleDocument:
-    """Read a body until it is known whether it is one document.
+    """Read a body until it is known whether it is one JSON document.
 
     Args:
-        response: of the upstream.
+        response: the response of the upstream.
         begun: the bytes that have been read of the body.
-        is_over: `begun` is the whole body.
+        is_over: whether `begun` is the whole body.
 
     Raises:
-        UpstreamFailure: it broke off before its first byte.
+        UpstreamFailure: the body broke off before its first byte.
         Interrupted: the run was ended meanwhile.
     """
     body = _Beginning()
@@ -71,12 +71,12 @@ async def read_document(response: UpstreamResponse, begun: bytes, *, is_over: bo
 
 
 class _Beginning:
-    """The bytes of a body so far. Each byte is looked at once, however small the reads are.
+    """The bytes of a body that have arrived. Each byte is looked at once, even if the reads are small.
 
     Attributes:
         data: the bytes.
-        is_line: the first line is complete, and is a document: the body may be a stream of lines.
-        is_stream: the body does not begin as JSON, or something follows such a line.
+        is_line: the first line is complete and is a document, so the body may be a stream of lines.
+        is_stream: the body does not begin as JSON, or more bytes follow a first line that is a document.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Beginning:
         self._has_line = False
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Append the bytes of the next read, and update `is_line` and `is_stream`."""
         start = len(self.data)
         self.data += data
         if self._first is None:
@@ -103,14 +103,17 @@ class _Beginning:
             self._note_line(bytes(self.data[self._first : end]), bytes(self.data[end:]))
 
     def _note_line(self, line: bytes, rest: bytes) -> None:
-        """Judge the first line. The bracket that opens a document in several lines is no line of a stream."""
+        """Judge the first line.
+
+        A line with nothing but an opening bracket begins a document of several lines.
+        """
         self._has_line = True
         self.is_line = len(line.strip()) > 1 and _is_document(line)
         self.is_stream = self.is_stream or (self.is_line and bool(rest.strip()))
 
 
 async def _next_read(response: UpstreamResponse, *, is_line: bool) -> bytes | None:
-    """Return the next read; None if it does not come in time behind a complete first line."""
+    """Return the next read. If the first line is complete and no read arrives in time, return None."""
     if not is_line:
         return await response.read()
     try:

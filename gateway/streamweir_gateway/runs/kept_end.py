@@ -1,4 +1,4 @@
-"""Keeps the response of an attempt that has ended, while the bytes of its end wait to be sent."""
+"""Stores the response of an attempt that has ended, before the bytes of the stream's end are sent."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class LiveDelivery(Delivery):
 
     Attributes:
         supervisor: watches over the client.
-        outcome: how the response of the upstream ended; set before `finish`.
+        outcome: tells how the response of the upstream ended; set before `finish`.
 
     Args:
         endpoint: the called endpoint.
@@ -81,20 +81,24 @@ class LiveDelivery(Delivery):
         is_for_event_source = incoming.method == "GET" and not endpoint.config.relays_all
         self._event_ids = EventIds() if is_for_event_source else None
         self._answer: UpstreamResponse | None = None
-        """The response of the upstream, for its status and content type; None before there is one."""
+        """The response of the upstream, for its status and content type; None until a response has arrived.
+        """
         self._document = b""
         """The JSON document that the upstream sent in place of a stream; empty if it sent none."""
         self._is_own_answer = False
-        """The client asks for a whole answer, by its body, in the dialect of the upstream."""
+        """Whether the body of the request asks for a whole answer, in the dialect of the upstream."""
         self.outcome: AttemptOutcome = NO_OUTCOME
         self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
 
     def go_on(self, status: int) -> None:
-        """Send no headers: they have been sent with this status."""
+        """Send no headers from here on, because headers with this status have been sent already."""
         self.status, self.is_started = status, True
 
     def watch(self) -> None:
-        """Drop the client when it leaves, and limit the rest when the run is ended from outside."""
+        """Drop the client when it leaves.
+
+        If the run is ended from outside, limit the time for sending the last bytes.
+        """
         self._run.on_stop = self._limit_rest
         self.supervisor.watch(self)
 
@@ -103,7 +107,7 @@ class LiveDelivery(Delivery):
     def open_sink(
         self, reader: StreamReader, options: Mapping[str, Options], *, write_timeout: float | None
     ) -> Writer:
-        """Return the writer of another attempt; see `Audience`."""
+        """Return the writer for another attempt; see `Audience`."""
         incoming = self._incoming
         writer = open_writer(
             incoming.answers,
@@ -123,7 +127,7 @@ class LiveDelivery(Delivery):
         return writer
 
     def awaits_document(self, sink: EventSink) -> bool:
-        """Take note that the body is of a JSON type; see `Audience`."""
+        """Note that the body is of a JSON type; see `Audience`."""
         if self.is_started or self._endpoint.config.relays_all:
             return False
         if isinstance(sink, VerbatimWriter):
@@ -164,7 +168,7 @@ class LiveDelivery(Delivery):
     async def send(self) -> None:
         """Send the bytes of the sink; drop the client if it has left.
 
-        Warnings before the first event wait for it if a failure would still become a status.
+        Warnings before the first event are held until that event, if a failure could still become a status.
         """
         if not self.is_started and self._awaits_first_event and self.holds_status:
             return
@@ -176,19 +180,20 @@ class LiveDelivery(Delivery):
     # Called by the exchange
 
     def mark_not_stored(self) -> None:
-        """Let the response object at the end of the stream say that the response is not stored."""
+        """Change the response object at the end of the stream to say that the response is not stored."""
         self._unsent = not_stored(self._unsent + self.sink.take_last())
 
     async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Send the rest and end the response: properly, by a whole response, or by breaking off.
+        """Send the last bytes and end the response: properly, by a whole response, or by breaking off.
 
         Args:
-            error: the error that the stream ended with.
-            failure: the same error as it was classified, if it was; its status is more exact.
+            error: the error that ended the stream.
+            failure: the failure as it was classified, if it was; its status is more exact than that of
+                `error`.
 
         Raises:
             ClientGone: the client has left.
-            BrokenOff: the connection has to be closed within the body, which the server does then.
+            BrokenOff: the server has to close the connection within the body.
         """
         try:
             if (response := self._whole_response(error, failure)) is not None:
@@ -209,22 +214,22 @@ class LiveDelivery(Delivery):
 
     @property
     def holds_status(self) -> bool:
-        """Whether a failure before the first byte becomes a status; see `Delivery`."""
+        """Whether a failure before the first byte is answered with a status; see `Delivery`."""
         return self._copies and self._endpoint.config.failures == "as_they_came"
 
     @property
     def _copier(self) -> VerbatimWriter | None:
-        """The writer that copies the frames of the upstream for this client; None: they are not copied."""
+        """The writer that copies the upstream's frames for this client; None if frames are not copied."""
         return self.sink if isinstance(self.sink, VerbatimWriter) else None
 
     @property
     def _awaits_first_event(self) -> bool:
-        """Whether frames of the upstream will be copied, and none has come."""
+        """Whether frames of the upstream will be copied, but no frame has arrived."""
         return self._copier is not None and not self._copier.has_begun
 
     @property
     def _copies(self) -> bool:
-        """Whether the client gets the bytes of the upstream, or would get them if any came."""
+        """Whether the client gets the bytes of the upstream, or would get them if there were any."""
         copier = self._copier
         return self._is_own_answer if copier is None else copier.may_copy
 
@@ -268,14 +273,14 @@ class LiveDelivery(Delivery):
         return [*self._headers(), (b"content-length", b"%d" % len(document))]
 
     def choose_sink(self, sink: EventSink) -> None:
-        """Choose one of the sinks that were opened; the client gets its bytes."""
+        """Choose one of the sinks that were opened; the client gets the bytes of that sink."""
         self.sink = cast("Writer", sink)
 
     def note_in(self, record: RequestRecord, *, events: int) -> None:
         """Complete `record` with the facts about the response.
 
         Args:
-            record: of the request.
+            record: the record of the request.
             events: the number of events of the stream.
         """
         record.answers, record.framing = self._incoming.answers, self.sink.framing
@@ -285,7 +290,7 @@ class LiveDelivery(Delivery):
         record.lost = self.sink.unsupported.total()
 
     def _write_to(self, writer: Writer, write_timeout: float | None) -> None:
-        """Replace the sink, and the time in seconds for which the client may take nothing."""
+        """Replace the sink, and set the seconds for which the client may fail to read."""
         self.sink = writer
         if self.is_started:
             writer.begin_body()
@@ -293,7 +298,10 @@ class LiveDelivery(Delivery):
         self.supervisor.update()
 
     def _headers(self) -> Headers:
-        """Return the headers; status and content type of copied frames are those of the upstream."""
+        """Return the headers of the response.
+
+        If frames are copied, status and content type are those of the upstream.
+        """
         own = self._endpoint.response_headers(self.sink.media_type, self._incoming)
         answer, copier = self._answer, self._copier
         copies = copier is not None and copier.has_copied
@@ -304,11 +312,11 @@ class LiveDelivery(Delivery):
         return [*own, *encoded_headers(self.sink.headers), *self._forwarded]
 
     def _speaks_own(self, reader: StreamReader) -> bool:
-        """Return whether the upstream speaks the dialect of the client, as far as the configuration tells."""
+        """Return whether the configuration says that the upstream speaks the dialect of the client."""
         name = None if reader.dialect is None else reader.dialect.name
         return name == self._incoming.answers and name in self._endpoint.copied
 
     def _limit_rest(self) -> None:
-        """Limit the time that the client has for the rest: the run was ended from outside."""
+        """Limit the time for sending the last bytes, because the run was ended from outside."""
         write = self.clock.write
         self.supervisor.limit_rest(LEFT_SECONDS if write is None else write)

@@ -1,4 +1,4 @@
-"""The streams under way in a process: they are counted, ended at a drain, and can be watched.
+"""Counts the streams under way in a process, ends them at a drain, and reports them to watchers.
 
 state    entered by                                  what happens
 ──────   ─────────────────────────────────────────   ─────────────────────────────────────────────────
@@ -35,22 +35,23 @@ logger = logging.getLogger("streamweir.gateway")
 
 
 RecorderMaker: TypeAlias = Callable[[RequestRecord, Scope], StreamRecorder]
-"""Makes the recorder of a request that may become a stream."""
+"""Makes the recorder for a request that may become a stream."""
 
 
 class UnderWay(Protocol):
     """The supervisor of a stream or of a relayed exchange."""
 
     def leave_upstream(self, stop: Stop) -> None:
-        """End the stream properly."""
+        """End reading from the upstream, so that the client gets a proper end of the stream."""
 
 
 class LiveStreams:
     """The streams and relayed exchanges of a process.
 
     Attributes:
-        draining: whether new requests are refused.
-        make_recorder: makes the recorder of each request that may become a stream; None: nothing is recorded.
+        draining: whether the process refuses new requests.
+        make_recorder: makes the recorder of each request that may become a stream; None: no request is
+            recorded.
     """
 
     def __init__(self) -> None:
@@ -63,7 +64,10 @@ class LiveStreams:
         return len(self._running)
 
     def watch(self, on_begin: Callable[[LiveStream], None]) -> None:
-        """Call `on_begin` with every stream that becomes live from now on; an error of it is logged."""
+        """Call `on_begin` with every stream that becomes live from now on.
+
+        An exception from `on_begin` is logged.
+        """
         self._watchers.append(on_begin)
 
     def open(
@@ -74,19 +78,19 @@ class LiveStreams:
         *,
         is_recorded: bool = True,
     ) -> LiveStream:
-        """Return the stream of a request; the caller closes it.
+        """Return a new stream for a request; the caller closes the stream.
 
         Args:
-            record: of the request.
-            scope: of the request, for the makers of taps.
+            record: the record of the request.
+            scope: the ASGI scope of the request, for the makers of taps.
             makers: functions that make the taps of every stream.
-            is_recorded: the stream has a recorder, if the process has a console.
+            is_recorded: whether the stream gets a recorder, if the process has a console.
         """
         recorder = self.recorder(record, scope) if is_recorded else None
         return LiveStream(self, record, scope, makers, recorder)
 
     def recorder(self, record: RequestRecord, scope: Scope) -> StreamRecorder | None:
-        """Return the recorder of a request that may become a stream, or that reads one; None without any."""
+        """Return a recorder for a request that may become or read a stream; None without a console."""
         return None if self.make_recorder is None else self.make_recorder(record, scope)
 
     def began(self, stream: LiveStream) -> None:
@@ -98,7 +102,7 @@ class LiveStreams:
                 logger.exception("a watcher of streams raised")
 
     def add(self, supervisor: UnderWay) -> None:
-        """Count a stream or an exchange, and end it at `drain`."""
+        """Count a stream or an exchange as under way; `drain` will end it."""
         self._running.add(supervisor)
 
     def discard(self, supervisor: UnderWay) -> None:
@@ -110,23 +114,24 @@ class LiveStreams:
         self.draining = True
 
     def drain(self) -> None:
-        """End every stream under way with a proper end."""
+        """Send every stream under way to its proper end."""
         self.draining = True
         for supervisor in tuple(self._running):
             supervisor.leave_upstream(error_info("GATEWAY_DRAINING"))
 
 
 class LiveStream:
-    """One stream of one request, through all attempts at it. Its states open this file.
+    """One stream of one request, through all its attempts. The docstring of this file lists its states.
 
-    The taps get the same events as the client: those of an attempt are held until no other one may follow it,
+    The taps get the same events as the client. Events of an attempt are held until no other attempt may
+    follow,
     and are dropped if another attempt follows.
 
     Attributes:
-        record: of the request; filled in during the stream.
-        reader: reads the answer of the present attempt; None before the first.
-        pipeline: makes the events of the present attempt; None before the first.
-        recorder: keeps what the console shows of the stream; None without a console.
+        record: the record of the request; filled in during the stream.
+        reader: reads the answer of the present attempt; None before the first attempt.
+        pipeline: makes the events of the present attempt; None before the first attempt.
+        recorder: keeps the data that the console shows of the stream; None without a console.
     """
 
     __slots__ = (
@@ -166,14 +171,14 @@ class LiveStream:
     # For watchers and taps
 
     def add_tap(self, tap: EventTap) -> None:
-        """Add a tap to the live stream; it gets the events from the next one on."""
+        """Add a tap to the live stream; the tap gets all events that follow."""
         assert self._taps is not None, "a stream that is live"
         self._taps.add(tap)
         if self._sink is None and self.reader is not None and self.pipeline is not None:
             self._sink = self._open_sink(self.reader, self.pipeline)
 
     def on_end(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the stream is over."""
+        """Register `callback` to be called when the stream is over."""
         self._on_end.append(callback)
 
     # For the run
@@ -184,7 +189,10 @@ class LiveStream:
         self._streams.add(supervisor)
 
     def begin(self, reader: StreamReader, pipeline: Pipeline) -> TapSink | None:
-        """Begin another attempt, before any event; return the sink of the taps, if there are any."""
+        """Begin another attempt, before its first event.
+
+        Return the sink of the taps; None if there are no taps.
+        """
         is_first = self._taps is None
         self.reader, self.pipeline, self._sink = reader, pipeline, None
         if self._taps is None:
@@ -207,8 +215,8 @@ class LiveStream:
         Args:
             attempt: its number, from 1.
             destination: the upstream.
-            stream: translates its answer.
-            options: of each dialect, by its name.
+            stream: translates the answer of the upstream.
+            options: the options of each dialect, by its name.
         """
         if self.recorder is not None:
             self.recorder.attempt_began(attempt, destination, stream, options)
@@ -230,13 +238,13 @@ class LiveStream:
             self._taps.call(lambda tap: tap.attempt_ended(attempt, code))
 
     def choose(self, sink: TapSink | None) -> None:
-        """Give the taps the events of the attempt that the client gets."""
+        """Give the taps the held events of the attempt whose stream the client gets."""
         self._sink = sink or self._sink
         if self._sink is not None:
             self._sink.release()
 
     def close(self) -> None:
-        """Finish the taps and call the callbacks: the stream has ended."""
+        """Finish the taps and call the `on_end` callbacks, because the stream has ended."""
         if self._supervisor is not None:
             self._streams.discard(self._supervisor)
         self.choose(None)

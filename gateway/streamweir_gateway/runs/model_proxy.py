@@ -1,4 +1,4 @@
-"""One path for several upstreams: the model that a request names chooses the upstream.
+"""Serves several upstreams at one path: the model that a request names chooses the upstream.
 
 Source: the configuration contract (`models`).
 """
@@ -47,7 +47,7 @@ class ModelProxy(Proxy):
         }
 
     async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        """Read the body, and call the endpoint of the model that it names."""
+        """Read the body, and pass the request to the endpoint of the model that the body names."""
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
             with refusals():

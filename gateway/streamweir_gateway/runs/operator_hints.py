@@ -1,6 +1,6 @@
 """Hints for the operator about an upstream that failed: the field `hint` of the log line.
 
-A hint has nothing of the answer's text, and neither the credentials nor the query of a redirect's target.
+A hint contains no text of the answer, and neither the credentials nor the query of a redirect's target.
 
 Source: the configuration contract ("When a stream is not understood").
 """
@@ -58,11 +58,11 @@ def about_refusal(
     """Return the hint for an error status or a redirect.
 
     Args:
-        response: of the upstream.
-        headers: of the client's request.
-        forwards_cookies: the endpoint sends the client's cookies on.
-        allows_cookies: `cors` has `credentials: true`.
-        is_handshake: the request was the handshake of a WebSocket.
+        response: the response of the upstream.
+        headers: the headers of the client's request.
+        forwards_cookies: whether the endpoint forwards the client's cookies.
+        allows_cookies: whether `cors` has `credentials: true`.
+        is_handshake: whether the request was the handshake of a WebSocket.
     """
     hint = _about_status(response)
     if is_handshake and response.status == _FORBIDDEN:
@@ -84,7 +84,7 @@ def _about_status(response: UpstreamResponse) -> str:
 
 
 def _may_need_cookies(response: UpstreamResponse, headers: HeaderList) -> bool:
-    """Return whether an error status may mean that the upstream missed the client's cookies."""
+    """Return whether the upstream may have refused the request because it missed the client's cookies."""
     if response.status in _NOT_LOGGED_IN:
         return sends_cookies(headers) or bool(response.values_of("set-cookie"))
     return response.status >= _ERRORS and sends_cookies(headers) and is_foreign_page(headers)
@@ -104,7 +104,7 @@ def _target(response: UpstreamResponse) -> str:
 
 
 def about_failure(failure: UpstreamFailure) -> str | None:
-    """Return why there is no answer; None if the answer itself is more exact."""
+    """Return the reason why there is no response; None if the error of the stream tells more."""
     match failure:
         case NotConnected():
             return _about_connection(failure)
@@ -141,7 +141,7 @@ def _about_connection(failure: UpstreamFailure) -> str:
 
 
 def about_breaker(breaker: CircuitBreaker) -> str:
-    """Return since when the breaker is open."""
+    """Return a hint that tells since when the breaker is open."""
     return (
         f"the breaker has been open for {format_duration(round(breaker.open_seconds))}"
         f", after {breaker.failures} failures in a row"

@@ -18,16 +18,16 @@ __all__ = ["PreparedRequest"]
 
 
 class PreparedRequest(NamedTuple):
-    """A client's request in the form for the upstreams of its endpoint.
+    """A client's request, in the form in which the upstreams of its endpoint need it.
 
     Attributes:
         incoming: the client's request without its body.
-        request: to the first upstream, without its body.
-        body: of the client's request.
+        request: the request to the first upstream, without its body.
+        body: the body of the client's request.
         offers: the request for each upstream, in the order in which they are asked.
         opened: the response of the first upstream, if it has been asked already; else None.
         warnings: sent right after `session_start`.
-        keeper: keeps the response before the client learns of its end; None: it is not kept.
+        keeper: stores the response before the client learns of its end; None: the response is not stored.
     """
 
     incoming: Incoming
@@ -40,5 +40,5 @@ class PreparedRequest(NamedTuple):
 
     @property
     def is_background(self) -> bool:
-        """Whether the response is not bound to its client."""
+        """Whether the run goes on if the client leaves."""
         return self.keeper is not None and self.keeper.is_background

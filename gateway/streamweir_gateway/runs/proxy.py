@@ -55,7 +55,7 @@ class Proxy:
         self._observer = observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Serve one HTTP request."""
         request_id = settled_request_id(scope)
         config = self._endpoint.config
         record = RequestRecord(
@@ -147,7 +147,7 @@ class Proxy:
     async def _opened(
         self, scope: Scope, incoming: Incoming, body: RequestBody
     ) -> tuple[Incoming, Mapping[Destination, Offer], ResponseKeeper | None]:
-        """Return the request, the requests to the upstreams, and the keeper of the response."""
+        """Return the request, the offer for each upstream, and the keeper of the response, if any."""
         endpoint = self._endpoint
         door = endpoint.front_door
         if door is None or not door.serves(incoming):
@@ -169,7 +169,7 @@ class Proxy:
     async def _answer(
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> None:
-        """Run the request, and deliver the stream."""
+        """Run the request at the upstreams, and deliver the stream to the client."""
         client = ConnectedClient(scope, receive, send)
         live = self._streams.open(record, scope, self._endpoint.taps)
         try:
@@ -192,7 +192,10 @@ class Proxy:
 
 
 def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamRequest:
-    """Return the request to the first upstream without its body, which is read after all checks."""
+    """Return the request to the first upstream without its body.
+
+    It is made before the body is read, to check the path.
+    """
     try:
         return destination.request(incoming)
     except NoSuchPath as error:
@@ -200,7 +203,7 @@ def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamR
 
 
 async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
-    """Return the request body for each upstream."""
+    """Return the offer for each upstream, made from the client's body."""
     if endpoint.mapping is None:
         return dict.fromkeys(endpoint.destinations, NO_OFFER)
     with refusals():
@@ -208,7 +211,10 @@ async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> 
 
 
 class _Refusals:
-    """The block that `refusals` returns; a generator would cost each request more."""
+    """The context manager that `refusals` returns.
+
+    It is a class because a generator would cost each request more.
+    """
 
     __slots__ = ()
 
@@ -227,5 +233,5 @@ _REFUSALS: Final = _Refusals()
 
 
 def refusals() -> AbstractContextManager[None]:
-    """Return a block that turns an error in a client's request into a refusal."""
+    """Return a context manager that turns an error in a client's request into a refusal."""
     return _REFUSALS

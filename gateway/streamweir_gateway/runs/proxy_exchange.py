@@ -21,17 +21,17 @@ __all__ = ["ProxyExchange"]
 
 
 class ProxyExchange:
-    """A run and its delivery to the client that asked for it. It is made in the task that runs it.
+    """A run and its delivery to the client that asked for it. Construct it in the task that runs it.
 
     Attributes:
-        supervisor: of the run; it can end the run.
+        supervisor: the supervisor of the run; it can end the run.
 
     Args:
         endpoint: the called endpoint.
         prepared: the client's request.
         client: gets the response.
-        live: the stream for watchers and taps; the caller closes it.
-        record: of the request; completed here.
+        live: the stream for watchers and taps; the caller closes this stream.
+        record: the record of the request; completed here.
         observer: gets reports of attempts.
         started_with: the status of the response, whose headers have been sent; None: nothing has been sent.
     """

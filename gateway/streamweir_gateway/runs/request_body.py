@@ -1,4 +1,4 @@
-"""The bodies of clients' requests, bounded one by one and all together.
+"""Reads the bodies of clients' requests; the size of each body and the sum of all sizes are bounded.
 
 Source: the configuration contract (`limits.request_bytes`, `server.body_bytes`).
 """
@@ -27,8 +27,8 @@ class RequestBodies:
     """The request bodies of one process.
 
     Attributes:
-        max_bytes: the most bytes of all bodies together.
-        held_bytes: the bytes of all bodies now.
+        max_bytes: the most bytes that all bodies together may have.
+        held_bytes: the bytes of all bodies that are held now.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -38,10 +38,10 @@ class RequestBodies:
     async def read(self, scope: Scope, receive: Receive, limit: int) -> RequestBody:
         """Return the whole body of a request. The caller releases it.
 
-        Only bytes that have come are counted, not those that `Content-Length` announces.
+        Only bytes that have arrived are counted, not the bytes that `Content-Length` announces.
 
         Args:
-            limit: the most bytes of this body.
+            limit: the most bytes that this body may have.
 
         Raises:
             Refusal: the body is too large, alone or with the others, or the server refused it.
@@ -73,7 +73,7 @@ class RequestBody:
     """The body of one request.
 
     Attributes:
-        data: the whole body; empty after `release`.
+        data: the bytes of the whole body; empty after `release`.
     """
 
     __slots__ = ("_bodies", "_held_bytes", "data")
@@ -85,23 +85,23 @@ class RequestBody:
 
     @classmethod
     def sent(cls) -> RequestBody:
-        """Return the body of a request that has been passed on without being kept."""
+        """Return the empty body of a request whose bytes have been passed on without being kept."""
         return cls(RequestBodies(0))
 
     def grow(self, size: int) -> None:
-        """Count `size` more bytes."""
+        """Count `size` more bytes of this body."""
         self._held_bytes += size
         self._bodies.held_bytes += size
 
     def release(self) -> None:
-        """Free the bytes: the body is not needed any longer."""
+        """Free the bytes, because the body is not needed any longer."""
         self._bodies.held_bytes -= self._held_bytes
         self._held_bytes = 0
         self.data = b""
 
 
 def request_object(body: bytes) -> Mapping[str, Any]:
-    """Return the body as a JSON object; an empty one if it is something else."""
+    """Return the body as a JSON object; an empty object if the body is something else."""
     try:
         found = parse_json(body)[0] if body else None
     except MalformedEvent:
@@ -110,7 +110,7 @@ def request_object(body: bytes) -> Mapping[str, Any]:
 
 
 async def next_piece(receive: Receive, connection: ClientConnection) -> tuple[bytes, bool]:
-    """Return the next piece of a body, and whether more follow.
+    """Return the next piece of a request body, and whether more pieces follow.
 
     Raises:
         Refusal: the server refused the body.

@@ -19,12 +19,12 @@ class RequestContext:
     Attributes:
         endpoint: the called endpoint.
         incoming: the client's request without its body.
-        body: of the client's request; released at the commit point.
+        body: the body of the client's request; released at the commit point.
         offers: the request for each upstream, in the order in which they are asked.
         audience: gets the events.
-        supervisor: of the run.
+        supervisor: the supervisor of the run.
         live: the stream for watchers and taps.
-        record: of the request; completed by the attempts.
+        record: the record of the request; the attempts complete it.
         observer: gets reports of attempts.
         opened: the response of the first upstream, if it has been asked already; else None.
         warnings: sent right after `session_start`.
@@ -68,6 +68,6 @@ class RequestContext:
         self.observer = observer
 
     def release_request(self) -> None:
-        """Free the request: no upstream will be asked any longer."""
+        """Free the client's request, because no upstream will be asked any longer."""
         self.body.release()
         self.offers = {}

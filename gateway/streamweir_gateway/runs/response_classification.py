@@ -33,13 +33,14 @@ _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"vide
 
 
 class ErrorContext(NamedTuple):
-    """The facts about a request and its upstream by which an error status is read.
+    """The facts about a request and its upstream that are needed to classify an error status.
 
     Attributes:
         reader: makes a reader of the upstream's dialect, for errors that are written in it.
-        client_credentials: the upstream got the client's own credentials: a 401 or 403 is passed on.
-        own_credentials: the upstream got credentials that the gateway has added.
-        debug: add the redacted text of the upstream.
+        client_credentials: whether the upstream got the client's own credentials. If so, a 401 or 403 is
+            passed on.
+        own_credentials: whether the upstream got credentials that the gateway has added.
+        debug: whether the error gets the redacted text of the upstream.
     """
 
     reader: Callable[[], StreamReader]
@@ -49,15 +50,18 @@ class ErrorContext(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A response that is no stream."""
+    """The failure to report for a response that is not a stream."""
 
     info: ErrorInfo
     refusal: UpstreamRefusal | None = None
-    """The response, if its status is an error; None: it is a redirect, or of a type that is no stream."""
+    """The response, if its status is an error.
+
+    None for a redirect, or for a content type that is not a stream.
+    """
 
 
 async def classify_response(response: UpstreamResponse, context: ErrorContext) -> Refused | None:
-    """Return the failure that `response` is; None, with the body unread, if it can be a stream."""
+    """Return the failure to report for `response`; None, with the body unread, if it may be a stream."""
     if response.status in STREAM_STATUSES:
         return None if _may_be_stream(response) else Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
     if not 400 <= response.status <= 599:
@@ -71,12 +75,14 @@ async def first_answer(
     sequence: RequestSequence,
     context: ErrorContext,
 ) -> Refused | None:
-    """Return the failure that the answer to a first request is; None if it was read.
+    """Read the answer to a first request.
+
+    Return the failure if the answer is an error or unreadable, else None.
 
     Args:
         response: to a request before the last one.
-        sequence: of the attempt; keeps the values of the answer that later requests need.
-        context: of the response.
+        sequence: the requests of the attempt; keeps the values of the answer that later requests need.
+        context: the context of the response.
     """
     body = bytearray()
     while len(body) <= MAX_ANSWER_BYTES and (data := await response.read()):
@@ -92,7 +98,7 @@ async def first_answer(
 
 
 def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInfo:
-    """Return the failure in an answer whose status is no error; the error that it reports, if any."""
+    """Return the failure of an answer without an error status: the error in its body, or the default."""
     refused = error_info("UPSTREAM_INVALID_RESPONSE")
     error = _error_of_dialect(body, reader)
     info = _refined(refused, 0, body, error)
@@ -100,7 +106,7 @@ def _info_of_answer(body: bytes, reader: Callable[[], StreamReader]) -> ErrorInf
 
 
 def _refused(response: UpstreamResponse, body: bytes, context: ErrorContext, *, is_whole: bool) -> Refused:
-    """Return the failure that an error status and its body mean, with the parts that a client may get."""
+    """Return the failure for an error status and its body, with those parts that a client may get."""
     error = _error_of_dialect(body, context.reader)
     info = _info_of_error(response, body, error, context)
     refusal = UpstreamRefusal(
@@ -132,13 +138,13 @@ def _retry_after(response: UpstreamResponse) -> str | None:
 
 
 def _may_be_stream(response: UpstreamResponse) -> bool:
-    """Return whether the content type can be that of a stream. HTML can: some servers always send it."""
+    """Return whether the content type may be that of a stream. Some servers send HTML for all of them."""
     types = response.values_of("content-type")
     return not types or types[0].partition(b"/")[0].strip().lower() not in _NO_STREAM
 
 
 async def _error_body(response: UpstreamResponse) -> tuple[bytes, bool]:
-    """Return the beginning of the body of an error status, and whether it is the whole body."""
+    """Return the beginning of the body of an error status, and whether this is the whole body."""
     body, is_whole = bytearray(), False
     try:
         async with asyncio.timeout(MAX_BODY_SECONDS):
@@ -152,7 +158,7 @@ async def _error_body(response: UpstreamResponse) -> tuple[bytes, bool]:
 
 
 def _refined(info: ErrorInfo, status: int, body: bytes, error: Error | None) -> ErrorInfo:
-    """Return the failure of the status, refined by the body if the status leaves the cause open."""
+    """Return `info`, refined by the error in the body if the status leaves the cause open."""
     if error is not None:
         return _with_error(info, error, status)
     message, code = error_in_body(_json_of(body))
@@ -178,7 +184,7 @@ def _with_error(info: ErrorInfo, error: Error, status: int) -> ErrorInfo:
 
 
 def _error_of_dialect(body: bytes, make_reader: Callable[[], StreamReader]) -> Error | None:
-    """Return the error event that the whole `body` is in the upstream's dialect; None if it is not."""
+    """Return the error event in `body`, read in the upstream's dialect; None if there is no error event."""
     if not body.strip():
         return None
     reader = make_reader()
@@ -201,7 +207,7 @@ def _json_of(body: bytes) -> object:
 
 
 def _details(status: int, body: bytes) -> dict[str, object]:
-    """Return the redacted body. JSON is redacted value by value, since escapes would hide secrets."""
+    """Return the redacted body. JSON is redacted value by value, because escapes would hide secrets."""
     value = _json_of(body)
     if isinstance(value, dict | list):
         return {"upstream_status": status, "upstream_details": redact_value(value)}

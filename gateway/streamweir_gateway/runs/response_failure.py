@@ -1,4 +1,4 @@
-"""The failure that a response is before its body is decoded, with advice for the operator.
+"""Finds the failure in a response before its body is decoded, with a hint for the operator.
 
 Source: the standard protocol 1.1, section 5.
 """
@@ -22,12 +22,12 @@ _ERRORS: Final = 400
 async def failure_of(
     response: UpstreamResponse, destination: Destination, context: RequestContext
 ) -> tuple[Failure | None, str | None]:
-    """Return the failure that `response` is, and the hint about it; None and None if it can be a stream.
+    """Return the failure to report for `response`, and a hint; (None, None) if it may be a stream.
 
     Args:
-        response: of the upstream; the status is noted in the record of the request.
+        response: the response of the upstream; the status is noted in the record of the request.
         destination: the upstream.
-        context: of the request.
+        context: the context of the request.
     """
     context.record.upstream_status = response.status
     if response.status >= _ERRORS:

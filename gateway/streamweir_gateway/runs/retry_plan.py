@@ -17,16 +17,16 @@ from streamweir_gateway.runs.destination import Destination
 __all__ = ["Failure", "RetryPlan"]
 
 LONGEST_RETRY_AFTER: Final = 10.0
-"""Seconds; a longer `Retry-After` of an upstream is not waited for."""
+"""The longest `Retry-After`, in seconds, for which the gateway waits."""
 
 LONGEST_BACKOFF: Final = 10.0
-"""The longest wait in seconds after doubling, unless the first wait is longer."""
+"""The longest wait, in seconds, that doubling may reach, unless the first wait is longer."""
 
 LOOP_STATUS: Final = 508
-"""Loop Detected. Source: RFC 5842, section 7.2."""
+"""The status "Loop Detected". Source: RFC 5842, section 7.2."""
 
 JITTER: Final = 0.25
-"""Up to this share of a wait is added at random, so that requests do not retry at the same time."""
+"""The share of a wait that is added at random at most, so that requests do not retry simultaneously."""
 
 
 _ERRORS: Final = 400
@@ -37,50 +37,57 @@ _UPSTREAMS_FAULT: Final = frozenset(
         "STREAM_LIMIT_EXCEEDED",
     }
 )
-"""Codes that count for the breaker where the upstream gave no error status."""
+"""Error codes that the breaker counts as failures if the upstream gave no error status."""
 
 _RETRIED_IN_BAND: Final = frozenset({429, 503})
-"""The statuses of error events behind which another attempt may follow."""
+"""The statuses that may be retried if an error event of the stream reports them."""
 
 
 class Failure(NamedTuple):
     """The failure of an attempt that ended before its first output."""
 
     info: ErrorInfo | None
-    """The failure as clients see it; None: the upstream had too many streams."""
+    """The failure as clients see it. None: the upstream had too many streams, so there is nothing to report.
+    """
     status: int | None = None
-    """The error status of the upstream; None if there was none."""
+    """The error status of the upstream; None without an error status."""
     was_asked: bool = True
-    """False: the breaker or `max_streams` kept the request here."""
+    """Whether the upstream was asked. False: the breaker or `max_streams` refused the attempt."""
     was_connected: bool = True
-    """False: there was no connection, so the upstream has certainly done nothing."""
+    """Whether there was a connection. Without one, the upstream has certainly done nothing."""
     is_in_band: bool = False
-    """The upstream reported `status` in an error event of its stream."""
+    """Whether the upstream reported `status` in an error event of its stream."""
 
     refusal: UpstreamRefusal | None = None
     """The response of the upstream, if its status is an error."""
 
     @property
     def weight(self) -> int:
-        """The rank of the failure: the client gets the highest. Failures of upstreams rank above ours."""
+        """The rank of the failure.
+
+        The client gets the highest rank; failures of upstreams rank above the gateway's.
+        """
         return 0 if self.info is None else 2 if self.was_asked else 1
 
     @property
     def is_upstreams_fault(self) -> bool:
-        """The failure counts for the breaker. A refused request does not: the next one may be accepted."""
+        """Whether the breaker counts the failure.
+
+        A refused request does not count: the upstream may accept the next one.
+        """
         if self.status is not None and self.status >= _ERRORS:
             return self.status >= _SERVER_ERRORS
         return self.info is not None and self.info.code in _UPSTREAMS_FAULT
 
     def is_in(self, kinds: Collection[int | str]) -> bool:
-        """Return whether the same upstream is asked again after this failure."""
+        """Return whether `kinds`, the configured `retries.on`, include this failure."""
         if not self.was_asked:
             return False
         return self.status in kinds or (not self.was_connected and "connect" in kinds)
 
 
 class RetryPlan:
-    """The attempts of one request: each upstream as often as configured, then the next one."""
+    """The order of attempts of one request: each upstream as often as configured, then the next upstream."""
 
     __slots__ = ("_destinations", "_index", "_tries")
 
@@ -109,7 +116,7 @@ class RetryPlan:
     def can_follow(self, failure: Failure) -> bool:
         """Return whether another attempt follows `failure`.
 
-        None follows status 508 (loop detected), nor an error event whose status is not in `retries.on`.
+        No attempt follows status 508 (loop detected), or an error event whose status is not in `retries.on`.
         """
         if failure.status == LOOP_STATUS:
             return False
@@ -118,7 +125,10 @@ class RetryPlan:
         return self._has_next or self._seconds_before_retry(failure) is not None
 
     def advance(self, failure: Failure) -> float | None:
-        """Move on to the next attempt; return the seconds to wait before it, or None if there is none."""
+        """Move on to the next attempt.
+
+        Return the seconds to wait before it; None if there is no other attempt.
+        """
         if not self.can_follow(failure):
             return None
         seconds = self._seconds_before_retry(failure)
@@ -133,7 +143,7 @@ class RetryPlan:
         return self._index + 1 < len(self._destinations)
 
     def _seconds_before_retry(self, failure: Failure) -> float | None:
-        """Return the seconds to wait before the same upstream is asked again; None if it is not."""
+        """Return the seconds to wait before this upstream is asked again; None if it is not asked again."""
         retries = self.destination.config.retries
         if self._tries >= retries.attempts or not failure.is_in(retries.on):
             return None
@@ -143,7 +153,7 @@ class RetryPlan:
 def seconds_before(tries: int, retries: Retries, info: ErrorInfo | None) -> float | None:
     """Return the seconds to wait after `tries` attempts: the backoff, or `Retry-After` if that is longer.
 
-    None if `Retry-After` is too long.
+    Return None if `Retry-After` is longer than `LONGEST_RETRY_AFTER`.
     """
     longest = max(LONGEST_BACKOFF, retries.backoff)
     backoff: float = min(longest, retries.backoff * 2.0 ** min(tries - 1, 30))

@@ -22,18 +22,18 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["Run"]
 
 _STOPPED: Final = frozenset({"cancelled", "client_gone", "slow_client"})
-"""Reasons of a run that was ended on purpose, for which there is no hint about the upstream."""
+"""Reasons for which a run was ended on purpose; such a run gets no hint about the upstream."""
 
 
 class Run:
     """Asks one upstream after the other until one gives its first output, and reads its stream.
 
     Attributes:
-        attempt: the present attempt; at the end the one whose result the client gets.
+        attempt: the present attempt; when the run is over, the attempt whose result the client gets.
 
     Args:
-        context: of the request.
-        request: to the first upstream, without its body.
+        context: the context of the request.
+        request: the request to the first upstream, without its body.
     """
 
     __slots__ = ("_context", "_failed", "_plan", "attempt")
@@ -46,7 +46,7 @@ class Run:
         self.attempt = self._next_attempt(request)
 
     async def run(self) -> None:
-        """Read the stream to its end. The last events are in the sink of `attempt` then.
+        """Read the stream to its end. The last events stay in the sink of `attempt`, for the caller to send.
 
         Raises:
             Refusal: all upstreams are busy; nothing has been sent.
@@ -86,9 +86,9 @@ class Run:
         raise ClientGone
 
     def _mend(self, attempt: Attempt) -> bool:
-        """Change a request that was refused because of reasoning; return whether it has changed.
+        """Remove the reasoning for which the upstream refused the request; return whether it was removed.
 
-        The plan of attempts does not count it, and a second refusal is the answer.
+        The plan of attempts does not count the refused attempt. A second refusal is reported to the client.
         """
         context, failure = self._context, attempt.failure
         offer = context.offers.get(attempt.destination)
@@ -104,7 +104,7 @@ class Run:
         return True
 
     def _leave_out_refused(self, destination: Destination) -> None:
-        """Leave out a field that the upstream has lately refused."""
+        """Remove a field that this upstream has lately refused from the request to `destination`."""
         context = self._context
         offer = context.offers.get(destination)
         if offer is None or offer.is_lasting is None or offer.is_mended:
@@ -114,7 +114,7 @@ class Run:
             context.offers = {**context.offers, destination: mended}
 
     def _follow(self, before: Attempt) -> Attempt:
-        """Return the attempt that follows `before`."""
+        """Return the next attempt of the plan, which follows the attempt `before`."""
         context, destination = self._context, self._plan.destination
         if destination is before.destination:
             context.observer.retried(destination.label)
@@ -141,8 +141,9 @@ class Run:
         """Complete `record` with the facts about the upstream, once the run is over.
 
         Args:
-            record: of the request.
-            dropped: why the client was sent nothing any longer; None if it was sent all.
+            record: the record of the request.
+            dropped: the reason why sending to the client stopped early; None if the client was sent
+                everything.
         """
         stream = self.attempt.stream
         pipeline = stream.pipeline
@@ -159,7 +160,7 @@ class Run:
             record.hint = self._hint(record)
 
     def _hint(self, record: RequestRecord) -> str | None:
-        """Return advice for the operator about a run that is over; None if there is none."""
+        """Return advice for the operator about a run that is over; None if there is no advice."""
         buffering = buffering_hint(self.attempt.stream.pipeline.position.written, *record.reading_ms)
         return "; ".join(filter(None, [*self._failed, self.attempt.hint(), buffering])) or None
 

@@ -8,8 +8,8 @@
     the gateway drains                    the drain's error     —
     the client leaves for good            —                     True
 
-The clock is looked at when something can be due, so that neither an event nor a run costs a task or a timer
-(`ClockSweep`). The task of the run is interrupted if it waits.
+A `ClockSweep` looks at the clock when a time can be over, so that neither an event nor a run costs a task or
+a timer. If the task of the run is waiting, the supervisor interrupts it.
 
 Source: the configuration contract (`timeouts`, `on_disconnect`); the standard protocol 1.1, sections 3.8
 and 6.
@@ -33,26 +33,27 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 __all__ = ["AGAIN_SECONDS", "RunSupervisor", "Stop"]
 
 AGAIN_SECONDS: Final = 0.1
-"""A task that ignores an interruption is interrupted again after so many seconds."""
+"""The seconds after which a task that has ignored an interruption is interrupted again."""
 
 Stop: TypeAlias = ErrorInfo | Literal["settled", "cancelled", "client_gone"]
-"""Why reading from the upstream ends: a failure, `settled` silence, a cancel, or the lack of clients."""
+"""The reason why reading from the upstream ends: a failure, `settled` silence, a cancel, or no client left.
+"""
 
 
 class RunSupervisor(Watched):
-    """Watches over one run. It is made in the task that runs it.
+    """Watches over one run. Construct it in the task that executes the run.
 
     Attributes:
-        stop: why reading from the upstream ends; None while it goes on.
-        is_over: whether the run ends without an end for its client. False while it goes on without a client.
+        stop: the reason why reading from the upstream ends; None while reading goes on.
+        is_over: whether the run ends without sending an end to its client, or is closed.
         waiting: the block in which the task waits for the upstream or for the client.
-        clock: of the upstream's side; the task notes in it what happens.
-        response: of the upstream, while it is read; else None.
-        on_stop: called when `total` runs out or the gateway drains, even if the client has still to be sent
-            something.
+        clock: the clock of the upstream's side; the task notes reads and waits in it.
+        response: the response of the upstream while the task reads it; else None.
+        on_stop: called when `total` runs out or the gateway drains, even if bytes still have to be sent to
+            the client.
 
     Args:
-        on_disconnect: seconds for which the run goes on without its client; None: to its end.
+        on_disconnect: seconds for which the run goes on without its client; None: until the run ends.
     """
 
     __slots__ = (
@@ -80,7 +81,7 @@ class RunSupervisor(Watched):
         self._sweep = sweep_of(asyncio.get_running_loop())
         self._runs_until: float | None = None
         self._interrupt_at = 0.0
-        """When a task that has been interrupted, and has not noticed, is interrupted again."""
+        """`time.monotonic()` at which a task that has not noticed its interruption is interrupted again."""
 
     # Called by the task of the run
 
@@ -92,7 +93,7 @@ class RunSupervisor(Watched):
         self._sweep.look_soon(self)
 
     def sent(self) -> None:
-        """Start the clock of the first event: there is a connection, and the request is sent."""
+        """Start the clock of the first event, because the request has been sent on a connection."""
         self.clock.asked = time.monotonic()
 
     def refused(self) -> None:
@@ -100,25 +101,27 @@ class RunSupervisor(Watched):
         self.clock.asked = None
 
     def close(self) -> None:
-        """Stop watching: the run is over."""
+        """Stop watching, because the run is over."""
         self.is_over = True
         self.on_stop = _nothing
         self._sweep.forget(self)
 
     def is_stopping(self) -> bool:
-        """Whether reading from the upstream ends."""
+        """Return whether reading from the upstream has to end."""
         return self.stop is not None
 
     @property
     def can_retry(self) -> bool:
-        """Whether another attempt may follow: at most a clock of this one alone has run out."""
+        """Whether another attempt may follow: nothing but a clock of this attempt has stopped the reading."""
         stop = self.stop
         return stop is None or (isinstance(stop, ErrorInfo) and stop.reason in _OF_ONE_ATTEMPT)
 
     # Ending the run
 
     def leave_upstream(self, stop: Stop) -> None:
-        """End reading from the upstream. The first reason stays.
+        """End reading from the upstream for the reason `stop`.
+
+        An earlier reason is kept if it forbids another attempt.
 
         If the task waits for the client, which may take long, the upstream's connection is closed here.
         """
@@ -141,12 +144,12 @@ class RunSupervisor(Watched):
             self._sweep.look_soon(self)
 
     def abandon(self) -> None:
-        """End the run at once, without an end for its client."""
+        """End the run at once, without sending an end to its client."""
         self.is_over = True
         self._interrupt()
 
     def run_out(self, due: Due) -> None:
-        """End reading from the upstream because a clock has run out."""
+        """End reading from the upstream because the clock `due` has run out."""
         self.leave_upstream(_stop_of(due))
 
     def _interrupt(self) -> None:
@@ -157,7 +160,7 @@ class RunSupervisor(Watched):
     # Called by the sweep
 
     def look(self, now: float) -> float:
-        """End the run if one of its times is over; return when to look again."""
+        """End the run if one of its times is over. Return the time of the next look."""
         if self.waiting.is_pending:
             if now >= self._interrupt_at:
                 self._interrupt()
@@ -195,6 +198,6 @@ def _nothing() -> None:
 
 
 _OF_ONE_ATTEMPT: Final[frozenset[Reason | None]] = frozenset({"first_event_timeout", "idle_timeout"})
-"""The reasons of clocks that start anew with each attempt."""
+"""Reasons of clocks that start anew with each attempt."""
 
 _FROM_OUTSIDE: Final[frozenset[Reason | None]] = frozenset({"draining", "total_timeout"})

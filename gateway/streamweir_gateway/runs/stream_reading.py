@@ -1,4 +1,4 @@
-"""Reads an upstream's response and translates it, with bounded work in each turn of the event loop."""
+"""Reads an upstream's response and translates it. The work in each turn of the event loop is bounded."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ class StreamReading:
     """Translates one response, read by read.
 
     Attributes:
-        is_clean: the body has ended properly.
+        is_clean: whether the body has ended properly.
 
     Args:
         stream: translates the reads.
-        context: of the request.
-        offer: that is answered; its recorder stores the turn of the answer before the client can go on.
-        ends_at_once: the stream ends at the evidence of its end, though its frames are copied: the connection
-            to the upstream stays open behind it. If a tap of the offer stores the answer, the stream always
-            ends so: the frame of the end waits in the sink until the answer is stored.
+        context: the context of the request.
+        offer: the request that is answered; its recorder stores the turn of the answer before the client can
+            go on.
+        ends_at_once: the stream ends at the evidence of its end even if its frames are copied, because the
+            connection to the upstream stays open after it. If a tap of the offer stores the answer, the
+            stream always ends at the evidence: its last frame waits in the sink until the answer is stored.
     """
 
     __slots__ = (
@@ -79,30 +80,31 @@ class StreamReading:
         self._recorder = open_recorder(offer, stream)
         self._settling = [tap for tap in (offer.tap, *offer.taps) if isinstance(tap, SettlingTap)]
         self._conversation = offer.tap if offer.tap is not None and offer.tap.is_shared else None
-        """Shares the conversation with other replicas; None without these, and once its end is stored."""
+        """The tap that shares the conversation with replicas; None without replicas and after it is stored.
+        """
         self._may_store = self._recorder is not None or self._conversation is not None
         self._on_relayed: Callable[[float, int, int], object] | None = None
         self._parts: ReadParts | None = None
-        """The rest of a read that takes several turns of the event loop; None if there is none."""
+        """The part of a read that is left for later turns of the event loop; None if no part is left."""
         self._rest_is_over = False
-        """`_parts` is the last of the body, which has ended properly."""
+        """Whether the body ends properly with `_parts`."""
 
     def begin_with(self, data: bytes, *, is_over: bool) -> None:
-        """Translate the bytes that were read before, to classify the response.
+        """Translate the bytes that were read earlier in order to classify the response.
 
         Args:
             data: the bytes.
-            is_over: they are the whole body.
+            is_over: whether the bytes are the whole body.
         """
         self._parts, self._rest_is_over = ReadParts(data), is_over
 
     def take_back(self) -> tuple[bytes, bool]:
-        """Take back the arguments of `begin_with` before any of the bytes is translated."""
+        """Take back and return the arguments of `begin_with`, before any byte is translated."""
         parts, self._parts = self._parts, None
         return b"" if parts is None else parts.rest, self._rest_is_over
 
     async def read_rest(self) -> None:
-        """Translate the bytes that were read and not translated yet; read no others."""
+        """Translate all bytes that were read and not translated yet, without reading more."""
         while (parts := self._parts) is not None:
             self._feed(parts)
             await asyncio.sleep(0)
@@ -111,10 +113,10 @@ class StreamReading:
         """Translate the next read, or the next part of it.
 
         Args:
-            response: of the upstream.
-            is_chosen: the first event has come, so that reads are noted in the record.
-            is_committed: the first output has come. Reads that need no task are delivered too, before the
-                one that is translated here.
+            response: the response of the upstream.
+            is_chosen: whether the first event has arrived, so that reads are noted in the record.
+            is_committed: whether the first output has arrived. If so, reads that need no task are delivered
+                first, before the read that is translated here.
         """
         parts = self._parts
         if parts is not None:
@@ -131,9 +133,9 @@ class StreamReading:
             self._record.note_read(time.monotonic())
 
     async def read_mark(self, response: UpstreamResponse) -> None:
-        """Copy `[DONE]` behind an end that is held back until it is stored.
+        """Copy a `[DONE]` that follows an end which is held back until the answer is stored.
 
-        The client gets the end after this: a body that goes on in silence is waited for a moment only.
+        The client gets the end after this, so a body that stays silent is waited for only briefly.
         """
         if (
             not self._holds_end
@@ -151,7 +153,7 @@ class StreamReading:
             self._stream.copy_mark(held)
 
     async def store_turn(self) -> None:
-        """Store the turn and the conversation, if the bytes that are sent next let the client go on."""
+        """Store the turn and the conversation, if the next bytes allow the client to continue."""
         if self._recorder is not None and self._recorder.is_due:
             await self._recorder.store()
         if self._conversation is not None and self._has_due_conversation:
@@ -160,9 +162,9 @@ class StreamReading:
                 self._conversation = None
 
     async def settle_turn(self) -> None:
-        """Store the rest of a turn that ended well, before the last bytes are sent; forget a failed one.
+        """Store the end of a turn that ended well, before the last bytes are sent; forget a failed turn.
 
-        The taps of the offer have stored the conversation and the history when this returns.
+        When this returns, the taps of the offer have stored the conversation and the history.
         """
         if self._recorder is not None:
             await self._recorder.settle()
@@ -183,7 +185,7 @@ class StreamReading:
 
     @property
     def _has_unsent(self) -> bool:
-        """Bytes wait to be sent: for the client to take earlier ones, or for something to be stored."""
+        """Whether bytes wait to be sent, until the client takes earlier bytes or a turn is stored."""
         return self._audience.has_unsent or self._must_store
 
     @property
@@ -194,12 +196,12 @@ class StreamReading:
 
     @property
     def _has_due_conversation(self) -> bool:
-        """The bytes that are sent next hold a question, or the end of a stream whose frames are copied."""
+        """Whether the next bytes hold a question, or the end of a stream whose frames are copied."""
         is_due = self._conversation is not None and self._conversation.is_due
         return is_due or self._stream.is_behind_end
 
     def _feed(self, parts: ReadParts) -> bool:
-        """Translate as much as one turn of the loop allows; return False if some of the read is left."""
+        """Translate as much as one turn of the loop allows. Return False if part of the read is left."""
         is_done = parts.feed(self._stream.feed)
         self._parts = None if is_done else parts
         if self._ends_at_once:
@@ -207,7 +209,7 @@ class StreamReading:
         return is_done
 
     def _relay_at_once(self, data: bytes) -> bool:
-        """Deliver one read while the task waits; return False if the task has to wake up."""
+        """Deliver one read while the task keeps waiting. Return False if the task has to wake up."""
         position = self._position
         written = position.written
         if len(data) <= WHOLE_BYTES:

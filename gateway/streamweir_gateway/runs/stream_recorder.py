@@ -1,4 +1,4 @@
-"""The interface of a recorder, which follows one request for the console from its arrival to its end.
+"""The interface of a recorder, which follows one request for the console from arrival to end.
 
 The methods are called in the order of the stream. They must not raise and must not wait.
 """
@@ -28,7 +28,7 @@ class AttemptFacts(Protocol):
 
     @property
     def stream(self) -> StreamNormalizer:
-        """The reader and the pipeline of the attempt."""
+        """The reader and the pipeline of the attempt's stream."""
         ...
 
     @property
@@ -43,20 +43,20 @@ class AttemptFacts(Protocol):
 
 
 class ClientFacts(Protocol):
-    """The supervisor of a delivery."""
+    """The supervisor of a delivery, as a recorder sees it."""
 
     @property
     def dropped(self) -> Dropped | None:
-        """Why the client is sent nothing any longer; None while it is."""
+        """The reason why sending to the client stopped early; None while the client is sent the stream."""
         ...
 
 
 class DeliveryFacts(Protocol):
-    """A delivery under way."""
+    """A delivery under way, as a recorder sees it."""
 
     @property
     def bytes(self) -> int:
-        """The bytes of the body that have been sent."""
+        """The number of bytes of the body that have been sent."""
         ...
 
     @property
@@ -66,34 +66,34 @@ class DeliveryFacts(Protocol):
 
     @property
     def is_started(self) -> bool:
-        """Whether the headers have left."""
+        """Whether the headers have been sent."""
         ...
 
     @property
     def supervisor(self) -> ClientFacts:
-        """The supervisor of the client."""
+        """The supervisor of the delivery's client."""
         ...
 
 
 class ReaderFacts(Protocol):
-    """A reader of a stored run."""
+    """A reader of a stored run, as a recorder sees it."""
 
     @property
     def at(self) -> int:
-        """The sequence of the next event that is read."""
+        """The sequence number of the next event to read."""
         ...
 
     @property
     def position(self) -> Position | None:
-        """Where the client goes on; None: at the beginning."""
+        """The position from which the client resumes; None: the beginning."""
         ...
 
 
 class StreamRecorder(Protocol):
-    """Keeps what the console shows of one request."""
+    """Keeps the data that the console shows of one request."""
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
-        """Take the client's request."""
+        """Note the client's request."""
         ...
 
     def attempt_began(
@@ -103,52 +103,53 @@ class StreamRecorder(Protocol):
         stream: StreamNormalizer,
         options: Mapping[str, Options],
     ) -> None:
-        """Take note that an upstream is asked.
+        """Note that an upstream is asked.
 
         Args:
-            attempt: its number, from 1.
+            attempt: the number of the attempt, from 1.
             destination: the upstream.
             stream: translates the answer.
-            options: of each dialect, by its name.
+            options: the options of each dialect, by its name.
         """
         ...
 
     def sent(self, request: UpstreamRequest) -> None:
-        """Take note of a request that is sent to the upstream."""
+        """Note a request that is sent to the upstream."""
         ...
 
     def given(self, facts: Mapping[str, str]) -> None:
-        """Take the facts from the requests that the decoder of the answer needs."""
+        """Note facts from the requests that the decoder of the answer needs."""
         ...
 
     def answered(self, response: UpstreamResponse) -> None:
-        """Follow a response; its body has not been read."""
+        """Follow a response whose body has not been read yet."""
         ...
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
-        """Take note that an attempt is over.
+        """Note that an attempt is over.
 
         Args:
-            attempt: its number.
-            error: that the stream of the attempt ended with; None without one.
-            facts: about the attempt.
+            attempt: the number of the attempt.
+            error: the error that ended the stream of the attempt; None if it ended well.
+            facts: the facts about the attempt.
         """
         ...
 
     def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
-        """Return the client with each sent piece recorded.
+        """Wrap the client, so that each piece sent to it is recorded.
 
         Args:
             port: the client.
-            reports_relays: its pieces are those of the reads that are relayed at once, each of which
-                `on_relayed` of the response gets. Then the recorder may take both of them there.
+            reports_relays: whether each piece comes from a read that is relayed at once and that `on_relayed`
+                of the
+                response reports. The recorder may then take both the read and the piece there.
         """
         ...
 
     def delivered_by(self, delivery: DeliveryFacts) -> None:
-        """Take the delivery to the client."""
+        """Note the delivery that sends the stream to the client."""
         ...
 
     def reads_run(self, reader: ReaderFacts) -> None:
-        """Take the reader of a stored run: the request has no upstream of its own."""
+        """Note the reader of a stored run: the request has no upstream of its own."""
         ...

@@ -1,4 +1,6 @@
-"""Answers that an upstream takes without a stream: the run goes on in the connection that asked.
+"""Handles answers to questions that an upstream takes without opening a stream.
+
+The run goes on in the connection that asked the question.
 
 Source: the request contract, section 4 (an upstream that takes an answer); the standard protocol, section 5.
 """
@@ -28,12 +30,14 @@ _STREAMS: Final = frozenset(
 async def take_answer(
     response: UpstreamResponse, stream: StreamNormalizer, reader: Callable[[], StreamReader]
 ) -> bool:
-    """End `stream` if the upstream has taken an answer without one.
+    """End `stream` if the upstream has taken the client's answer without opening a stream.
+
+    A JSON document that the dialect reads as an answer, a failure or a stopped run is the whole stream.
 
     A document in which the dialect reads an answer, a failure or a stopped run is the whole stream.
 
     Args:
-        response: of the upstream, its body unread.
+        response: the response of the upstream, its body unread.
         stream: the stream to the client; a failure in the body ends it too.
         reader: makes a reader of the upstream's dialect.
 
@@ -68,7 +72,7 @@ async def _document(response: UpstreamResponse) -> bytes | None:
 
 
 def _holds_reply(body: bytes, reader: StreamReader) -> bool:
-    """Return whether a body is no document, or one that says more than that an answer was taken."""
+    """Return whether a body is not a JSON document, or says more than that an answer was taken."""
     if not body.strip():
         return False
     if not body.lstrip().startswith((b"{", b"[")):

@@ -10,10 +10,11 @@ __all__ = ["open_recorder"]
 
 
 def open_recorder(offer: Offer, stream: StreamNormalizer) -> TurnRecorder | None:
-    """Return the recorder of the answer to `offer`, which follows `stream`; None if no turn is kept.
+    """Return the recorder that follows `stream`, the answer to `offer`; None if turns are not stored.
 
-    The pipeline holds questions to the client back until the end: the turn is stored before a client that was
-    asked can go on.
+    The pipeline holds questions to the client back until the end, so that the turn is stored before the
+    client can
+    answer.
     """
     if offer.new_recorder is None:
         return None

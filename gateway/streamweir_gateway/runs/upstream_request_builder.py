@@ -1,4 +1,4 @@
-"""The request to the upstream, made from the client's request and the configuration of the endpoint.
+"""Builds the request to the upstream from the client's request and the configuration of the endpoint.
 
 Source: the configuration contract (`path`, `forward_headers`, `forward_query`, `headers`).
 """
@@ -26,7 +26,7 @@ from streamweir_gateway.upstream.via import Via
 __all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
 
 ALWAYS: Final = ("content-type",)
-"""Client headers that are always forwarded. The gateway sets the request id and the trace context itself."""
+"""Client headers that are always forwarded. The gateway itself sets the request id and the trace context."""
 
 CREDENTIALS: Final = frozenset({"authorization", "cookie", "x-api-key", "api-key"})
 
@@ -43,21 +43,24 @@ _ACCEPT: Final = {
     "auto": "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8",
 }
 _Headers: TypeAlias = dict[str, list[tuple[str, str]]]
-"""Name and value of each header as they are sent, by the name in lower case."""
+"""The name and value of each header to send, by the name in lower case."""
 
 _IDENTITY: Final[_Headers] = {"accept-encoding": [("Accept-Encoding", "identity")]}
 _URL_CHARACTERS: Final = "!$%&'()*+,/:;=?@[]~"
 _PARAMETER_CHARACTERS: Final = _URL_CHARACTERS.replace(";", "").replace("&", "")
-"""Some servers end a parameter at a `;` too: within one it goes on as `%3B`."""
+"""The characters of a parameter that are sent unescaped.
+
+A `;` becomes `%3B`: some servers end a parameter there.
+"""
 
 
 class UpstreamRequestBuilder:
-    """Writes the requests of one endpoint to one of its upstreams.
+    """Builds the requests of one endpoint to one of its upstreams.
 
     Args:
         endpoint: the configuration of the endpoint.
         upstream: the configuration of the upstream.
-        base_url: of the upstream.
+        base_url: the base URL of the upstream.
         dialects: the dialects by name.
         via: the value of the gateway in the `Via` header.
     """
@@ -109,7 +112,7 @@ class UpstreamRequestBuilder:
         """Return the upstream's path, without a query.
 
         Raises:
-            NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
+            NoSuchPath: the value of a `{name}` is empty or would make a segment `.` or `..`.
         """
         return self._target.filled(path_params).partition("?")[0]
 
@@ -119,24 +122,24 @@ class UpstreamRequestBuilder:
         return b"cookie" in self._selection.named and "cookie" not in self._configured
 
     def passes_credentials(self, headers: HeaderList) -> bool:
-        """Return whether the upstream gets the client's own credentials: its 401 is passed on then."""
+        """Return whether the upstream gets the client's own credentials, so that its 401 is passed on."""
         named = {name for name in CREDENTIALS if name.encode() in self._selection.named}
         passed = named - set(self._configured)
         return any(header_values(headers, name.encode()) for name in passed)
 
     @cached_property
     def adds_credentials(self) -> bool:
-        """Whether the configuration adds credentials: by the upstream's `headers`, or in its URL."""
+        """Return whether the configuration adds credentials, by the upstream's `headers` or in its URL."""
         return bool(self._authorization) or any(map(_is_credential, self._configured))
 
     @cached_property
     def constant_options(self) -> dict[str, dict[str, str]] | None:
-        """The result of `options` for every request; None if it depends on the client's path."""
+        """Return the result of `options` if it is constant; None if it depends on the client's path."""
         template = self._target.template
         return None if "{" in template else self.options(template)
 
     def options(self, target: str) -> dict[str, dict[str, str]]:
-        """Return the options of each dialect that follow from the upstream's path in `target`."""
+        """Return the options of each dialect that the upstream's path in `target` sets."""
         path = target.partition("?")[0]
         found = {dialect.name: dict(dialect.options_for(path)) for dialect in self._dialects}
         return {name: options for name, options in found.items() if options}
@@ -154,7 +157,7 @@ class UpstreamRequestBuilder:
         return unquote_plus(name) in self._query
 
     def _template(self, memo: Memo, method: str, target: str, headers: HeaderList) -> HeadTemplate | None:
-        """Return the template of a request whose headers are those of the request before it."""
+        """Return the template kept in `memo` for a request with the same headers as the request before it."""
         key = self, method, target
         template: HeadTemplate | None = memo.get(key)
         if template is None:
@@ -164,9 +167,9 @@ class UpstreamRequestBuilder:
         return template
 
     def _common(self, headers: HeaderList) -> list[tuple[str, str]]:
-        """Return the headers that depend on none of `VARYING`; the later of these replace the earlier.
+        """Return the headers that do not depend on `VARYING`: own, forwarded and configured headers.
 
-        They are the gateway's, the client's and the configured ones.
+        A header replaces an earlier header of the same name.
         """
         client: _Headers = {}
         for key, value in self._selection.of(headers):

@@ -27,11 +27,11 @@ class UpstreamTarget:
     """The target of an endpoint's requests to one of its upstreams.
 
     Attributes:
-        template: path and query, with `{names}`.
+        template: the path and query, with `{names}` to fill in.
 
     Args:
         endpoint: the configuration of the endpoint.
-        base_url: of the upstream.
+        base_url: the base URL of the upstream.
     """
 
     def __init__(self, endpoint: EndpointConfig, base_url: str) -> None:
@@ -44,13 +44,13 @@ class UpstreamTarget:
         self._is_plain = self.template.endswith(_REST) and not {"{", "?", "."} & {*self._stem}
 
     def filled(self, path_params: Mapping[str, str]) -> str:
-        """Return the target.
+        """Return the target with the values filled in.
 
         Args:
-            path_params: decoded values by name; `rest` is not decoded.
+            path_params: decoded values by name; the value of `rest` is not decoded.
 
         Raises:
-            NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
+            NoSuchPath: the value of a `{name}` is empty or would make a segment `.` or `..`.
         """
         if self._is_plain and "." not in path_params[REST]:
             return self._stem + path_params[REST]
@@ -73,7 +73,7 @@ class UpstreamTarget:
 
 
 def with_query(target: str, query: str) -> str:
-    """Return `target` with `query` added to its own query."""
+    """Return `target` with the parameters of `query` appended to its own query."""
     if not query:
         return target
     return f"{target}{'&' if '?' in target else '?'}{query}"

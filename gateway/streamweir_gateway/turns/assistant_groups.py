@@ -37,7 +37,7 @@ class AssistantGroup(NamedTuple):
         """Return whether a turn can begin here only: no message of the assistant or a tool is before it.
 
         Args:
-            messages: of the request.
+            messages: the messages of the request.
         """
         return not self.begin or messages[self.begin - 1]["role"] in _ASKED
 

@@ -107,9 +107,9 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
     """Return the kept turns among the messages of a request; all are read in one round trip.
 
     Args:
-        turns: of the endpoint.
+        turns: the turns of the endpoint.
         owner: the endpoint and the client.
-        messages: of the request.
+        messages: the messages of the request.
     """
     groups = groups_of(messages)
     names = names_of_turns(groups, messages, owner)

@@ -52,7 +52,7 @@ def names_of_turns(
 
     Args:
         groups: each message of the assistant.
-        messages: of the request.
+        messages: the messages of the request.
         owner: the endpoint and the client.
     """
     found: list[list[str]] = []
@@ -83,8 +83,8 @@ def matched_groups(
 
     Args:
         groups: each message of the assistant.
-        messages: of the request.
-        names: of the turns that may end with each of them (`names_of_turns`).
+        messages: the messages of the request.
+        names: the names of the turns that may end with each of them (`names_of_turns`).
         stored: the kept turns with these names.
     """
     found: list[MatchedGroup] = []

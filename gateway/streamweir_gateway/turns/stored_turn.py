@@ -24,7 +24,7 @@ class StoredCall(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         client_id: the id under which the client has it.
         upstream_id: the upstream's own id; None if the upstream gave none.
-        name: of the tool.
+        name: the name of the tool.
         arguments: the digest of its arguments (`argument_digest`).
         is_executed: the upstream has run it itself: a client may leave it out.
     """

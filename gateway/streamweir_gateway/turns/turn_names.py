@@ -41,7 +41,8 @@ class TurnOwner(NamedTuple):
         """Return the name of a turn without a call.
 
         Args:
-            text: of the turn; white space does not matter, because clients join its blocks in their own ways.
+            text: the text of the turn; white space does not matter, because clients join its blocks in their
+                own ways.
             asked: the text of the user's last message before the turn.
         """
         return _digest(_begun(*self, "text"), "".join(text.split()), asked)

@@ -55,7 +55,7 @@ class TurnAsked(NamedTuple):
     Attributes:
         owner: the endpoint and the client.
         made_by: the digest of the upstream that is asked (`upstream_digest`).
-        text: of the user's last message.
+        text: the text of the user's last message.
         client_id: returns the id under which the client gets a call, given the call's id.
     """
 
@@ -73,9 +73,9 @@ class TurnRecorder(ListeningSink):
         has_kept: the turn is in the store.
 
     Args:
-        turns: of the endpoint.
+        turns: the turns of the endpoint.
         asked: the client's request.
-        collector: of the upstream's dialect.
+        collector: the collector of the upstream's dialect.
     """
 
     def __init__(self, turns: KeptTurns, asked: TurnAsked, collector: TurnCollector) -> None:

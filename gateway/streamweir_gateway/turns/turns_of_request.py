@@ -77,7 +77,7 @@ async def turns_of(
 
     Args:
         request: the canonical request.
-        turns: of the endpoint; None: none are kept.
+        turns: the turns of the endpoint; None: none are kept.
         owner: the endpoint and the client.
         is_stored: False if the client does not want its answer to be kept.
     """

@@ -27,7 +27,7 @@ class UpstreamClient:
     """Sends requests and hands out their responses.
 
     Attributes:
-        begin: of the transport.
+        begin: the `begin` method of the transport.
 
     Args:
         transport: carries the requests; None: HTTP/1.1 that trusts the system's certificates.
@@ -115,8 +115,8 @@ class UpstreamClients:
         """Return the client of an upstream.
 
         Args:
-            config: of the upstream.
-            settings: of its connections, if it is spoken to over a WebSocket.
+            config: the configuration of the upstream.
+            settings: the settings of its connections, if it is spoken to over a WebSocket.
 
         Raises:
             TlsFileError: a file of `config.tls` cannot be used.

@@ -44,7 +44,7 @@ class ConnectionPool:
 
     Args:
         host: without brackets.
-        port: of the origin.
+        port: the port of the origin.
         context: for TLS; None without.
     """
 
@@ -86,7 +86,7 @@ class ConnectionPool:
         """Keep a connection whose exchange is over, if its response was whole; else close it.
 
         Args:
-            connection: of this pool.
+            connection: the connection of this pool.
             may_linger: its stream has said that it is over: give the response a moment to end as well.
         """
         if connection.is_reusable:

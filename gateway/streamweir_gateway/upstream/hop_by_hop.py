@@ -54,7 +54,7 @@ def end_to_end(headers: Headers, *, without: Set[bytes] = frozenset()) -> Header
     """Return those that go on, names in lower case.
 
     Args:
-        headers: of a request or a response.
+        headers: the headers of a request or a response.
         without: further names that do not, in lower case.
     """
     named = connection_options(headers)

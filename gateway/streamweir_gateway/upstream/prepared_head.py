@@ -14,9 +14,9 @@ class PreparedHead(NamedTuple):
     """The written head of one request, whose body may still change.
 
     Attributes:
-        method: of the request.
-        origin: of the request.
-        target: of the request.
+        method: the method of the request.
+        origin: the origin of the request.
+        target: the target of the request.
         headers: the list of its headers, by which the request is known again.
         head: the request line and the headers, without `Content-Length` and the empty line.
     """

@@ -22,13 +22,13 @@ class RepeatedHead:
     """The head of a response that came whole in one read, on a connection that stays open.
 
     Attributes:
-        status: of the response.
+        status: the status of the response.
         headers: as they were written, in order.
         relayed: the head to send for it, and the key that it was written for.
 
     Args:
         head: status line and headers, with the empty line behind them.
-        size: of the whole response.
+        size: the size of the whole response.
     """
 
     __slots__ = ("_head", "_size", "headers", "relayed", "status")

@@ -76,7 +76,7 @@ class RequestStream(Protocol):
     """The rest of a body that comes while it is sent.
 
     Attributes:
-        length: of the whole body; None if unknown: it is sent in chunks.
+        length: the length of the whole body; None if unknown: it is sent in chunks.
     """
 
     length: int | None

@@ -24,7 +24,7 @@ class UpstreamResponse:
     """The status and headers of a response, and its body read by read.
 
     Attributes:
-        status: of the response.
+        status: the status of the response.
         headers: in the order and the spelling of the wire.
         on_read: is called with each read, decoded, before it is returned; nothing at the end of the body.
             None: nothing is called. Set before the first read.

@@ -28,7 +28,7 @@ def remark_on_variables(tree: Mapping[str, Any], report: Report) -> None:
     """Remark on `$NAME` and `{{ NAME }}`, which nothing fills in.
 
     Args:
-        tree: of the file, before anything is filled in.
+        tree: the tree of the file, before anything is filled in.
         report: takes the remarks.
     """
     for path, text in _texts(tree, ()):

@@ -19,7 +19,7 @@ class RequestMode(NamedTuple):
     """How a client's body becomes the upstream's.
 
     Attributes:
-        kind: of the three ways; `mapped` with a tree that is laid over the body, or without.
+        kind: one of the three ways; `mapped` with a tree that is laid over the body, or without.
         tree: the tree as written in the file; None without one.
     """
 

@@ -54,7 +54,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     Attributes:
         refusal: status and headers of an answer other than 101, in the state `refused`.
-        headers: of the 101.
+        headers: the headers of the 101.
         is_usable: the connection is open, and neither side has closed it.
         conversation: the conversation that the connection belongs to; None: it is not kept.
 

@@ -23,7 +23,7 @@ class SocketClosed(Truncated):
     """The connection ended with an error, or without a Close frame.
 
     Args:
-        code: of the Close frame; None: there was none.
+        code: the code of the Close frame; None: there was none.
     """
 
     def __init__(self, code: int | None) -> None:

@@ -19,7 +19,7 @@ class FrameSender:
         is_full: written bytes wait to be sent.
 
     Args:
-        transport: of the connection.
+        transport: the transport of the connection.
         ping: seconds between pings; None: none are sent.
     """
 

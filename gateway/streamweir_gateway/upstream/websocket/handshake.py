@@ -29,7 +29,7 @@ class Switched(NamedTuple):
     """The upstream has answered 101.
 
     Attributes:
-        headers: of the response.
+        headers: the headers of the response.
         rest: bytes that came behind it.
     """
 
@@ -46,7 +46,7 @@ class Handshake:
         refusal: set once the head of another answer has come; it parses the rest of that answer.
 
     Args:
-        head: of the request.
+        head: the head of the request.
         key: its `Sec-WebSocket-Key`.
         subprotocols: the answer may choose one of these, and no extension; None: it may choose anything.
     """

@@ -29,7 +29,7 @@ class MessageBody:
         size: bytes of the messages so far.
 
     Args:
-        framing: of the body.
+        framing: the framing of the body.
         messages: the form of the messages.
     """
 

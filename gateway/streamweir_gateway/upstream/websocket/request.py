@@ -20,7 +20,7 @@ class WebSocketSettings(NamedTuple):
     Attributes:
         subprotocols: offered in the handshake.
         ping: seconds between pings of the gateway; None: it sends none.
-        framing: of the messages.
+        framing: the framing of the messages.
         keep: seconds for which a connection stays open behind a stream; None: it is closed.
         most_kept: the most connections that are kept.
         event_bytes: the most bytes of one message.
@@ -42,7 +42,7 @@ class WebSocketExchange(NamedTuple):
     Attributes:
         hello: messages that are sent on a new connection before the request.
         cancel: the message that is sent before a Close frame that ends a run early; None: there is none.
-        framing: of the body that the messages become.
+        framing: the framing of the body that the messages become.
         on_close: called with the code of the upstream's Close frame, while the stream is read.
         conversation: the key of the client and its thread; None: the connection is not kept.
     """

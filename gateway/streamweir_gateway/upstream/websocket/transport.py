@@ -33,7 +33,7 @@ class WebSocketTransport:
     """A `Transport` with one connection for each stream.
 
     Args:
-        settings: of the connections.
+        settings: the settings of the connections.
         context: for wss; None: the system's certificates are trusted.
     """
 
