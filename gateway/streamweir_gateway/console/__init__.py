@@ -1,1 +1,4 @@
-"""The console shows people what happened in each stream; `processes/console_process.py` runs it."""
+"""The console: a web page and an API that show operators each stream.
+
+`processes/console_process.py` runs it.
+"""

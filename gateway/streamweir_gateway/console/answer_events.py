@@ -1,7 +1,7 @@
-"""The standard events of answers that the playground passes on.
+"""Gives the page of the console the standard events of answers that the playground relays.
 
-An answer goes to the page byte for byte, in the protocol that was asked for. To show it as a message, the
-page asks for its events before it sends the request, under the request id that the request will have:
+The playground relays an answer byte for byte, in the protocol that was asked for. To show the answer as a
+message, the page asks for its events before it sends the request, with the id that the request will have:
 
     state      entered by                              next state
     ────────   ─────────────────────────────────────   ───────────
@@ -24,9 +24,9 @@ from streamweir.codec.dialects import Dialects
 __all__ = ["AnswerEvents", "AnswerReader", "ExpectedAnswer"]
 
 MAX_EXPECTED: Final = 32
-"""The most answers that are expected or read at a time."""
+"""The most answers that are expected or read at the same time."""
 MAX_WAITING: Final = 16 << 20
-"""The most bytes of events that wait for a viewer. The events after that are left out."""
+"""The most bytes of events that wait for a viewer. Later events are left out."""
 
 
 class ExpectedAnswer:
@@ -37,7 +37,7 @@ class ExpectedAnswer:
 
     Attributes:
         protocol: the protocol of the answer.
-        is_read: the answer has begun.
+        is_read: whether the answer has begun.
     """
 
     def __init__(self, protocol: str) -> None:
@@ -48,18 +48,18 @@ class ExpectedAnswer:
         self._has_ended = False
 
     def put(self, events: bytes) -> None:
-        """Add events, a line each."""
+        """Add events, one per line."""
         if len(self._waiting) + len(events) <= MAX_WAITING:
             self._waiting += events
             self._news.set()
 
     def end(self) -> None:
-        """Note that no event follows."""
+        """Note that no more events follow."""
         self._has_ended = True
         self._news.set()
 
     async def batches(self) -> AsyncIterator[list[bytes]]:
-        """Yield the events that have come since, a line each, until the answer ends."""
+        """Yield the events that have arrived since the last batch, one per line, until the answer ends."""
         while not self._has_ended or self._waiting:
             await self._news.wait()
             self._news.clear()
@@ -72,7 +72,7 @@ class AnswerReader:
 
     Args:
         answer: takes the events.
-        dialects: in which its protocol is looked up.
+        dialects: used to look up the protocol of the answer.
     """
 
     def __init__(self, answer: ExpectedAnswer, dialects: Dialects) -> None:
@@ -82,17 +82,17 @@ class AnswerReader:
         )
 
     def feed(self, data: bytes) -> None:
-        """Read bytes of the answer."""
+        """Translate bytes of the answer."""
         self._answer.put(self._translator.feed(data))
 
     def close(self) -> None:
-        """Note the end of the answer."""
+        """Note that the answer has ended."""
         self._answer.put(self._translator.close())
         self._answer.end()
 
 
 class AnswerEvents:
-    """The answers whose events are expected, by their request ids."""
+    """The answers whose events a viewer expects, by request id."""
 
     def __init__(self) -> None:
         self._expected: dict[str, ExpectedAnswer] = {}
@@ -102,7 +102,7 @@ class AnswerEvents:
 
     @contextmanager
     def expect(self, request_id: str, protocol: str) -> Iterator[ExpectedAnswer]:
-        """Expect the answer to a request within the block."""
+        """Return a context manager in whose block the answer to a request is expected."""
         answer = self._expected[request_id] = ExpectedAnswer(protocol)
         try:
             yield answer
@@ -111,7 +111,7 @@ class AnswerEvents:
                 del self._expected[request_id]
 
     def reader(self, request_id: str | None, dialects: Dialects) -> AnswerReader | None:
-        """Return a reader of the answer to a request; None if its events are not expected."""
+        """Return a reader for the answer to a request; None if no viewer expects its events."""
         answer = self._expected.get(request_id or "")
         if answer is None or answer.is_read:
             return None

@@ -1,4 +1,4 @@
-"""The API of the console, and its page at all other paths.
+"""The API of the console. All other paths serve its page.
 
 Source: the console contract, section 1 (API).
 """
@@ -41,7 +41,7 @@ from streamweir_gateway.observability.secrets import secrets_of
 __all__ = ["ConsoleApi"]
 
 MAX_BODY: Final = 10 << 20
-"""The most bytes of a request to the playground."""
+"""The most bytes that a request to the playground may have."""
 _JSON: Final = (b"content-type", b"application/json")
 _VERSION: Final = f"{API}v1/"
 
@@ -50,16 +50,16 @@ Handler: TypeAlias = Callable[[Query], Awaitable[Any]]
 
 
 class ConsoleApi:
-    """The ASGI application of the console behind its guard.
+    """The ASGI application of the console, which `ConsoleGuard` calls.
 
     Args:
         view: the view of the configuration.
         book: the book of the rows.
         plots: the plots of the rows.
         viewers: the viewers of the feed.
-        links: to the serving processes.
+        links: the connections to the serving processes.
         gateway: the address of the gateway.
-        token: the token of the console, which no capture shows.
+        token: the token of the console; it is removed from captures.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ConsoleApi:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve one HTTP request."""
         try:
             if scope["path"].startswith(API):
                 await self._serve(scope["path"].removeprefix(_VERSION), scope, receive, send)
@@ -153,7 +153,7 @@ class ConsoleApi:
         return self._losses
 
     def note_configuration(self) -> None:
-        """Forget the answers that were made from the earlier configuration."""
+        """Forget the cached answers, because they were made from an earlier configuration."""
         self._losses = b""
 
     # --- the playground -------------------------------------------------------------------------------------
@@ -210,7 +210,10 @@ class ConsoleApi:
         await send_whole(send, 200, body, headers)
 
     def _capture(self, payload: CapturePayload) -> bytes:
-        """Return the capture file of a stream; of one under way, as far as it has come."""
+        """Return the capture file of a stream.
+
+        If the stream is under way, the file ends at its latest entry.
+        """
         made = self._lines(payload)
         made.feed(payload)
         made.flush()

@@ -1,4 +1,4 @@
-"""The reads and the writes of one stream in its log, with their bytes: for `capture: content`."""
+"""Records the reads and writes of one stream in its log, with their bytes: for `capture: content`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 __all__ = ["BodyLanes", "OnRelayed", "Position"]
 
 OnRelayed = Callable[[float, int, int], None]
-"""Takes a read that has been relayed: the time, the size, the number of events before."""
+"""Takes a relayed read: its time, its size, and the number of events before it."""
 
 
 class Position(Protocol):
@@ -22,19 +22,19 @@ class Position(Protocol):
 
     @property
     def written(self) -> int:
-        """The sequence of the next event."""
+        """The sequence number of the next event."""
         ...
 
 
 class BodyLanes:
-    """Adds reads and writes to the log of one stream; every other entry of the log is added here too.
+    """Adds reads and writes to the log of one stream. All other entries of the log pass through here too.
 
     Args:
         log: the log of the stream.
         await_mask: takes each entry that may hold secrets.
 
     Attributes:
-        position: the position of the present attempt; None before the first.
+        position: the position of the present attempt; None before the first attempt.
     """
 
     __slots__ = ("_await_mask", "_log", "_most_bytes", "_reads", "_writes", "position")
@@ -44,12 +44,12 @@ class BodyLanes:
         self._log = log
         self._await_mask = await_mask
         self._most_bytes = size_of_parts(log.max_bytes)
-        """The most bytes of one entry."""
+        """The most bytes that one entry may have."""
         self._reads = 0
         self._writes = 0
 
     def add(self, entry: Entry) -> None:
-        """Add an entry without secrets."""
+        """Add an entry that holds no secrets."""
         self._log.add(entry)
 
     def add_raw(self, entry: list[Any], size: int = 0) -> None:
@@ -58,13 +58,13 @@ class BodyLanes:
         self._await_mask(entry)
 
     def flush(self) -> None:
-        """Add the entries that wait to the log. Entries of this class never wait."""
+        """Do nothing: entries of this class are in the log at once."""
 
     def follow(self, stream: StreamNormalizer, attempt: int) -> None:
-        """Take the stream of an attempt, before its first event."""
+        """Note the stream of an attempt, before its first event."""
 
     def reader(self, attempt: int) -> Callable[[bytes], None]:
-        """Return the function that takes each read of the present response."""
+        """Return the function that records each read of the present response."""
         add, await_mask, monotonic, position = self._log.add, self._await_mask, time.monotonic, self.position
         most = self._most_bytes
         assert position is not None, "an attempt has begun"
@@ -85,12 +85,12 @@ class BodyLanes:
         return read
 
     def relays(self, attempt: int, delivery: DeliveryFacts) -> OnRelayed | None:
-        """Return the function that takes the sizes of relayed reads and their writes; None: there is none."""
+        """Return the function that records relayed reads by their sizes; None: all reads go to `reader`."""
         del attempt, delivery
         return None
 
     def writer(self) -> Callable[[bytes], None]:
-        """Return the function that takes each piece of the response's body."""
+        """Return the function that records each piece of the response's body."""
         add, await_mask, monotonic = self._log.add, self._await_mask, time.monotonic
         most = self._most_bytes
 
@@ -108,6 +108,6 @@ class BodyLanes:
         return written
 
     def _add_parts(self, entry: list[Any]) -> None:
-        """Add a large read or write, so that the log can leave out a part of it."""
+        """Add a large read or write as several parts, so that the log can leave out some of them."""
         for part in parts_of(entry, self._most_bytes):
             self.add_raw(part, len(part[2]))

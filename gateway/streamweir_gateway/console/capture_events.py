@@ -1,4 +1,4 @@
-"""The lane of events of a capture: made again from the reads, or from the kinds that were noted.
+"""Makes the events of a capture again, from the recorded reads or from the noted kinds of events.
 
 Source: the contract of capture files, sections 1 and 2.
 """
@@ -36,7 +36,7 @@ class Pending(NamedTuple):
         t: milliseconds since the capture began.
         event: as in the standard protocol; None for a mark.
         mark: the fields of the mark; None for an event.
-        read: the number of the read that it came from; None: it is of our own making.
+        read: the number of the read that the event came from; None: the gateway made the event.
     """
 
     sequence: int
@@ -47,11 +47,13 @@ class Pending(NamedTuple):
 
 
 class EventLane:
-    """The events of one attempt, in order, with the marks about them. This one has none.
+    """Base of the event lanes: the events of one attempt in order, with their marks.
+
+    This class makes no events.
 
     Attributes:
-        status: of `session_end`; None before.
-        next: the sequence of the next event.
+        status: the status in `session_end`; None before that event.
+        next: the sequence number of the next event.
     """
 
     def __init__(self) -> None:
@@ -60,32 +62,32 @@ class EventLane:
         self._waiting: deque[Pending] = deque()
 
     def note_headers(self, headers: HeaderList) -> None:
-        """Take the head of the upstream's response."""
+        """Note the headers of the upstream's response."""
 
     def given(self, facts: Mapping[str, str]) -> None:
-        """Take the facts from the requests that the decoder needs."""
+        """Note the facts from the requests that the decoder needs."""
 
     def read(self, data: bytes, number: int, t: float) -> None:
-        """Take a read."""
+        """Note the read with this number."""
 
     def wrote(self, data: bytes, t: float) -> None:
-        """Take a piece of the response."""
+        """Note a piece of the response to the client."""
 
     def note(self, entry: Entry, t: float) -> None:
-        """Take an entry about an event or a mark."""
+        """Note an entry of the log about an event or a mark."""
 
     def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
-        """Take the end of the attempt."""
+        """Note the end of the attempt."""
 
     def ended(self, reason: str, t: float) -> None:
-        """Take the end of the stream."""
+        """Note the end of the stream."""
 
     def move_to(self, sequence: int) -> None:
-        """Let the next event have this sequence number: entries before it were left out."""
+        """Give the next event this sequence number, because entries before it were left out."""
         self.next = sequence
 
     def take(self, below: int | None) -> Iterator[Pending]:
-        """Yield the events below a sequence number, each once; None: all."""
+        """Yield the events below a sequence number, each event once; None: all events."""
         while self._waiting and (below is None or self._waiting[0].sequence < below):
             yield self._waiting.popleft()
 
@@ -104,11 +106,13 @@ class EventLane:
 
 
 class TranslatedEvents(EventLane):
-    """Events that a translator makes of the reads: with the options of the stream they are the same.
+    """Events that a translator makes from the reads.
+
+    With the options of the stream, it makes the events that were sent.
 
     Args:
         translator: the translator of the attempt.
-        attempt: its number.
+        attempt: the number of the attempt.
     """
 
     def __init__(self, translator: Translator, attempt: int) -> None:
@@ -118,7 +122,7 @@ class TranslatedEvents(EventLane):
         self._has_committed = False
         self._t = 0.0
         self._first = 0
-        """The number of waiting events before those of the present read."""
+        """The number of waiting events that came before the present read."""
         self._read: int | None = None
         translator.write_to(self)
         watch_stages(
@@ -128,11 +132,11 @@ class TranslatedEvents(EventLane):
         )
 
     def note_headers(self, headers: HeaderList) -> None:
-        """Give the decoder the head of the response."""
+        """Pass the headers of the response to the decoder."""
         self._translator.stream.reader.note_headers(headers)
 
     def given(self, facts: Mapping[str, str]) -> None:
-        """Give the decoder the facts from the requests."""
+        """Pass the facts from the requests to the decoder."""
         self._translator.stream.reader.hand_over(facts)
 
     def read(self, data: bytes, number: int, t: float) -> None:
@@ -140,16 +144,16 @@ class TranslatedEvents(EventLane):
         self._at(t, number, lambda: self._translator.feed(data))
 
     def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
-        """End the translator as the attempt ended."""
+        """End the translator in the way in which the attempt ended."""
         self._at(t, None, lambda: end_of_attempt(self._translator, fields))
 
     def ended(self, reason: str, t: float) -> None:
-        """End the translator, if it has not ended."""
+        """End the translator if it has not ended yet."""
         if not self._translator.ended:
             self._at(t, None, lambda: self._translator.cancel(reason))  # type: ignore[arg-type]
 
     def move_to(self, sequence: int) -> None:
-        """Let the next event have this sequence number."""
+        """Give the next event this sequence number."""
         super().move_to(sequence)
         self._translator.stream.pipeline.position.written = sequence
 
@@ -166,7 +170,7 @@ class TranslatedEvents(EventLane):
             self._first_mark(what="commit", attempt=self._attempt)
 
     def _first_mark(self, **fields: Any) -> None:
-        """Put a mark before the first event of the present read."""
+        """Insert a mark before the first event of the present read."""
         known = [*self._waiting]
         sequence = known[self._first].sequence if self._first < len(known) else self.next
         self._waiting.insert(self._first, Pending(sequence, self._t, None, fields, self._read))
@@ -178,7 +182,7 @@ class TranslatedEvents(EventLane):
     # --- as a sink of the translator
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Take an event of the translator."""
+        """Queue an event of the translator."""
         if isinstance(event, SessionEnd):
             self.status = event.status
         self.next = stamp.sequence
@@ -189,25 +193,25 @@ class TranslatedEvents(EventLane):
         self.next += 1
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take pieces of text, one by one."""
+        """Queue pieces of text, each as an event."""
         for place, text in enumerate(texts):
             self.write(
                 event.with_text(text), Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
             )
 
     def finish(self) -> None:
-        """Take note that the last event has been written."""
+        """Do nothing: the last event has been queued already."""
 
     def heartbeat(self) -> bytes:
-        """Return nothing: there is no client."""
+        """Return no bytes, because there is no client."""
         return b""
 
 
 class SentEvents(EventLane):
-    """The events of a client that reads a stored run in the standard protocol: those in its response."""
+    """The events of a stored run, taken from the response to a client of the standard protocol."""
 
     def wrote(self, data: bytes, t: float) -> None:
-        """Take the events of a piece of the response, which has whole frames."""
+        """Queue the events in a piece of the response. A piece holds whole frames."""
         for line in data.split(b"\n"):
             event = _event_of(line.removeprefix(b"data: "))
             if event is not None:
@@ -216,7 +220,7 @@ class SentEvents(EventLane):
 
 
 def _event_of(line: bytes) -> dict[str, Any] | None:
-    """Return the event of the standard protocol in a line; None if there is none."""
+    """Return the standard event in a line; None if the line holds no event."""
     if not line.startswith(b"{"):
         return None
     try:
@@ -233,7 +237,9 @@ def _is_malformed(pending: Pending) -> bool:
 
 
 class NotedEvents(EventLane):
-    """Events without content, whose kinds were noted: a text is repeated for its further pieces.
+    """Events without content, made from the noted kinds.
+
+    Only the first piece of a text was noted; it is repeated.
 
     Args:
         request_id: the id of the stream.
@@ -245,17 +251,17 @@ class NotedEvents(EventLane):
         self._request_id = request_id
         self._began = began
         self._text: tuple[str, dict[str, Any] | None] | None = None
-        """The kind and the ids of the last text; None before the first."""
+        """The kind and the ids of the last text; None before the first text."""
         self._t = 0.0
         self._number: int | None = None
 
     def read(self, data: bytes, number: int, t: float) -> None:
-        """Take a read: the following events came from it."""
+        """Note a read. The events that follow came from this read."""
         del data
         self._t, self._number = t, number
 
     def note(self, entry: Entry, t: float) -> None:
-        """Take the kind of an event, or a mark."""
+        """Queue the event of a noted kind, or queue a mark."""
         if entry[0] == "mark":
             fields = {name: value for name, value in entry[2].items() if name != "read"}
             self._mark(t, entry[2]["read"], **fields)
@@ -271,23 +277,23 @@ class NotedEvents(EventLane):
             self._text = kind, ids
 
     def attempt_ended(self, fields: Mapping[str, Any], t: float) -> None:
-        """Take the end of the attempt: later events are of our own making."""
+        """Note the end of the attempt. The gateway made the events that follow."""
         del fields
         self._t, self._number = t, None
 
     def take(self, below: int | None) -> Iterator[Pending]:
-        """Yield the events below a sequence number."""
+        """Yield the events below a sequence number; None: all events."""
         if below is not None:
             self._repeat_to(below)
         return super().take(below)
 
     def move_to(self, sequence: int) -> None:
-        """Forget the present text: the next one may have been left out."""
+        """Move to a sequence number, and forget the present text: the next one may have been left out."""
         super().move_to(sequence)
         self._text = None
 
     def _repeat_to(self, sequence: int) -> None:
-        """Add the pieces of the present text up to a sequence number."""
+        """Queue the further pieces of the present text, up to a sequence number."""
         while self._text is not None and self.next < sequence:
             self._add_one(*self._text)
 

@@ -1,7 +1,7 @@
-"""The lines of a capture file, made of the log of a stream while it runs or after its end.
+"""Makes the lines of a capture file from the log of a stream, during the stream or after its end.
 
-Reads, writes, requests and responses are in the log, without their secrets. Events are made again: see
-`capture_events.py`. The lines are written in the order of the log:
+The log contains reads, writes, requests and responses, without their secrets. It does not contain the events:
+`capture_events.py` makes them again. The lines are written in the order of the log:
 
     entry        lines
     ──────────   ────────────────────────────────────────────────────────────────────────────────────────
@@ -13,8 +13,9 @@ Reads, writes, requests and responses are in the log, without their secrets. Eve
     attempt      `attempt`; the lane ends as the attempt did, unless another one follows
     end          the rest of the events, marks about the end, `end`
 
-An event is written once the log shows that the stream has it: events of an attempt that was given up are not
-written. Where entries were left out, the sequence numbers of the log hold.
+An event is written when a later entry of the log shows that the event belongs to the stream: events of an
+attempt that was given up are not written. After a gap in the log, events take the sequence numbers of the
+log.
 
 Source: the contract of capture files, sections 1 to 3.
 """
@@ -45,19 +46,19 @@ _TIMEOUTS: Final = ("connect_timeout", "first_event_timeout", "idle_timeout", "t
 _END_MARKS: Final = ("client_gone", "slow_client", "draining")
 _LANE_OF: Final = {"kind": "event"}
 _HAS_POSITION: Final = frozenset({*LANE_OF_PART, "relays"})
-"""Kinds of entries whose fifth element is the sequence of the next event."""
+"""Kinds of entries whose fifth element is the sequence number of the next event."""
 
 
 class CaptureLines:
     """Makes the lines of one capture.
 
     Args:
-        payload: the first part of the log.
-        secrets: texts of the configuration that no event shows.
-        dialects: those of the configuration in force.
+        payload: the facts of the stream and the first part of its log.
+        secrets: texts of the configuration that are removed from events.
+        dialects: the dialects of the configuration in force.
 
     Attributes:
-        lines: the lines made so far, without those that were taken.
+        lines: the lines that were made and not yet returned by `take`.
     """
 
     def __init__(self, payload: CapturePayload, secrets: Iterable[str], dialects: Dialects) -> None:
@@ -73,14 +74,14 @@ class CaptureLines:
         self._silences = Silences()
         self._now = 0.0
         self._is_asking = True
-        """No attempt has ended that no other one has followed."""
+        """Whether the upstream is still being asked: no attempt has ended since the last one began."""
         self._upstream: str | None = None
         self._attempt: Mapping[str, Any] = {}
         """The fields of the present attempt."""
         self._next_event = 0
-        """The sequence of the next event that is written."""
+        """The sequence number of the next event to write."""
         self._sent = payload.first_event
-        """The sequence of the first event that no write has."""
+        """The sequence number of the first event that no write contains."""
         self._sent_reads: int | None = None
         self._last_read: int | None = None
         self._had_gap = False
@@ -108,14 +109,14 @@ class CaptureLines:
         getattr(self, f"_take_{entry[0]}")(entry)
 
     def flush(self) -> None:
-        """Write the events that the stream has so far: the file ends here."""
+        """Write all events that the stream has at this point, because the file ends here."""
         self._write_events(self._sent)
 
     def _since(self, t: float) -> float:
         return max(0.0, (t - self._began_at) * 1000)
 
     def _body_of(self, entry: Entry) -> dict[str, Any]:
-        """Return the fields of the line of a read or a write."""
+        """Return the fields of the line for a read or a write."""
         if not self._has_content:
             return {"bytes": entry[2]}
         return {**body_fields(entry[2]), "redacted": entry[-1] or None}
@@ -262,7 +263,7 @@ class CaptureLines:
         self._line("end", **fields)
 
     def _take_gap(self, entry: Entry) -> None:
-        """Report how much is left out before an entry, once for each lane."""
+        """Write a line that tells how much was left out before an entry, once for each lane."""
         if (cut := self._parts.take()) is not None:
             self._take(cut)
         self._now = max(self._now, self._since(entry[1]))
@@ -279,7 +280,7 @@ class CaptureLines:
     # --- events ---------------------------------------------------------------------------------------------
 
     def _write_events(self, below: int | None) -> None:
-        """Write the pending events whose sequence is below a number; None: all."""
+        """Write the pending events whose sequence number is below `below`; None: all of them."""
         for pending in self._events.take(below):
             if pending.mark is not None:
                 self._out.line("mark", pending.t, **pending.mark, read=pending.read)

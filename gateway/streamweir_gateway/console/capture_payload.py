@@ -1,6 +1,6 @@
-"""The parts of one stream that a serving process hands to the console: facts, and entries of its log.
+"""The data of one stream that a serving process sends to the console: facts, and entries of its log.
 
-The secrets in it are masked: nothing else leaves the process that served the stream.
+Secrets are masked before this data leaves the process that serves the stream.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class CapturePayload(msgspec.Struct, kw_only=True):
 
     Attributes:
         meta: the fields of the first line of the capture file, without `began`.
-        began: Unix milliseconds.
+        began: the beginning of the stream, in Unix milliseconds.
         began_at: `time.monotonic` of the same moment, in the process that serves the stream.
-        entries: numbered; see `request_recorder.py`.
-        count: the number of entries so far: where to go on.
-        left_out: by kind of entry.
-        first_event: the sequence of the first event of the response; not 0 for one that goes on.
-        is_over: the stream has ended, and its last entry is `end`.
+        entries: the entries of the log with their numbers; see `request_recorder.py`.
+        count: the number of entries in the log; the next payload starts there.
+        left_out: the sizes of entries that were left out, by kind.
+        first_event: the sequence number of the first event of the response; not 0 if a client resumes.
+        is_over: whether the stream has ended, so that its last entry is `end`.
     """
 
     meta: dict[str, Any]

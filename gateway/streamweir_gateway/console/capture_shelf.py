@@ -1,4 +1,4 @@
-"""The logs of ended streams, within a number of bytes; the oldest give way."""
+"""Keeps the logs of ended streams, up to a number of bytes. The oldest logs are dropped first."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class CaptureShelf:
         max_streams: the most recorders.
 
     Attributes:
-        max_bytes: see above; it may change.
-        max_streams: see above; it may change.
-        size: bytes of all logs.
+        max_bytes: the argument; it may be set anew.
+        max_streams: the argument; it may be set anew.
+        size: the bytes of all logs.
     """
 
     def __init__(self, max_bytes: int, max_streams: int) -> None:
@@ -33,12 +33,12 @@ class CaptureShelf:
         return self._kept.get(row_id)
 
     def add(self, recorder: RequestRecorder) -> None:
-        """Keep a recorder. Its log grows no more; `shrink` is to be called."""
+        """Keep a recorder whose log does not grow any more. The caller calls `shrink` afterwards."""
         self._kept[recorder.row_id] = recorder
         self.size += recorder.log.size
 
     def shrink(self) -> list[RequestRecorder]:
-        """Drop the oldest recorders until the rest may be kept; return those that were dropped."""
+        """Drop the oldest recorders until all limits hold; return the dropped recorders."""
         gone: list[RequestRecorder] = []
         while self._kept and (self.size > self.max_bytes or len(self._kept) > self.max_streams):
             _, recorder = self._kept.popitem(last=False)

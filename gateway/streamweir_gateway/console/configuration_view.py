@@ -27,8 +27,8 @@ class ConfigurationView:
     """Shows the configuration in force.
 
     Args:
-        config: in force.
-        file: that it was read from; None: it was made in another way.
+        config: the configuration in force.
+        file: the file that the configuration was read from; None: there is no file.
         address: the URL of the gateway.
 
     Attributes:
@@ -45,23 +45,23 @@ class ConfigurationView:
         self._values = self._read_values()
 
     def take_over(self, config: GatewayConfig) -> None:
-        """Show another configuration, which is in force now."""
+        """Show another configuration, which is in force from now on."""
         self.config = config
         self._loaded = round(time.time() * 1000)
         self._error = None
         self._values = self._read_values()
 
     def note_refused(self, problems: Sequence[str]) -> None:
-        """Note that a changed file was refused."""
+        """Note that a changed configuration file was refused, and why."""
         self._error = {"at": round(time.time() * 1000), "problems": [*problems]}
 
     @property
     def console(self) -> ConsoleConfig:
-        """The settings of the console; defaults if a reload took them out of the file."""
+        """The settings of the console; the defaults if a reload removed them from the file."""
         return self.config.console or ConsoleConfig()
 
     def info(self) -> dict[str, Any]:
-        """Return the facts that every view needs."""
+        """Return the facts that every view of the page needs."""
         console, config = self.console, self.config
         return {
             "version": streamweir.__version__,
@@ -80,7 +80,7 @@ class ConfigurationView:
         }
 
     def shown(self, states: Iterable[Iterable[Mapping[str, Any]]]) -> dict[str, Any]:
-        """Return the configuration.
+        """Return the configuration in force, with the states of the upstreams.
 
         Args:
             states: the states of the upstreams, for each serving process.
@@ -112,7 +112,7 @@ class ConfigurationView:
         }
 
     def _samples(self, endpoint: EndpointConfig) -> dict[str, Any]:
-        """Return the smallest request by the protocol of the client, with the place of the message in it."""
+        """Return the smallest request of each client protocol, and where the message is in that request."""
         known = self.config.known_dialects
         return {protocol: sample_for(endpoint, protocol, known)._asdict() for protocol in endpoint.answers}
 
@@ -141,7 +141,7 @@ _WORST = ("closed", "half_open", "open")
 
 
 def _merged(states: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Return one state for each upstream: its worst breaker, and the sum of its open streams."""
+    """Return, for each upstream, the worst breaker of all processes and the sum of the open streams."""
     found: dict[str, dict[str, Any]] = {}
     for state in (state for each in states for state in each):
         known = found.get(state["name"])

@@ -1,4 +1,4 @@
-"""The losses between each dialect that is read and each that is written.
+"""Computes the losses of a translation from each dialect that is read to each dialect that is written.
 
 Source: the console contract, section 1 (`dialects`).
 """
@@ -13,7 +13,10 @@ from streamweir.translation.description import describe
 __all__ = ["dialect_losses"]
 
 _STANDARD = "standard"
-"""Its decoder can say everything that an encoder may lack."""
+"""The name of the standard protocol.
+
+Its decoder can produce every event that an encoder may be unable to express.
+"""
 
 
 def dialect_losses(dialects: Dialects) -> dict[str, Any]:

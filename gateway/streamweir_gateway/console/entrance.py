@@ -1,4 +1,4 @@
-"""The address of the console, listened on before anything is started, and the token that opens it."""
+"""The listening address of the console, opened before any process starts, and the token for access."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TOKEN_BYTES = 24
 
 
 class ConsoleEntrance(NamedTuple):
-    """The things that a console needs beside the configuration.
+    """The address, token and file that the console needs in addition to the configuration.
 
     Attributes:
         listener: the listening socket.
-        token: that every path below `/api/` needs.
-        file: the file of the configuration; None: there is none.
+        token: the token that every request to a path below `/api/` has to send.
+        file: the configuration file; None: there is no file.
     """
 
     listener: socket.socket
@@ -30,7 +30,7 @@ class ConsoleEntrance(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The address of the page, with the token in its fragment, which browsers send nowhere."""
+        """The URL of the page. The token is in the fragment, which browsers do not send to servers."""
         return f"{Address(*self.listener.getsockname()[:2]).url}/#token={self.token}"
 
 
@@ -38,7 +38,7 @@ def open_entrance(console: ConsoleConfig, listener: socket.socket, file: Path | 
     """Return the entrance of a console that listens on `listener`.
 
     Raises:
-        OSError: the system lacks the sockets by which a console hears of the serving processes.
+        OSError: the system has no Unix sockets, over which serving processes report to the console.
     """
     if sys.platform == "win32":
         raise OSError("the console needs Unix sockets, which this system does not have")

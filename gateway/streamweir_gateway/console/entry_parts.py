@@ -1,12 +1,12 @@
-"""Large reads and writes as several entries of a log, so that the log can leave out the middle of one.
+"""Splits large reads and writes into several entries of a log, so that the log can leave out some.
 
     kind                       entry
     ────────────────────────   ──────────────────────────────────────────────────────────────
     `read_part`, `write_part`  a part that is not the last one
     `read`, `write`            the last part; the whole, if it is not large
 
-All parts of a read have its number, time and position. A capture file has them as one line again, and as two
-lines with the same number if parts between them were left out.
+All parts of a read have the number, time and position of the read. A capture file joins the parts to one
+line, or to two lines with the same number if parts in the middle were left out.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from streamweir_gateway.console.stream_log import RAW, Entry
 __all__ = ["LANE_OF_PART", "EntryParts", "parts_of", "size_of_parts"]
 
 LANE_OF_PART: Final = {"read_part": "read", "write_part": "write", "read": "read", "write": "write"}
-"""By the kind of an entry with bytes: of which kind of line it is a part."""
+"""The kind of line to which an entry with bytes belongs, by the kind of the entry."""
 
 _SHARE: Final = 16
-"""A part has at most one sixteenth of the bytes that are kept of a stream, so that each half has several."""
+"""A part has at most 1/16 of the bytes that a log keeps, so that each half of the log has several parts."""
 _SMALLEST: Final = 1024
 
 
 def size_of_parts(max_bytes: int) -> int:
-    """Return the most bytes of one entry in a log that keeps `max_bytes`."""
+    """Return the most bytes of one entry, in a log that keeps `max_bytes`."""
     return max(_SMALLEST, max_bytes // _SHARE)
 
 
 def parts_of(entry: list[Any], size: int) -> Iterator[list[Any]]:
-    """Yield an entry with bytes as parts of at most `size` bytes."""
+    """Yield an entry with bytes, split into parts of at most `size` bytes."""
     kind, t, data, *rest = entry
     last = (len(data) - 1) // size * size
     for start in range(0, last, size):
@@ -41,17 +41,17 @@ def parts_of(entry: list[Any], size: int) -> Iterator[list[Any]]:
 
 
 class EntryParts:
-    """The parts of the latest read or write of a log, until its last one comes."""
+    """The parts of the latest read or write of a log, collected until the last part arrives."""
 
     def __init__(self) -> None:
         self._parts: list[Entry] = []
 
     def add(self, entry: Entry) -> None:
-        """Take a part that is not the last one."""
+        """Keep a part that is not the last part."""
         self._parts.append(entry)
 
     def joined(self, last: Entry) -> Entry:
-        """Return `last` with the parts before it, which are dropped here."""
+        """Return `last` joined with the kept parts before it, and forget these parts."""
         if not self._parts:
             return last
         self._parts.append(last)
@@ -59,7 +59,7 @@ class EntryParts:
         return _joined(parts)
 
     def take(self) -> Entry | None:
-        """Return the parts without the last one, because that is left out; None if there are none."""
+        """Return the kept parts joined, because the log left out the last part; None if no parts are kept."""
         parts, self._parts = self._parts, []
         return _joined(parts) if parts else None
 

@@ -1,4 +1,4 @@
-"""Notes the kinds of the events of a stream, without their content: for `capture: metadata`."""
+"""Notes the kind of each event of a stream, without the content: for `capture: metadata`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamweir_gateway.console.text_changes import change_of
 __all__ = ["EventKinds"]
 
 _IDS: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "upstream_time")
-"""The metadata that a line without content has, beside those of every event."""
+"""The metadata fields that an event without content keeps, in addition to those that every event has."""
 _LONGEST_ID: Final = 128
 
 
 class EventKinds(OutlineSink):
-    """A sink that makes an entry of the log for each event which is no further piece of a text.
+    """A sink that makes an entry of the log for each event; further pieces of a text get no entry.
 
     Args:
         entries: gets the entries.
@@ -31,10 +31,10 @@ class EventKinds(OutlineSink):
         self._add = entries.append
         self._attempt = attempt
         self._stream: StreamNormalizer | None = None
-        """The stream until its first output is noted."""
+        """The stream, until its first output has been noted; then None."""
 
     def follow(self, stream: StreamNormalizer) -> None:
-        """Take the events of a stream from the first one on."""
+        """Note the events of a stream, from its first event on."""
         self._stream = stream
         stream.pipeline.add_sink(self)
         watch_stages(stream.pipeline, self._note_change, self._note_dropped)
@@ -50,10 +50,10 @@ class EventKinds(OutlineSink):
         self._add(("kind", time.monotonic(), 0, stamp.sequence, event.type, ids, code))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Note nothing: the pieces belong to the text before them."""
+        """Do nothing: the pieces belong to a text that was noted with its first piece."""
 
     def finish(self) -> None:
-        """Let go of the stream."""
+        """Drop the reference to the stream."""
         self._stream = None
 
     def heartbeat(self) -> bytes:
@@ -72,6 +72,6 @@ class EventKinds(OutlineSink):
 
 
 def _ids_of(meta: Any) -> dict[str, Any] | None:
-    """Return the ids of an event, or None. Longer values do not count as ids."""
+    """Return the ids of an event, or None. A value that is too long is not an id."""
     found = {name: meta[name] for name in _IDS if name in meta}
     return {name: value for name, value in found.items() if len(str(value)) <= _LONGEST_ID} or None

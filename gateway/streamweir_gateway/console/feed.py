@@ -1,4 +1,4 @@
-"""The feed: an SSE stream of changes for one viewer, at the speed at which the viewer reads.
+"""Sends the feed: an SSE stream of changes for one viewer, at the speed at which the viewer reads.
 
 Source: the console contract, section 1 (`feed`).
 """
@@ -22,7 +22,7 @@ __all__ = ["Feed", "send_events"]
 
 PING_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.1
-"""Seconds between two sends: changes in between are merged."""
+"""The seconds between two sends. Changes in between are merged."""
 _PING: Final = b": ping\n\n"
 _START: Final = {
     "type": "http.response.start",
@@ -35,13 +35,13 @@ _START: Final = {
 
 
 class Feed:
-    """Sends one viewer its feed until it leaves.
+    """Sends the feed to one viewer until the viewer leaves.
 
     Args:
-        viewers: make the frames.
+        viewers: makes the frames.
         viewer: the viewer.
         info: returns the facts of the configuration.
-        lines: the lines of a stream that is followed; None: none is.
+        lines: the lines of the stream that the viewer follows; None: it follows no stream.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Feed:
 
 
 async def send_events(answer: ExpectedAnswer, send: Send) -> None:
-    """Send the events of one answer of the playground as they come, and then end."""
+    """Send the events of one answer of the playground as they arrive; return when the answer has ended."""
     await send(_START)
     await send({"type": "http.response.body", "body": _PING, "more_body": True})
     async for batch in answer.batches():

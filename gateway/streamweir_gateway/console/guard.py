@@ -1,7 +1,8 @@
-"""Access to the console: checks before each request, and headers on each answer.
+"""Controls access to the console: checks each request, and adds headers to each response.
 
-A page of another site can send requests to a port of this machine and, under a name whose address it changes
-(DNS rebinding), read the answers: so `Host` is checked on every path, and no answer allows another origin.
+A page of another site can send requests to a port of this machine. With DNS rebinding (it changes the address
+of its own host name) it can read the responses too. So `Host` is checked on every path, and no response
+allows another origin.
 
 Source: the console contract, section 1; the Fetch standard, section 3.2; W3C Fetch Metadata.
 """
@@ -25,7 +26,7 @@ from streamweir_gateway.config import ip_of
 __all__ = ["API", "ConsoleGuard", "security_headers"]
 
 API: Final = "/api/"
-"""The paths that need the token."""
+"""The prefix of the paths that need the token."""
 
 WRONG_TOKENS: Final = 10
 WRONG_SECONDS: Final = 60.0
@@ -49,7 +50,7 @@ _NOT_HERE: Final = (
 
 
 def security_headers() -> bytes:
-    """Return the lines of the headers of every answer, also of one that no application makes."""
+    """Return the header lines of every response, for responses that no application makes."""
     return b"".join(b"%s: %s\r\n" % pair for pair in _HEADERS if pair[0] != b"x-content-type-options")
 
 
@@ -57,13 +58,13 @@ class ConsoleGuard:
     """Refuses requests, or passes them to the console.
 
     Args:
-        app: the console.
-        token: that every path below `/api/` needs.
-        hosts: names that `Host` may hold beside addresses and `localhost`.
-        clock: seconds that only grow.
+        app: the application of the console.
+        token: the token that every request to a path below `/api/` has to send.
+        hosts: names that `Host` may have, in addition to addresses and `localhost`.
+        clock: returns seconds of a monotonic clock.
 
     Attributes:
-        hosts: see above; it may be replaced.
+        hosts: the argument; it may be replaced.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ConsoleGuard:
         self._wrong: deque[float] = deque(maxlen=WRONG_TOKENS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve one HTTP request."""
         is_api = scope["path"].startswith(API)
 
         def guarded(message: Message) -> Awaitable[None]:
@@ -98,10 +99,10 @@ class ConsoleGuard:
         await self._app(scope, receive, guarded)
 
     def _check_page(self, headers: HeaderList, *, is_api: bool) -> None:
-        """Check that no page of another site sends the request.
+        """Check that the request does not come from a page of another site.
 
         Raises:
-            Refusal: one may.
+            Refusal: the request may come from such a page.
         """
         hosts = header_values(headers, b"host")
         if len(hosts) != 1 or not self._is_own(hosts[0]):
@@ -122,10 +123,10 @@ class ConsoleGuard:
         return ip_of(name.strip("[]")) is not None or name == "localhost" or name in self.hosts
 
     def _check_token(self, headers: HeaderList) -> None:
-        """Check the token.
+        """Check the token of the request.
 
         Raises:
-            Refusal: there is none, or a wrong one.
+            Refusal: the token is missing or wrong.
         """
         values = header_values(headers, b"authorization")
         scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
@@ -141,7 +142,7 @@ class ConsoleGuard:
         raise Refusal("UNAUTHENTICATED", "This is not the console's token.", headers=challenge)
 
     def _blocked_for(self) -> int:
-        """Return for how many seconds wrong tokens are turned away; 0 if they are counted."""
+        """Return the seconds for which wrong tokens get a 429 at once; 0 if they are still counted."""
         now = self._clock()
         while self._wrong and now - self._wrong[0] >= WRONG_SECONDS:
             self._wrong.popleft()
@@ -151,7 +152,7 @@ class ConsoleGuard:
 
 
 def _with_security(headers: HeaderList, is_api: bool) -> list[tuple[bytes, bytes]]:
-    """Return headers with those of every answer; no other ones of these names, none about other origins."""
+    """Return `headers` without CORS headers, and with the security headers replacing their own."""
     own = [pair for pair in headers if pair[0].lower() not in _NAMES and not _is_cors(pair[0])]
     if is_api:
         own = [pair for pair in own if pair[0].lower() != b"cache-control"]

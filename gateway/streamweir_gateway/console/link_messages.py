@@ -1,4 +1,6 @@
-"""The messages between a serving process and the console, over a Unix socket: a length and MessagePack.
+"""The messages between a serving process and the console, over a Unix socket.
+
+Each is a length, then MessagePack.
 
 serving process -> console   Hello once, then Rows and Answers
 console -> serving process   Watch and Asks
@@ -30,11 +32,11 @@ _LENGTH: Final = struct.Struct("!I")
 
 
 class Hello(msgspec.Struct, tag=True):
-    """A serving process has connected.
+    """Sent when a serving process has connected.
 
     Attributes:
-        worker: its number, from 1.
-        pid: its process id.
+        worker: the number of the process, from 1.
+        pid: the process id.
     """
 
     worker: int
@@ -42,11 +44,11 @@ class Hello(msgspec.Struct, tag=True):
 
 
 class Rows(msgspec.Struct, tag=True):
-    """Rows have changed.
+    """Sent when rows have changed.
 
     Attributes:
-        rows: in the order of their changes.
-        gone: the rows whose captures are not kept any longer.
+        rows: the changed rows, in the order of their changes.
+        gone: the ids of rows whose captures are not kept any longer.
     """
 
     rows: list[Row]
@@ -54,26 +56,27 @@ class Rows(msgspec.Struct, tag=True):
 
 
 class Answer(msgspec.Struct, tag=True):
-    """The answer to the `Ask` with this number; None: the asked thing does not exist."""
+    """The answer to the `Ask` with this number; None: the requested data does not exist."""
 
     number: int
     content: Any
 
 
 class Watch(msgspec.Struct, tag=True):
-    """Somebody watches: send changes of open rows too, or no longer."""
+    """Says whether the console has viewers, so that the process sends the changes of open rows too."""
 
     is_on: bool
 
 
 class Ask(msgspec.Struct, tag=True):
-    """A question.
+    """A question of the console to a serving process.
 
     Attributes:
-        number: the number of the answer.
-        topic: `rows`: changes of open rows now; `capture`: of one row; `upstreams`: their states.
-        row_id: of `capture`.
-        start: the first entry of the log that is asked for.
+        number: the number of this question; the answer has the same number.
+        topic: `rows`: the present changes of open rows; `capture`: the log of one row; `upstreams`: their
+            states.
+        row_id: the id of the row whose capture is asked for.
+        start: the number of the first entry of the log that is asked for.
     """
 
     number: int
@@ -92,13 +95,13 @@ _DECODERS: Final[dict[str, Any]] = {"worker": _FROM_WORKER, "console": _FROM_CON
 
 
 def framed(message: FromWorker | FromConsole) -> bytes:
-    """Return the bytes of a message."""
+    """Return the bytes of a message, with its length in front."""
     data = _ENCODER.encode(message)
     return _LENGTH.pack(len(data)) + data
 
 
 async def read_message(reader: asyncio.StreamReader, sender: Literal["worker", "console"]) -> Any:
-    """Return the next message of `sender`.
+    """Read and return the next message, which has a type that `sender` may send.
 
     Raises:
         asyncio.IncompleteReadError: the other end has closed.

@@ -1,4 +1,4 @@
-"""The lines of captures that viewers follow while the streams run, each made once for all of its viewers."""
+"""Makes the lines of captures that viewers follow during a stream. Each line is made once for all viewers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from streamweir_gateway.console.capture_payload import CapturePayload
 __all__ = ["LineFollower", "LiveCaptures"]
 
 PULL_SECONDS: Final = 0.2
-"""Seconds between two questions to the process that serves the stream."""
+"""The seconds between two questions to the process that serves the stream."""
 MAX_BYTES: Final = 8 << 20
-"""The most bytes of lines that are kept of one stream for viewers that come later or are slow."""
+"""The most bytes of lines of one stream that are kept for viewers that start later or read slowly."""
 
 Pull = Callable[[int], Awaitable[CapturePayload | None]]
-"""Returns the log from an entry on; None if it is not kept."""
+"""Returns the log from the entry with a given number on; None if the log is not kept."""
 
 
 class MakeLines(Protocol):
-    """Makes the object that makes lines."""
+    """Makes the object that turns the log of a stream into lines."""
 
     def __call__(self, payload: CapturePayload) -> CaptureLines:
-        """Return it for a stream with this first part of its log."""
+        """Return that object for a stream; `payload` has the first part of its log."""
         ...
 
 
 class _LiveCapture:
-    """The lines of one stream: a task makes them as long as there are followers."""
+    """The lines of one stream. A task makes lines as long as the stream has followers."""
 
     def __init__(self, pull: Pull, make: MakeLines) -> None:
         self.lines: deque[bytes] = deque()
         self.first = 0
-        """The number of the first line that is kept."""
+        """The number of the first line that is still kept."""
         self.is_over = False
         self.followers = 0
         self.on_news: set[asyncio.Event] = set()
@@ -81,7 +81,7 @@ class LineFollower:
 
     Args:
         capture: the capture of the stream.
-        news: set when there are further lines.
+        news: set when more lines have been made.
     """
 
     def __init__(self, capture: _LiveCapture, news: asyncio.Event) -> None:
@@ -93,7 +93,7 @@ class LineFollower:
         news.set()
 
     def take(self) -> list[bytes]:
-        """Return the lines since the last call; those that came too fast for this viewer are left out."""
+        """Return the lines since the last call. Lines that this viewer was too slow to take are left out."""
         capture = self._capture
         start = max(self._next, capture.first)
         skipped = start - capture.first
@@ -101,7 +101,7 @@ class LineFollower:
         return [line for place, line in enumerate(capture.lines) if place >= skipped]
 
     def close(self) -> None:
-        """Follow no longer; the lines of a stream without followers are not made any more."""
+        """Stop following. The lines of a stream without followers are not made any more."""
         self._capture.followers -= 1
         self._capture.on_news.discard(self._news)
         if not self._capture.followers:
@@ -109,12 +109,12 @@ class LineFollower:
 
     @property
     def is_last(self) -> bool:
-        """Whether the stream has no other followers."""
+        """Whether this is the only follower of the stream."""
         return not self._capture.followers
 
 
 class LiveCaptures:
-    """The streams that viewers follow."""
+    """The streams that viewers follow, by the ids of their rows."""
 
     def __init__(self) -> None:
         self._captures: dict[str, _LiveCapture] = {}
@@ -123,10 +123,10 @@ class LiveCaptures:
         """Let a viewer follow a stream.
 
         Args:
-            row_id: the id of its row.
-            pull: returns its log.
-            make: makes the object that makes its lines.
-            news: set when there are further lines.
+            row_id: the id of the stream's row.
+            pull: returns the log of the stream.
+            make: makes the object that turns the log into lines.
+            news: set when more lines have been made.
         """
         capture = self._captures.get(row_id)
         if capture is None or not capture.followers:
@@ -134,7 +134,7 @@ class LiveCaptures:
         return LineFollower(capture, news)
 
     def leave(self, row_id: str, follower: LineFollower) -> None:
-        """Let a viewer follow a stream no longer."""
+        """Stop a viewer's following of a stream."""
         follower.close()
         if follower.is_last:
             self._captures.pop(row_id, None)

@@ -1,4 +1,4 @@
-"""Masks the secrets in the log of one stream, entry by entry, before anything of it is shown or kept.
+"""Masks the secrets in the log of one stream, entry by entry, before the log is shown or stored.
 
     state    entered by                                       left by
     ──────   ──────────────────────────────────────────────   ──────────────────────────────────────────────
@@ -33,11 +33,12 @@ class LogMask:
 
     Args:
         mask: finds the secrets of the configuration.
-        on_full: called when there is much to be masked.
+        on_full: called when many bytes wait to be masked.
 
     Attributes:
-        raw: the entries that may hold secrets, in order. The last element of each is set once it is masked.
-        is_over: no further entry comes.
+        raw: the entries that may hold secrets, in order. The last element of an entry is set when the entry
+            is masked.
+        is_over: whether the log has got its last entry.
     """
 
     __slots__ = ("_held", "_lanes", "_mask", "_on_full", "is_over", "raw")
@@ -51,21 +52,21 @@ class LogMask:
         self._held: dict[str, deque[list[Any]]] = {}
 
     def note_more(self) -> None:
-        """Take note that there is much to be masked, although the stream goes on."""
+        """Note that many bytes wait to be masked, although the stream goes on."""
         self._on_full(self)
 
     @property
     def has_work(self) -> bool:
-        """Whether `work` would do something."""
+        """Whether `work` would mask any entry."""
         return bool(self.raw) or (self.is_over and any(self._held.values()))
 
     @property
     def held_since(self) -> float | None:
-        """The time of the oldest entry that is held back; None if none is."""
+        """The time of the oldest entry that is held back; None if no entry is held back."""
         return min((held[0][1] for held in self._held.values() if held), default=None)
 
     def work(self, most: int) -> None:
-        """Mask the oldest entries, of about `most` bytes."""
+        """Mask the oldest entries, about `most` bytes of them."""
         done = 0
         while self.raw and done < most:
             entry = self.raw.popleft()
@@ -104,7 +105,7 @@ class LogMask:
             self._set(kind, self._lanes[kind].break_off())
 
     def _take_head(self, entry: list[Any]) -> None:
-        """Mask an entry of another kind: fields, and the body of a request."""
+        """Mask an entry other than a read or a write: its fields, and the body of a request."""
         fields, count = entry[2]() if callable(entry[2]) else entry[2], 0
         if "headers" in fields:
             self._learn(secrets_in(fields["headers"], fields.get("target", "")))
@@ -116,7 +117,7 @@ class LogMask:
         entry[-1] = count
 
     def _learn(self, secrets: set[str]) -> None:
-        """Mask these secrets from here on."""
+        """Add secrets that are masked in all later entries."""
         if secrets:
             self._mask = self._mask.with_secrets(secrets)
             for lane in self._lanes.values():

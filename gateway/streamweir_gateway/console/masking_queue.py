@@ -1,9 +1,9 @@
-"""Masks the logs of streams bit by bit, beside everything else that the process does.
+"""Masks the logs of streams in short slices, so that the process can do its other work in between.
 
-A slice takes a few milliseconds, and the pause after it is long in comparison. A process with little to do
-gives masking 2% of a processor. A busy one gives it 0.25% of the time that it uses itself, so that streams do
-not cost more by it, however many there are. Logs that wait longer for it are masked when they are asked for,
-or give way to newer ones unmasked.
+A slice takes a few milliseconds, and a much longer pause follows it. A process with little to do spends 2% of
+a processor on masking. A busy process spends 0.25% of its own processor time, so that masking does not slow
+streams down, even if there are many. A log whose turn has not come is masked when the log is asked for, or is
+dropped unmasked to make room for newer logs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["MaskingQueue", "mask_now"]
 
 _SLICE_SECONDS: Final = 0.002
 _PAUSES: Final = 49
-"""The pause is so many times as long as the slice before it: 2% of a processor."""
+"""The pause after a slice is this many times as long as the slice: masking takes 2% of a processor."""
 _WORK_BETWEEN: Final = 399
-"""A busy process masks again once it has used this many times the time of the last slice: 0.25%."""
+"""A busy process works this many times as long as the last slice before it masks again: 0.25%."""
 _BUSY_SHARE: Final = 0.03
-"""A process that uses more of a processor is busy."""
+"""A process that uses a larger share of a processor than this is busy."""
 _SHORTEST_PAUSE: Final = 0.05
 _AT_ONCE: Final = 8 << 10
-"""Bytes that are masked without a look at the clock."""
+"""The bytes that are masked between two looks at the clock."""
 
 
 class MaskingQueue:
@@ -35,20 +35,20 @@ class MaskingQueue:
         self._waiting: dict[LogMask, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._slice = 0.0
-        """The seconds of the last slice."""
+        """The duration of the last slice in seconds."""
         self._ended = time.perf_counter()
-        """The end of the last slice."""
+        """The time at which the last slice ended, by `time.perf_counter()`."""
         self._used = time.process_time()
-        """The processor time of the process at that moment."""
+        """The processor time of the process when the last slice ended."""
 
     def add(self, mask: LogMask) -> None:
-        """Let a log be masked soon; to be called in the event loop."""
+        """Queue a log to be masked soon. Must be called in the event loop."""
         self._waiting[mask] = None
         if self._timer is None:
             self._wait(_SHORTEST_PAUSE)
 
     def discard(self, mask: LogMask) -> None:
-        """Mask a log no longer: it is not kept."""
+        """Remove a log from the queue, because the log is not kept."""
         self._waiting.pop(mask, None)
 
     def _wait(self, seconds: float) -> None:
@@ -63,7 +63,7 @@ class MaskingQueue:
 
     @property
     def _may_work(self) -> bool:
-        """Whether the process is not busy, or has done enough beside masking since the last slice."""
+        """Whether the process is not busy, or has done enough other work since the last slice."""
         used = time.process_time() - self._used
         is_busy = used > (time.perf_counter() - self._ended) * _BUSY_SHARE
         return not is_busy or used >= self._slice * _WORK_BETWEEN
@@ -80,11 +80,11 @@ class MaskingQueue:
 
 
 async def mask_now(mask: LogMask, held_seconds: float) -> None:
-    """Mask a log as far as possible, in turns with everything else.
+    """Mask a log as far as possible, and let other tasks run in between.
 
     Args:
         mask: the mask of the log.
-        held_seconds: a line that is not complete is waited for so long.
+        held_seconds: the seconds for which an incomplete line is waited for.
     """
     while mask.has_work:
         mask.work(_AT_ONCE)

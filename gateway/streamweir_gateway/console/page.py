@@ -1,6 +1,7 @@
-"""The page of the console: files that were built before, which hold nothing secret and need no token.
+"""Serves the page of the console: files that were built before. They contain no secrets and need no token.
 
-Every view has a path of its own, at which the same document is served, so that it can be opened and reloaded.
+Every view has its own path, and all these paths serve the same document, so that a view can be opened and
+reloaded.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _NOT_BUILT: Final = """\
 
 
 class ConsolePage:
-    """Serves the document of the views, and the files that it names.
+    """Serves the document of the views, and the files to which the document refers.
 
     Args:
         folder: the folder of the built files.
@@ -60,10 +61,10 @@ class ConsolePage:
         self._folder = folder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request.
+        """Serve one HTTP request.
 
         Raises:
-            Refusal: there is nothing at the path, or the method is another one.
+            Refusal: the path does not exist, or the method is neither GET nor HEAD.
         """
         del receive
         if scope["method"] not in ("GET", "HEAD"):

@@ -40,7 +40,7 @@ _OURS: Final = frozenset(
         *("keep-alive", "proxy-authorization", "proxy-connection", "accept-encoding"),
     }
 )
-"""Headers that a request cannot bring: they concern the connection."""
+"""Headers that a viewer's request cannot set, because they concern the connection."""
 _PLACE: Final = re.compile(r"\{([^{}]+)\}")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
 _VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -50,14 +50,14 @@ class PlaygroundRequest(msgspec.Struct, kw_only=True):
     """The request to send.
 
     Attributes:
-        endpoint: its path in the configuration.
-        path: the values of its `{names}`, and `rest` for `/*`.
+        endpoint: the path of the endpoint in the configuration.
+        path: the values of the endpoint's `{names}`, and `rest` for `/*`.
         query: the query of the URL.
-        protocol: that the client speaks; empty: the first of the endpoint.
-        framing: `sse`, `ndjson` or `json`; empty: that of the endpoint.
-        headers: further ones.
-        body: any JSON; a text is sent as it is.
-        key: the caller's; sent as a Bearer token.
+        protocol: the protocol that the client speaks; empty: the first protocol of the endpoint.
+        framing: `sse`, `ndjson` or `json`; empty: the framing of the endpoint.
+        headers: additional headers.
+        body: any JSON value; a string is sent unquoted.
+        key: the key of the caller; sent as a Bearer token.
     """
 
     endpoint: str
@@ -80,15 +80,15 @@ async def play(
     events: AnswerEvents,
     dialects: Dialects,
 ) -> None:
-    """Send a request to the gateway, and its answer to the viewer.
+    """Send a request to the gateway, and the gateway's answer to the viewer.
 
     Args:
         asked: the request.
-        endpoints: those that may be called.
+        endpoints: the endpoints that may be called.
         gateway: the address of the gateway.
         receive: reports that the viewer has left.
         send: takes the answer.
-        events: take those of an answer that is expected.
+        events: get the events of the answer if a viewer expects them.
         dialects: the dialects of the configuration.
 
     Raises:
@@ -119,7 +119,10 @@ async def _answer(
 
 
 async def _pass_on(response: UpstreamResponse, send: Send, reader: AnswerReader | None) -> None:
-    """Send the answer as it comes. One that breaks off is not ended, so that the viewer sees the break."""
+    """Send the answer piece by piece.
+
+    If the answer breaks off, do not end it, so that the viewer sees the break.
+    """
     kept = [pair for pair in response.headers if pair[0].lower() in (b"content-type", b"x-request-id")]
     headers = [*kept, (b"x-streamweir-answered", b"gateway"), (b"x-accel-buffering", b"no")]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -134,7 +137,7 @@ async def _pass_on(response: UpstreamResponse, send: Send, reader: AnswerReader 
 
 
 class BrokenAnswer(Exception):
-    """The gateway's answer broke off; the server closes the connection within the body."""
+    """The gateway's answer broke off. The server then closes the connection within the body."""
 
 
 def _request(asked: PlaygroundRequest, endpoint: EndpointConfig, gateway: Address) -> UpstreamRequest:

@@ -1,4 +1,4 @@
-"""Numbers for the plots: one bucket a second and endpoint, for a quarter of an hour.
+"""Computes the numbers for the plots: one bucket per second and endpoint, for a quarter of an hour.
 
     open          rows that have not ended, at the end of the second
     started       rows that began in it
@@ -23,9 +23,9 @@ __all__ = ["SECONDS", "Plots"]
 
 SECONDS: Final = 900
 MAX_SAMPLES: Final = 500
-"""The most times that a bucket keeps; those beyond are not in its percentiles."""
+"""The most samples that a bucket keeps. Later samples do not count for its percentiles."""
 _RECENT: Final = 3
-"""A time that is known late changes one of so many seconds, usually."""
+"""The number of recent seconds whose buckets are usually still changed by values that become known late."""
 
 
 class _Bucket:
@@ -49,11 +49,11 @@ class Plots:
     def __init__(self, now: float) -> None:
         self._now = math.floor(now)
         self._buckets: dict[str | None, dict[int, _Bucket]] = {None: {}}
-        """By endpoint, None: all of them; then by second."""
+        """The buckets by endpoint, then by second. The key None is for all endpoints together."""
         self._open: Counter[str | None] = Counter()
 
     def note(self, before: Row | None, row: Row, now: float) -> None:
-        """Take a change of a row."""
+        """Count a change of a row."""
         self.tick(now)
         has_ended = row.state in FINAL_STATES
         if before is None:
@@ -71,18 +71,18 @@ class Plots:
                 self._add(row, at, "reasons", row.reason)
 
     def tick(self, now: float) -> None:
-        """Move the plots to the present second."""
+        """Move the plots on to the present second."""
         second = math.floor(now)
         while self._now < second:
             self._close_second(max(self._now, second - SECONDS))
             self._now = max(self._now + 1, second - SECONDS)
 
     def recent(self, endpoint: str | None = None) -> dict[str, Any]:
-        """Return the last complete seconds, for viewers who have those before."""
+        """Return the last few complete seconds, for viewers that have the earlier ones."""
         return self._shown(range(self._now - _RECENT, self._now), endpoint)
 
     def all(self, endpoint: str | None = None) -> dict[str, Any]:
-        """Return every complete second."""
+        """Return all complete seconds."""
         return self._shown(range(self._now - SECONDS, self._now), endpoint)
 
     def _close_second(self, second: int) -> None:
@@ -144,7 +144,7 @@ def _percentiles(samples: Iterable[Sequence[float]], which: Sequence[int]) -> di
 
 
 def _percentile(ordered: Sequence[float], percent: int) -> float | None:
-    """Return the nearest rank; None without a sample."""
+    """Return the percentile by nearest rank; None without a sample."""
     if not ordered:
         return None
     return round(ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)], 1)

@@ -1,4 +1,4 @@
-"""The client of a response whose pieces are recorded as they are sent."""
+"""Wraps a client, so that the pieces of its response are recorded when they are sent."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["RecordedClient", "Writes"]
 
 
 class Writes(Protocol):
-    """Takes the pieces of a response."""
+    """Records the pieces of a response."""
 
     def response_started(self, status: int, headers: Headers) -> None:
-        """Take the head."""
+        """Record the status and the headers."""
         ...
 
     def writer(self) -> Callable[[bytes], None]:
-        """Return the function that takes each piece of the body that was sent."""
+        """Return the function that records each sent piece of the body."""
         ...
 
 
@@ -28,8 +28,9 @@ class RecordedClient(ClientPort):
 
     Args:
         client: sends the response.
-        writes: takes each piece.
-        records_relays: take the pieces that are sent by `write` too; False: they are reported otherwise.
+        writes: records each piece.
+        records_relays: whether to record pieces that are sent by `write`; False: they are reported with their
+            reads.
     """
 
     __slots__ = ("_client", "_records_relays", "_writes", "_written")
@@ -67,15 +68,15 @@ class RecordedClient(ClientPort):
         return write
 
     def unsent(self) -> int | None:
-        """Return how many bytes the client has still to take; None if the server does not know."""
+        """Return the number of bytes that the client has not taken yet; None if the server does not know."""
         return self._client.unsent()
 
     def cork(self, is_corked: bool) -> None:
-        """Collect the pieces while it is True."""
+        """Start collecting pieces, or stop it and send them."""
         self._client.cork(is_corked)
 
     def break_off(self) -> bool:
-        """Close the connection within the body once the exchange is over."""
+        """Close the connection within the body when the exchange is over."""
         return self._client.break_off()
 
     def abort(self) -> None:
@@ -83,9 +84,9 @@ class RecordedClient(ClientPort):
         self._client.abort()
 
     def watch(self, on_left: Callable[[], None] | None) -> bool:
-        """Call `on_left` once the client has left."""
+        """Register `on_left` to be called when the client has left."""
         return self._client.watch(on_left)
 
     async def until_left(self) -> None:
-        """Return once the client has left."""
+        """Wait until the client has left."""
         await self._client.until_left()

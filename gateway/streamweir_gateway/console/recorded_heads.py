@@ -1,7 +1,7 @@
-"""The heads of requests and responses in the log of a stream.
+"""Records the heads of requests and responses in the log of a stream.
 
-The log keeps references to their parts, as functions without arguments; the fields of the lines are made
-when their secrets are masked, beside the streams.
+The log keeps each head as a function without arguments. The function makes the fields of the line later, when
+their secrets are masked, so that this work does not delay the stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Pairs: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 
 def client_request(scope: Scope) -> Head:
-    """Return the head of a client's request."""
+    """Return the function that makes the fields of the head of a client's request."""
     path = scope.get("raw_path") or scope["path"].encode()
     return partial(
         _client_request, scope["method"], path, scope.get("query_string", b""), (*scope["headers"],)
@@ -32,18 +32,18 @@ def client_request(scope: Scope) -> Head:
 
 
 def upstream_request(attempt: AttemptRow, request: UpstreamRequest) -> Head:
-    """Return the head of a request to an upstream, which also sets the URL of the attempt."""
+    """Return the function that makes the head of a request to an upstream, and set the URL of the attempt."""
     parts = (request.method, request.origin, request.target, (*request.headers,), (*request.relayed,))
     return partial(_upstream_request, attempt, *parts)
 
 
 def upstream_response(attempt: int, status: int, headers: _Pairs) -> Head:
-    """Return the head of an upstream's response."""
+    """Return the function that makes the head of an upstream's response."""
     return partial(_response, {"side": "upstream", "attempt": attempt, "status": status}, (*headers,))
 
 
 def client_response(status: int, headers: _Pairs) -> Head:
-    """Return the head of the response to the client."""
+    """Return the function that makes the head of the response to the client."""
     return partial(_response, {"side": "client", "status": status}, (*headers,))
 
 

@@ -1,4 +1,4 @@
-"""The entry `relays` of a log: reads that were relayed at once, and their writes, without their bytes."""
+"""The log entry `relays`: reads that were relayed at once, and their writes, without their bytes."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Any, NamedTuple, TypeAlias
 __all__ = ["Block", "Relay", "relays_in"]
 
 Block: TypeAlias = list[tuple[float, int, int, int, int]]
-"""For each relayed read: its time, its size, the sequence before it, the bytes that have been sent in all,
-the sequence behind it."""
+"""The relayed reads of an entry.
+
+For each read: its time, its size, the sequence number before it, the bytes that have been sent in all, and
+the
+sequence number after it.
+"""
 
 
 class Relay(NamedTuple):
     """A read that was relayed at once.
 
     Attributes:
-        t: `time.monotonic`.
-        read: its number.
-        size: its bytes.
-        before: the sequence of the next event before it.
-        write: the number of its write.
-        sent: the bytes of its write; 0 without one.
-        behind: the sequence of the next event behind it.
+        t: `time.monotonic()` of the read.
+        read: the number of the read.
+        size: the bytes of the read.
+        before: the sequence number of the next event before the read.
+        write: the number of the write that sent the read.
+        sent: the bytes of the write; 0 without a write.
+        behind: the sequence number of the next event after the read.
     """
 
     t: float

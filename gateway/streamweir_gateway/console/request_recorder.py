@@ -1,7 +1,8 @@
 """Follows one request for the console: the facts of its row, and a log of its bytes.
 
-An entry of the log begins with its kind and its time (`time.monotonic`). Those with * may hold secrets:
-they are lists, whose last element is the number of secrets that were masked in them (see `log_mask.py`).
+An entry of the log begins with its kind and its time (`time.monotonic`). Entries of the kinds with * may hold
+secrets. Such an entry is a list, whose last element is the number of secrets that were masked in it (see
+`log_mask.py`).
 
     kind        content
     ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
@@ -20,9 +21,9 @@ they are lists, whose last element is the number of secrets that were masked in 
     attempt*    fields of the line
     end         fields of the line
 
-With `capture: metadata` a number of bytes is in the place of each body. With `content` events and marks are
-made from the reads when they are shown. A head is a function that returns the fields of the line until they
-are masked (see `recorded_heads.py`), then the fields.
+With `capture: metadata` each body is replaced by its number of bytes. With `capture: content` events and
+marks are made from the reads when they are shown. A head is a function that returns the fields of the line
+until they are masked (see `recorded_heads.py`), then the fields.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ __all__ = ["RequestRecorder"]
 
 
 class ReaderPosition:
-    """The position of the reader of a stored run, as that of a pipeline.
+    """The position of the reader of a stored run, with the interface of a pipeline's position.
 
     Args:
         reader: the reader of the run.
@@ -76,7 +77,7 @@ class ReaderPosition:
 
     @property
     def written(self) -> int:
-        """The sequence of the next event."""
+        """The sequence number of the next event."""
         return self._reader.at
 
 
@@ -84,24 +85,23 @@ class RequestRecorder:
     """Follows one request; see `StreamRecorder`.
 
     Args:
-        row_id: the id of its row.
-        record: the record of the request.
-        scope: the ASGI scope of the request.
+        row_id: the id of the request's row.
+        record: the record of the request. scope: the ASGI scope of the request.
         mask: masks the secrets in the log.
-        has_content: keep the bytes, and not their numbers alone.
+        has_content: whether to keep the bytes; False: only their numbers are kept.
         max_bytes: the most bytes to keep.
         config: the hash of the configuration in force.
 
     Attributes:
         row_id: the id of its row.
         record: the record of the request.
-        log: the log of its bytes.
-        mask: see above.
+        log: the log of the stream.
+        mask: the argument.
         attempts: one row for each attempt.
         stream: the stream of the present attempt; None before the first.
-        delivery: to the client; None before there is one.
-        incoming: the client's request; None before it is known.
-        first_event: the sequence of the first event of the response; not 0 for one that goes on.
+        delivery: the delivery to the client; None before it begins.
+        incoming: the client's request; None before it is read.
+        first_event: the sequence number of the first event of the response; not 0 if a client resumes.
     """
 
     __slots__ = (
@@ -156,7 +156,7 @@ class RequestRecorder:
         self._response: UpstreamResponse | None = None
         self._lanes = (BodyLanes if has_content else SizeLanes)(self.log, mask.raw.append)
         self._reports_relays = False
-        """Writes of relayed reads are reported with their reads."""
+        """Whether writes of relayed reads are reported together with their reads."""
         self._config = config
         self._session: str | None = None
 
@@ -168,16 +168,16 @@ class RequestRecorder:
     # --- the request ----------------------------------------------------------------------------------------
 
     def delivered_by(self, delivery: DeliveryFacts) -> None:
-        """Take the delivery to the client."""
+        """Note the delivery to the client."""
         self.delivery = delivery
 
     def reads_run(self, reader: ReaderFacts) -> None:
-        """Count the events of the response by the reader of a stored run."""
+        """Count the events of the response by the position of the reader of a stored run."""
         self.first_event = 0 if reader.position is None else reader.position.next_event
         self._lanes.position = ReaderPosition(reader)
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
-        """Note the client's request, once."""
+        """Note the client's request. Later calls do nothing."""
         self.incoming = incoming
         scope, self._scope = self._scope, None
         if scope is None:
@@ -213,7 +213,7 @@ class RequestRecorder:
         self._lanes.follow(stream, attempt)
 
     def meta(self) -> dict[str, Any]:
-        """Return the fields of the first line of the capture file, as far as they are known."""
+        """Return the fields of the first line of the capture file, as far as they are known now."""
         record, incoming = self.record, self.incoming
         answers = record.answers or (incoming.answers if incoming is not None else None)
         destination = self._destination
@@ -239,16 +239,16 @@ class RequestRecorder:
         return current or self._session
 
     def sent(self, request: UpstreamRequest) -> None:
-        """Note a request to the upstream."""
+        """Note a request that is sent to the upstream."""
         self._add_request(time.monotonic(), upstream_request(self.attempts[-1], request), request.body)
 
     def given(self, facts: Mapping[str, str]) -> None:
-        """Note facts that the decoder gets."""
+        """Note facts that the decoder gets from the requests."""
         if facts:
             self._lanes.add_raw(["given", time.monotonic(), dict(facts), RAW])
 
     def answered(self, response: UpstreamResponse) -> None:
-        """Note the head of a response, and follow its body."""
+        """Note the head of a response, and record its body."""
         attempt = self.attempts[-1]
         attempt.status = response.status
         self._response = response
@@ -289,7 +289,7 @@ class RequestRecorder:
     # --- the response ---------------------------------------------------------------------------------------
 
     def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
-        """Return the client with each sent piece recorded; see `StreamRecorder`."""
+        """Wrap the client so that each piece sent to it is recorded; see `StreamRecorder`."""
         self._reports_relays = reports_relays and not self._has_content
         return RecordedClient(port, self, records_relays=not self._reports_relays)
 
@@ -300,13 +300,13 @@ class RequestRecorder:
         self._lanes.add_raw(["response", time.monotonic(), client_response(status, headers), written, RAW])
 
     def writer(self) -> Callable[[bytes], None]:
-        """Return the function that notes a piece of the body."""
+        """Return the function that notes each sent piece of the body."""
         return self._lanes.writer()
 
     # --- the end --------------------------------------------------------------------------------------------
 
     def end(self, fields: Mapping[str, Any]) -> None:
-        """Note the end of the stream, and let go of all that only a stream under way needs."""
+        """Note the end of the stream, and drop references that only a stream under way needs."""
         self._session = self._session_id()
         self._lanes.add(("end", time.monotonic(), dict(fields)))
         self.mask.is_over = True

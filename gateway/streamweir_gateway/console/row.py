@@ -1,4 +1,4 @@
-"""One row of the console: the facts about one request.
+"""A row of the console: the facts about one request.
 
 Source: the console contract, section 1 (a row).
 """
@@ -16,19 +16,20 @@ CaptureKind: TypeAlias = Literal["none", "metadata", "content"]
 
 STATES: Final[tuple[str, ...]] = get_args(State)
 FINAL_STATES = frozenset({"ended", "refused"})
-"""States that a row does not leave."""
+"""States in which a row remains."""
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One request. Unknown is None.
+    """The facts about one request. A fact that is unknown is None.
 
     Attributes:
         id: unique among all rows; request ids may repeat.
-        seq: the number of the last change of any row when this one changed; the console sets it.
-        worker: the number of the process that serves it, from 1.
-        state: `waiting`: no event yet; `detached`: its client left, the run goes on; `refused`: the request
+        seq: the number of this row's last change; the console counts the changes of all rows and sets it.
+        worker: the number of the serving process, from 1.
+        state: `waiting`: no event yet; `detached`: the client left and the run goes on; `refused`: the
+            request
             never became a stream.
-        began: Unix milliseconds.
+        began: the arrival of the request in Unix milliseconds.
     """
 
     id: str
@@ -68,9 +69,10 @@ class AttemptRow(msgspec.Struct, kw_only=True):
     """One attempt at an upstream.
 
     Attributes:
-        ended: as in a capture file: `eof`, `broken`, `left` or `refused`; None while it runs.
+        ended: how the attempt ended, as in a capture file: `eof`, `broken`, `left` or `refused`; None during
+            it.
         status: the status of the upstream's response.
-        began_ms: since the request arrived; likewise the following.
+        began_ms: milliseconds since the request arrived, as in the fields after it.
     """
 
     attempt: int

@@ -1,6 +1,7 @@
 """The rows of all serving processes.
 
-Each change of a row has a number of its own, `seq`, so that a viewer can ask for all that changed since.
+Each change of a row gets the next number, `seq`, so that a viewer can ask for all rows that changed after a
+number.
 Source: the console contract, section 1 (API).
 """
 
@@ -16,20 +17,20 @@ from streamweir_gateway.console.row import FINAL_STATES, Row
 __all__ = ["RowBook"]
 
 _SHARED: Final = ("endpoint", "upstream", "speaks", "answers", "framing", "key", "reason", "code")
-"""Texts that many rows have in common: they are kept once."""
+"""Fields whose texts are equal in many rows: each text is kept in memory once."""
 
 OnRow = Callable[[Row | None, Row], None]
-"""Called with a row as it was, None for a new one, and as it is."""
+"""Called with a row before its change (None for a new row), and after its change."""
 
 
 class RowBook:
-    """Keeps rows.
+    """Keeps the rows of all requests.
 
     Args:
-        max_ended: the most ended rows.
+        max_ended: the most ended rows to keep.
 
     Attributes:
-        max_ended: see above; it may change.
+        max_ended: the argument; it may be set anew.
         seq: the number of the last change.
         on_row: called after each change.
     """
@@ -40,23 +41,26 @@ class RowBook:
         self.on_row: list[OnRow] = []
         self._rows: OrderedDict[str, Row] = OrderedDict()
         self._ended: OrderedDict[str, None] = OrderedDict()
-        """Ended rows, in the order in which they ended."""
+        """The ids of ended rows, in the order in which the rows ended."""
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows, the newest first; those of several processes arrive in turns."""
+        """Yield the rows, the newest first.
+
+        Rows of several processes are in the order in which the console got them.
+        """
         rows = [*reversed(self._rows.values())]
         rows.sort(key=lambda row: row.began, reverse=True)
         return iter(rows)
 
     def get(self, row_id: str) -> Row | None:
-        """Return a row; None if there is none of this id."""
+        """Return the row with this id; None if there is no such row."""
         return self._rows.get(row_id)
 
     def put(self, row: Row) -> None:
-        """Add a row, or replace it. A row that has ended does not change any more."""
+        """Add a row or replace it. A row that has ended is not changed any more."""
         before = self._rows.get(row.id)
         if before is not None and before.state in FINAL_STATES and row.state not in FINAL_STATES:
             return
@@ -73,7 +77,7 @@ class RowBook:
             on_row(before, row)
 
     def shrink(self) -> None:
-        """Drop the oldest ended rows until the rest may be kept."""
+        """Drop the oldest ended rows until at most `max_ended` are left."""
         while len(self._ended) > self.max_ended:
             row_id, _ = self._ended.popitem(last=False)
             self._rows.pop(row_id, None)
@@ -87,7 +91,7 @@ class RowBook:
                 self._touch(row)
 
     def lose(self, worker: int) -> None:
-        """End the open rows of a serving process that is gone; the captures of its rows are gone too."""
+        """End the open rows of a serving process that has ended; the captures of all its rows are lost."""
         for row in [row for row in self._rows.values() if row.worker == worker]:
             if row.state not in FINAL_STATES:
                 row.state, row.reason = "ended", row.reason or "lost"
@@ -99,9 +103,9 @@ class RowBook:
         self.shrink()
 
     def changed_since(self, seq: int) -> list[Row]:
-        """Return the rows that changed after a number, in the order of their changes.
+        """Return the rows that changed after change number `seq`, in the order of their changes.
 
-        A number that was not reached yet is one of an earlier start: all rows have changed since.
+        A number that is higher than the last change comes from before a restart: return all rows.
         """
         start = seq if seq <= self.seq else 0
         return sorted((row for row in self._rows.values() if row.seq > start), key=lambda row: row.seq)

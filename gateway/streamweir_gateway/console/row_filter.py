@@ -1,4 +1,4 @@
-"""The filter of a viewer: the rows that it asks for, and the page of them.
+"""The filter that a viewer sends: it selects rows, and a page of the selected rows.
 
 Source: the console contract, section 1 (`streams`).
 """
@@ -17,7 +17,7 @@ USUAL_ROWS: Final = 100
 _MOST_DIGITS: Final = 15
 MAX_ROWS: Final = 2000
 _EARLIEST_MS: Final = 100_000_000_000
-"""A greater `before` is a time, not the number of a change."""
+"""The lowest `before` that is read as a time; a lower one is the number of a change."""
 _SEARCHED: Final = (
     *("id", "request_id", "trace_id", "thread_id", "session_id"),
     *("endpoint", "upstream", "reason", "code"),
@@ -25,7 +25,7 @@ _SEARCHED: Final = (
 
 
 def whole_number(name: str, text: str) -> int:
-    """Return the number in a parameter.
+    """Return the whole number that a query parameter has as its value.
 
     Raises:
         ValueError: the text has other characters than digits, or too many; the message is for users.
@@ -39,8 +39,8 @@ class RowPage(NamedTuple):
     """A page of rows.
 
     Attributes:
-        rows: the newest first.
-        total: how many rows match, on all pages together.
+        rows: the rows of the page, the newest first.
+        total: the number of rows on all pages.
     """
 
     rows: list[Row]
@@ -48,11 +48,11 @@ class RowPage(NamedTuple):
 
 
 class RowFilter(NamedTuple):
-    """Conditions on rows; an empty text is no condition.
+    """The conditions that rows have to meet. An empty text is no condition.
 
     Attributes:
-        text: occurs in an id, the endpoint, the upstream, the reason or the code, in any case.
-        before: the id of a row, or the number of its last change: older rows only. Or Unix milliseconds.
+        text: has to occur in an id, the endpoint, the upstream, the reason or the code; case does not matter.
+        before: the id of a row, the number of its last change, or Unix milliseconds: only older rows match.
         limit: the most rows of a page.
     """
 
@@ -65,10 +65,10 @@ class RowFilter(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> RowFilter:
-        """Return the filter in a query.
+        """Return the filter that the parameters of a query describe.
 
         Raises:
-            ValueError: a parameter cannot have its value; the message is for users.
+            ValueError: a parameter has an invalid value; the message is for users.
         """
         limit = whole_number("limit", query.get("limit") or str(USUAL_ROWS))
         state = query.get("state", "")
@@ -84,12 +84,12 @@ class RowFilter(NamedTuple):
         )
 
     def page(self, rows: Iterable[Row]) -> RowPage:
-        """Return the page of the rows, which come the newest first."""
+        """Return the page of those rows that match; `rows` are ordered, the newest first."""
         found = [row for row in rows if self.takes(row)]
         return RowPage([*islice(self._older(found), self.limit)], len(found))
 
     def takes(self, row: Row) -> bool:
-        """Return whether a row meets the conditions; `before` aside."""
+        """Return whether a row meets all conditions but `before`."""
         if self.state and row.state != self.state:
             return False
         if self.endpoint and row.endpoint != self.endpoint:

@@ -1,4 +1,4 @@
-"""Finds silences between the reads of a stream: gaps that are long, also beside its usual gaps."""
+"""Finds silences between the reads of a stream: gaps that are long, also compared with usual gaps."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["Silences"]
 
 _SILENCE_MS: Final = 1000.0
 _USUAL_GAPS: Final = 5
-"""A silence is longer than the one, and than so many usual gaps."""
+"""A silence is at least this many times as long as the usual gap of the stream."""
 _REMEMBERED: Final = 200
 
 
 class Silences:
-    """The gaps of one stream."""
+    """Measures the gaps between the reads of one stream."""
 
     def __init__(self) -> None:
         self._last: float | None = None
         self._gaps: deque[float] = deque(maxlen=_REMEMBERED)
 
     def after(self, t: float) -> int | None:
-        """Take the time of a read in milliseconds; return the length of the silence before it, or None."""
+        """Note a read at `t` milliseconds. Return the length of the silence before the read, or None."""
         last, self._last = self._last, t
         if last is None:
             return None

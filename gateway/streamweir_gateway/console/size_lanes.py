@@ -1,7 +1,7 @@
-"""The reads and the writes of one stream in its log, without their bytes: for `capture: metadata`.
+"""Records the reads and writes of one stream in its log, without their bytes: for `capture: metadata`.
 
-Most reads are relayed at once: their events are sent before anything else happens. Those reads and their
-writes share an entry of the log, `relays`, to which one tuple is added for each of them:
+Most reads are relayed at once: their events are sent before anything else happens. Such reads and their
+writes share a block, the log entry `relays`, to which one tuple is added for each read:
 
     state     entered by                                        left by
     ───────   ───────────────────────────────────────────────   ─────────────────────────────────────────────
@@ -9,9 +9,9 @@ writes share an entry of the log, `relays`, to which one tuple is added for each
               full block, `flush`
     open      a relayed read without kinds of events            any other entry, a full block, `flush`
 
-While it is open, `_reads`, `_writes` and `_sent` do not count what is in the block; `_close` adds it. Entries
-about events (`kinds`) wait until the read that they come from is in the log, since a relayed read is
-reported after its events.
+While a block is open, `_reads`, `_writes` and `_sent` do not count the reads and writes in the block;
+`_close` adds them. Entries about events (`kinds`) wait until the read that they come from is in the log,
+because a relayed read is reported after its events.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ __all__ = ["SizeLanes"]
 
 _MOST_RELAYS: Final = 32
 _RELAY_BYTES: Final = 200
-"""The memory of one tuple of a block, about."""
+"""The bytes of memory that one tuple of a block takes, approximately."""
 
 
 class SizeLanes(BodyLanes):
-    """Adds the sizes of reads and writes, and the kinds of events; its states open this file.
+    """Adds the sizes of reads and writes, and the kinds of events, to a log.
+
+    The docstring of this file lists its states.
 
     Args:
         log: the log of the stream.
@@ -48,14 +50,14 @@ class SizeLanes(BodyLanes):
         super().__init__(log, await_mask)
         self._kinds: list[tuple[Any, ...]] = []
         self._block: Block | None = None
-        """Of the entry `relays` that is open; None: none is."""
+        """The block of the open entry `relays`; None if no block is open."""
         self._most = max(1, min(_MOST_RELAYS, (log.max_bytes // 2 - ENTRY_BYTES) // _RELAY_BYTES))
-        """The most relayed reads of a block: it fits into each half of the log."""
+        """The most relayed reads of a block. A full block fits into each half of the log."""
         self._sent = 0
-        """The bytes of all writes in the log."""
+        """The bytes of all writes that the log contains."""
 
     def add(self, entry: Entry) -> None:
-        """Add an entry without secrets."""
+        """Add an entry that holds no secrets."""
         if self._block is not None or self._kinds:
             self.flush()
         self._log.add(entry)
@@ -68,7 +70,7 @@ class SizeLanes(BodyLanes):
         self._await_mask(entry)
 
     def flush(self) -> None:
-        """Close the open block, and add the kinds of events."""
+        """Close the open block, and add the waiting kinds of events to the log."""
         if self._block is not None:
             self._close(self._block)
         read = self._reads - 1 if self._reads else None
@@ -79,11 +81,11 @@ class SizeLanes(BodyLanes):
         self._kinds.clear()
 
     def follow(self, stream: StreamNormalizer, attempt: int) -> None:
-        """Note the kinds of the events of a stream."""
+        """Note the kind of each event of a stream."""
         EventKinds(self._kinds, attempt).follow(stream)
 
     def reader(self, attempt: int) -> Callable[[bytes], None]:
-        """Return the function that takes each read of the present response that is not relayed at once."""
+        """Return the function that records each read of the present response that is not relayed at once."""
         position = self.position
         assert position is not None, "an attempt has begun"
 
@@ -98,10 +100,10 @@ class SizeLanes(BodyLanes):
         return read
 
     def relays(self, attempt: int, delivery: DeliveryFacts) -> OnRelayed:
-        """Return the function that takes each read that has been relayed at once.
+        """Return the function that records each read that has been relayed at once.
 
         Args:
-            attempt: its number.
+            attempt: the number of the attempt.
             delivery: counts the bytes that have been sent: those of the read, and of the pieces that the
                 function of `writer` has taken.
         """
@@ -118,7 +120,7 @@ class SizeLanes(BodyLanes):
         return relayed
 
     def writer(self) -> Callable[[bytes], None]:
-        """Return the function that takes each piece of the response's body that no relay reports."""
+        """Return the function that records each piece of the response's body that was not sent by a relay."""
 
         def written(data: bytes) -> None:
             position = self.position
@@ -127,7 +129,10 @@ class SizeLanes(BodyLanes):
         return written
 
     def _add_relayed(self, relay: tuple[float, int, int, int, int], attempt: int) -> None:
-        """Begin a block with a relayed read; with kinds of events, add them between it and its write."""
+        """Begin a block with a relayed read.
+
+        If kinds of events wait, add them between the read and its write.
+        """
         if self._block is not None:
             self._close(self._block)
         now, size, before, total, behind = relay
@@ -149,7 +154,7 @@ class SizeLanes(BodyLanes):
         self._sent += size
 
     def _close(self, block: Block) -> None:
-        """Close the block: add its reads, writes and sent bytes to the counts, by the rule of `relays_in`."""
+        """Close the block: add its reads, writes and bytes to the counts, as `relays_in` reads them."""
         self._block = None
         self._reads += len(block)
         for relay in block:

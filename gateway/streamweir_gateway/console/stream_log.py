@@ -1,7 +1,7 @@
-"""The log of one stream: references to its bytes, with their times, within a number of bytes.
+"""The log of one stream: references to its bytes with their times, up to a number of bytes.
 
-A log is full once its entries take half of what it may keep. From then on the newest entries are kept in the
-other half: of those in between, the ones with bytes are left out and counted, all others stay.
+The head takes entries until they fill half of the bytes; the tail keeps the newest entries in the other half.
+Reads, writes and kinds of events between head and tail are left out and counted; other entries are kept.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ from streamweir_gateway.console.relays import relays_in
 __all__ = ["ENTRY_BYTES", "GONE", "RAW", "Entry", "LeftOut", "NumberedEntry", "StreamLog"]
 
 ENTRY_BYTES: Final = 240
-"""The memory that an entry takes beside its bytes, about."""
+"""The bytes of memory that an entry takes in addition to its bytes, approximately."""
 NOTICE_BYTES: Final = 64 << 10
-"""After so many further bytes `on_more` is called."""
+"""The bytes after which `on_more` is called again."""
 
 Entry: TypeAlias = Sequence[Any]
-"""The kind of entry, the time (`time.monotonic`), and what the kind has; see `request_recorder.py`.
+"""The kind of the entry, its time (`time.monotonic()`), and its values; see `request_recorder.py`.
 
-An entry that may hold secrets is a list. Its last element is `RAW` until they are masked.
+An entry that may hold secrets is a list. Its last element is `RAW` until its secrets are masked.
 """
 
 NumberedEntry: TypeAlias = tuple[int, Entry]
 
 RAW: Final = None
-"""The secrets of this entry are not masked yet."""
+"""Marks an entry whose secrets are not masked yet."""
 GONE: Final = -1
-"""This entry was left out before its secrets were masked. It has bytes only at an edge of the gap."""
+"""Marks an entry that was left out before its secrets were masked.
+
+It has bytes only at an edge of the gap.
+"""
 
 EDGE_BYTES: Final = 4096
-"""Of a secret that begins or ends in a gap, so many bytes within the gap are seen."""
+"""The bytes of the gap that are kept at each edge, to find a secret that begins or ends in the gap."""
 
 _LEFT_OUT: Final = {
     "read": ("read", 1),
@@ -43,7 +46,7 @@ _LEFT_OUT: Final = {
     "write_part": ("write", 0),
     "kind": ("kind", 1),
 }
-"""By the kind of an entry that can be left out: under which kind it is counted, and as how many lines."""
+"""For each kind of entry that can be left out: the kind under which it is counted, and as how many lines."""
 
 
 class LeftOut(NamedTuple):
@@ -56,15 +59,16 @@ class LeftOut(NamedTuple):
 class StreamLog:
     """The entries of one stream, in the order in which they happened.
 
-    `add` compares one number: `_room`, the bytes that the head may still take, which only falls. Below
-    `_mark`, `on_more` is due or the head is full, and `_add_beyond` finds out.
+    `add` is fast because it compares one number only: `_room`, the bytes that the head can still take.
+    `_room` never grows. When it falls below `_mark`, `_add_beyond` finds out whether `on_more` is due or the
+    head is full.
 
     Args:
         max_bytes: the most bytes to keep.
-        on_more: called each time that many further bytes have been added; None: nothing is called.
+        on_more: called each time another `NOTICE_BYTES` have been added; None: no call.
 
     Attributes:
-        max_bytes: see above.
+        max_bytes: the argument.
     """
 
     __slots__ = (
@@ -92,27 +96,27 @@ class StreamLog:
         self._mark = 0 if on_more is None else max(0, self._notice_at)
         self._head: list[Entry] = []
         self._kept: list[NumberedEntry] = []
-        """Entries from between head and tail that are never left out."""
+        """The entries between head and tail that are always kept."""
         self._tail: deque[tuple[int, Entry, int]] | None = None
-        """Number, entry and size; None while the head is not full."""
+        """The number, entry and size of each entry in the tail; None while the head is not full."""
         self._tail_size = 0
         self._next = 0
         self._left_out: dict[str, list[int]] = {}
-        """By lane, the numbers of bytes and of lines."""
+        """The numbers of bytes and lines that were left out, by lane."""
         self._left_out_bytes = 0
         self._edges: dict[str, _Edges] = {}
 
     @property
     def size(self) -> int:
-        """The bytes that are kept."""
+        """The number of bytes that the log keeps."""
         return self._half - self._room - self._left_out_bytes
 
     @property
     def left_out(self) -> dict[str, LeftOut]:
         """The bytes and lines that were left out, by lane.
 
-        A large read or write of which a part is kept counts with its bytes alone, unless its last part is
-        left out.
+        If some parts of a large read or write are kept, its left-out bytes count, but it counts as a line
+        only if its last part is left out.
         """
         return {lane: LeftOut(*counts) for lane, counts in self._left_out.items()}
 
@@ -125,7 +129,7 @@ class StreamLog:
             self._add_beyond(entry, size + ENTRY_BYTES)
 
     def entries(self, start: int = 0) -> Iterator[NumberedEntry]:
-        """Yield the kept entries from number `start` on, up to the first one that is not masked."""
+        """Yield the kept entries from number `start` on, up to the first entry that is not masked."""
         yield from takewhile(_is_masked, self._all(start))
 
     def _all(self, start: int) -> Iterator[NumberedEntry]:
@@ -134,7 +138,7 @@ class StreamLog:
         yield from ((number, entry) for number, entry, _ in self._tail or () if number >= start)
 
     def _add_beyond(self, entry: Entry, size: int) -> None:
-        """Add an entry for which the head may have no room, and call `on_more` if it is due."""
+        """Add an entry that may not fit into the head, and call `on_more` if it is due."""
         room = self._room
         if self._on_more is not None and room < self._notice_at:
             self._notice_at = room - NOTICE_BYTES
@@ -184,9 +188,11 @@ class StreamLog:
 
 
 class _Edges:
-    """The entries of one lane at the edges of its gap, which keep their bytes until they are masked.
+    """The left-out entries of one lane next to the edges of its gap.
 
-    The secrets in the entries before and behind the gap are found by them.
+    They keep their bytes until they are masked.
+
+    Secrets that continue into the gap are found by these bytes.
     """
 
     __slots__ = ("_first_bytes", "_last", "_last_bytes")
@@ -197,7 +203,7 @@ class _Edges:
         self._last_bytes = 0
 
     def add(self, entry: list[Any]) -> None:
-        """Take an entry that is left out; an older one that is no longer at an edge loses its bytes."""
+        """Keep an entry that is left out. An older entry that is no longer at an edge loses its bytes."""
         size = len(entry[2])
         if self._first_bytes < EDGE_BYTES:
             self._first_bytes += size

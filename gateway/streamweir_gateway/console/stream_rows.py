@@ -6,8 +6,8 @@
     open       `recorder`: the request may become a stream       ended
     ended      `ended`: its record is reported                   —
 
-A request that opens a second recorder keeps its row. A row is made when it is taken or when it ends: one that
-begins and ends between two calls of `take` is made once.
+A request that opens a second recorder keeps its row. A row is made when `take` returns it or when the request
+ends; a request that begins and ends between two calls of `take` makes one row only.
 
 Source: the console contract, section 1 (a row).
 """
@@ -37,7 +37,7 @@ from streamweir_gateway.observability.secrets import Secrets
 __all__ = ["StreamRows"]
 
 MOST_WAITING: Final = 10_000
-"""The most changes that wait for the console; beyond, the oldest are dropped."""
+"""The most changes that wait for the console. If there are more, the oldest changes are dropped."""
 
 _STATUS_OF_REASON: Final = {
     "done": "completed",
@@ -53,14 +53,14 @@ class StreamRows:
 
     Args:
         worker: the number of the process, from 1.
-        workers: how many processes share `keep.total_bytes`.
+        workers: the number of processes that share `keep.total_bytes`.
         settings: the settings of the console.
-        secrets: texts that no hint shows.
+        secrets: texts that are removed from hints.
 
     Attributes:
-        on_change: called when a row began or ended.
+        on_change: called when a row begins or ends.
         config: the hash of the configuration in force.
-        last_errors: by the label of an upstream, the code of its last failed attempt.
+        last_errors: the code of the last failed attempt, by the label of the upstream.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class StreamRows:
         self._take_secrets(secrets)
         self._masking = MaskingQueue()
         self._open: dict[int, RequestRecorder] = {}
-        """By the identity of the record."""
+        """The recorders of open requests, by the identity of their records."""
         self._by_row: dict[str, RequestRecorder] = {}
         self._new: dict[str, None] = {}
-        """Open rows that no call of `take` has returned yet."""
+        """The ids of open rows that no call of `take` has returned yet."""
         self._changed: deque[Row] = deque(maxlen=MOST_WAITING)
-        """Rows that ended, in this order, until `take` returns them."""
+        """The rows that have ended, in this order, until `take` returns them."""
         self._gone: deque[str] = deque(maxlen=MOST_WAITING)
         self._sent: dict[str, tuple[Any, ...]] = {}
-        """By open row, the facts of it that were returned last."""
+        """The facts of each open row as they were last returned, by the id of the row."""
         self._start = token_hex(3)
         self._count = 0
         keep = settings.keep
@@ -94,7 +94,7 @@ class StreamRows:
         self._secrets, self._mask = Secrets(texts), SecretMask(texts)
 
     def configure(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
-        """Take over changed settings; streams under way keep theirs."""
+        """Apply changed settings. Streams under way keep the earlier settings."""
         self._settings = settings
         self._take_secrets(secrets)
         self._shelf.max_bytes = settings.keep.total_bytes // self._workers
@@ -131,7 +131,7 @@ class StreamRows:
             self.on_change()
 
     def upstream_failed(self, upstream: str, code: str) -> None:
-        """Note the code of a failed attempt."""
+        """Note the code of the upstream's last failed attempt."""
         self.last_errors[upstream] = code
 
     # --- called by the link to the console ------------------------------------------------------------------
@@ -142,10 +142,10 @@ class StreamRows:
         return len(self._changed)
 
     def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
-        """Return the rows that began or ended since the last call, and the rows whose captures are gone.
+        """Return the rows that began or ended since the last call, and the ids of rows without captures now.
 
         Args:
-            with_open: return open rows too whose facts have changed.
+            with_open: whether to return open rows too if their facts have changed.
         """
         rows, gone = [*self._changed], [*self._gone]
         self._changed.clear()
@@ -155,7 +155,7 @@ class StreamRows:
         return rows, gone
 
     def open_rows(self) -> list[Row]:
-        """Return every open row, for a console that has just started."""
+        """Return all open rows, for a console that has just started."""
         return [self._row(recorder) for recorder in self._by_row.values()]
 
     def find(self, row_id: str) -> RequestRecorder | None:
@@ -193,7 +193,7 @@ class StreamRows:
         self.on_change()
 
     def _give_way(self) -> None:
-        """Drop the captures for which there is no room."""
+        """Drop the oldest captures until the limits hold."""
         for recorder in self._shelf.shrink():
             self._masking.discard(recorder.mask)
             self._gone.append(recorder.row_id)
@@ -223,7 +223,7 @@ class StreamRows:
         return row
 
     def _shown(self, text: str | None) -> str | None:
-        """Return a text that an upstream has chosen, without secrets."""
+        """Return a text that an upstream has chosen, with its secrets removed."""
         return None if text is None else self._mask.apply_to_text(text)
 
     def _refused(self, record: RequestRecord) -> Row:
@@ -271,14 +271,14 @@ def _state(recorder: RequestRecorder) -> State:
 
 
 def _was_refused(record: RequestRecord) -> bool:
-    """Return whether a request that opened no recorder was refused, and neither relayed nor a folded read."""
+    """Return whether a request without a recorder was refused. Relayed requests and folded reads were not."""
     is_folded_read = record.resumes is not None and record.reason is not None
     is_relayed = record.bytes_out is not None or record.close_code is not None
     return record.code is not None and not is_relayed and not is_folded_read
 
 
 def _end_fields(record: RequestRecord) -> dict[str, Any]:
-    """Return the fields of the `end` line of a capture."""
+    """Return the fields of the line `end` of a capture."""
     status = "error" if record.code is not None else _STATUS_OF_REASON.get(record.reason or "", "error")
     has_left = record.reason in ("client_gone", "slow_client") or bool(record.client_left)
     return {

@@ -1,4 +1,4 @@
-"""Finds out whether a stage withheld a text of an event from the client, or left out a repeated one.
+"""Finds out whether a stage removed a text of an event for the client, or left out a repeated text.
 
 Source: the contract of capture files, section 2 (`redacted`, `repeated`).
 """
@@ -23,8 +23,8 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
     """Return the kind of change between an event and the events that a stage put in its place.
 
     Args:
-        event: as it was read.
-        replaced: the events in its place; empty if it was left out.
+        event: the event as it was read.
+        replaced: the events that the stage put in its place; empty if the stage left the event out.
     """
     if isinstance(event, _TEXTS):
         return "repeated" if _is_repeated(event, replaced) else None
@@ -35,7 +35,7 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
 
 
 def _is_repeated(event: Content | Thinking, replaced: Sequence[Event]) -> bool:
-    """Return whether a text is left out, or replaces the text before it."""
+    """Return whether the stage left out some text of the event, or made the event replace earlier text."""
     if len(replaced) == 1 and replaced[0] is event:
         return False
     texts = [one for one in replaced if type(one) is type(event)]
@@ -46,7 +46,7 @@ def _is_repeated(event: Content | Thinking, replaced: Sequence[Event]) -> bool:
 
 
 def _texts_of(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the texts of more than one letter in events, keys aside."""
+    """Yield the texts in events that have more than one letter; keys of objects are not texts."""
     waiting: list[Any] = [msgspec.structs.asdict(event) for event in events]
     count = 0
     while waiting and count < _MOST_TEXTS:

@@ -12,11 +12,11 @@ __all__ = ["run_until_left"]
 
 
 async def run_until_left(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end, or cancel it if the viewer leaves before.
+    """Run `work` to its end, or cancel it if the viewer leaves earlier.
 
     Args:
         receive: reports that the viewer has left.
-        work: for the viewer. Its exceptions are raised here.
+        work: the work for the viewer. Its exceptions are raised here.
     """
     left = asyncio.create_task(_until_left(receive))
     working = asyncio.create_task(work)

@@ -1,7 +1,7 @@
-"""The viewers of the console's feed, each with the rows that have changed since the last frames it was sent.
+"""The viewers of the console's feed, each with the rows that have changed since the last frames sent to it.
 
-For a viewer that is slow, or does not read at all, only the names of changed rows are kept: the next frames
-have their present state. So such a viewer holds up neither a stream nor another viewer.
+For a viewer that reads slowly or not at all, only the ids of changed rows are kept; the next frames show the
+present state of these rows. So a slow viewer delays neither a stream nor another viewer.
 
 Source: the console contract, section 1 (`feed`).
 """
@@ -21,13 +21,13 @@ from streamweir_gateway.console.row_book import RowBook
 __all__ = ["MAX_VIEWERS", "Viewer", "Viewers", "sse"]
 
 MAX_VIEWERS: Final = 200
-"""The most viewers at a time; a further one is refused."""
+"""The most viewers at a time. Further viewers are refused."""
 _MAX_FRAMES: Final = 256
-"""The most encoded rows that viewers share."""
+"""The most encoded rows that are cached for all viewers."""
 
 
 def sse(event: str, data: bytes, event_id: int | None = None) -> bytes:
-    """Return an SSE event of one line of data."""
+    """Return an SSE event; `data` is one line."""
     head = b"event: %s\n" % event.encode()
     if event_id is not None:
         head += b"id: %d\n" % event_id
@@ -35,13 +35,13 @@ def sse(event: str, data: bytes, event_id: int | None = None) -> bytes:
 
 
 class Viewer:
-    """One viewer.
+    """One viewer of the feed.
 
     Attributes:
         rows: the ids of rows that have changed, in the order of their changes.
         news: set if there is anything to send.
-        has_plots: a second is over.
-        has_info: the configuration has changed.
+        has_plots: whether a second is over, so that its plots have to be sent.
+        has_info: whether the configuration has changed, so that its facts have to be sent.
     """
 
     __slots__ = ("has_info", "has_plots", "news", "rows")
@@ -72,14 +72,14 @@ class Viewers:
         self._plots = plots
         self._viewers: set[Viewer] = set()
         self._frames: dict[int, bytes] = {}
-        """By their `seq`, rows as they are sent."""
+        """The encoded SSE events of rows, by the `seq` of the row."""
         self._recent: bytes = b""
 
     def __len__(self) -> int:
         return len(self._viewers)
 
     def add(self, since: int | None) -> Viewer:
-        """Add a viewer. It gets the rows that changed after `since`; None: no earlier rows."""
+        """Add a viewer. The viewer gets the rows that changed after number `since`; None: no earlier rows."""
         viewer = Viewer()
         if since is not None:
             for row in self._book.changed_since(since):
@@ -92,12 +92,12 @@ class Viewers:
         self._viewers.discard(viewer)
 
     def note_row(self, _before: Row | None, row: Row) -> None:
-        """Take note of a change of a row."""
+        """Note that a row has changed, for all viewers."""
         for viewer in self._viewers:
             viewer.note_row(row.id)
 
     def note_second(self) -> None:
-        """Take note that a second is over."""
+        """Note that a second is over."""
         if self._viewers:
             self._recent = sse("plots", msgspec.json.encode(self._plots.recent()))
         for viewer in self._viewers:
@@ -105,13 +105,13 @@ class Viewers:
             viewer.news.set()
 
     def note_info(self) -> None:
-        """Take note that the configuration has changed."""
+        """Note that the configuration has changed."""
         for viewer in self._viewers:
             viewer.has_info = True
             viewer.news.set()
 
     def frames(self, viewer: Viewer, info: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
-        """Yield the changes that a viewer has not been sent yet, as SSE events."""
+        """Yield SSE events with all changes that the viewer has not been sent yet."""
         rows, viewer.rows = viewer.rows, {}
         viewer.news.clear()
         for row_id in rows:

@@ -1,7 +1,8 @@
-"""The end of the link to the console in a serving process.
+"""The end of the link to the console that is in a serving process.
 
-It never waits for the console: rows wait within a bound while there is no connection, and answers are written
-without waiting. The connection is made again whenever it is lost.
+A serving process never waits for the console: a limited number of rows waits while there is no connection,
+and
+answers are written without waiting. If the connection is lost, it is made again.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ __all__ = ["WorkerLink"]
 logger = logging.getLogger("streamweir.server")
 
 RETRY_SECONDS: Final = 0.25
-"""Seconds before the connection is made again."""
+"""The seconds after which a lost connection is made again."""
 HELD_SECONDS: Final = 1.5
-"""Seconds for which the rest of a line is waited for, since a secret may go on in it."""
+"""The seconds for which the end of a line is waited for, because a secret may continue in it."""
 FLUSH_SECONDS: Final = 0.12
-"""Seconds for which changes are collected while the rows are watched."""
+"""The seconds for which changes are collected while a viewer watches the rows."""
 QUIET_SECONDS: Final = 0.5
-"""Seconds for which they are collected otherwise. A request for rows gets all of them at once."""
+"""The seconds for which changes are collected otherwise. A request for rows gets all changes at once."""
 MOST_COLLECTED: Final = 64
-"""Ended rows that are collected at most: they are sent at once then, so that no message is large."""
+"""The most ended rows that are collected before they are sent, so that no message is large."""
 WATCH_SECONDS: Final = 0.2
-"""Seconds between the changes of open rows that a watched process sends."""
+"""The seconds between two messages with changes of open rows, while a viewer watches."""
 MAX_UNSENT: Final = 8 << 20
-"""Bytes beyond which a console that does not read gets no changes of open rows."""
+"""The unsent bytes beyond which a console that does not read gets no changes of open rows."""
 LAST_SECONDS: Final = 1.0
-"""The longest time that the end of the process waits for the console to take the last rows."""
+"""The longest time in seconds that an ending process waits for the console to take the last rows."""
 
 
 class WorkerLink:
-    """Sends rows to the console, and answers it.
+    """Sends rows to the console, and answers its questions.
 
     Args:
         path: the path of the console's Unix socket.
@@ -66,12 +67,12 @@ class WorkerLink:
         self._watch_timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Connect; to be called in the event loop."""
+        """Connect to the console. Must be called in the event loop."""
         self._rows.on_change = self._note_change
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def aclose(self) -> None:
-        """Send the last rows, and close."""
+        """Send the last rows, and close the connection."""
         self._rows.on_change = _nothing
         if self._task is not None:
             self._task.cancel()
@@ -158,7 +159,7 @@ class WorkerLink:
         task.add_done_callback(self._answering.discard)
 
     async def _answer_with_capture(self, ask: Ask) -> None:
-        """Answer with the log of a stream, once its secrets are masked."""
+        """Answer a question with the log of a stream, after its secrets are masked."""
         content = None
         if (recorder := self._rows.find(ask.row_id)) is not None:
             await mask_now(recorder.mask, HELD_SECONDS)

@@ -17,13 +17,13 @@ from streamweir_gateway.console.row_book import RowBook
 __all__ = ["WorkerLinks"]
 
 ANSWER_SECONDS: Final = 5.0
-"""Seconds that the answer about one stream may take."""
+"""The seconds within which the answer about one stream has to arrive."""
 FRESH_SECONDS: Final = 0.25
-"""Seconds for which a listing waits for changes of open rows: a process that hangs delays none longer."""
+"""The seconds for which a listing waits for changes of open rows; a process may hang."""
 
 
 class WorkerLinks:
-    """Takes rows from serving processes, and asks them.
+    """Takes rows from serving processes, and asks them questions.
 
     Args:
         path: the path of the Unix socket.
@@ -47,23 +47,23 @@ class WorkerLinks:
         os.chmod(self._path, 0o600)
 
     def watch(self, is_on: bool) -> None:
-        """Let changes of open rows come as they happen, or no longer."""
+        """Tell the serving processes whether to send changes of open rows as they happen."""
         if is_on != self._is_watching:
             self._is_watching = is_on
             for writer in self._workers.values():
                 writer.write(framed(Watch(is_on)))
 
     async def refresh(self) -> None:
-        """Return once every serving process has sent the changes of its open rows, or after a moment."""
+        """Wait until each serving process has sent the changes of its open rows, or `FRESH_SECONDS`."""
         if not self._is_watching:
             await self._ask_all("rows", FRESH_SECONDS)
 
     async def upstreams(self) -> list[list[dict[str, Any]]]:
-        """Return the states of the upstreams, as each serving process has them."""
+        """Return the states of the upstreams, one list for each serving process."""
         return [found for found in await self._ask_all("upstreams", FRESH_SECONDS) if found is not None]
 
     async def capture(self, row: Row, start: int = 0) -> CapturePayload | None:
-        """Return the facts and the log of a stream from an entry on; None if they are not kept."""
+        """Return the facts of a stream and its log from entry `start` on; None if they are not kept."""
         writer = self._workers.get(row.worker)
         if writer is None:
             return None

@@ -13,8 +13,7 @@
                 failure, or the supervisor        the delivery
 
 The first output is the commit point: no other attempt follows it, and the breaker counts it as a success. In
-the state opening, `HeldOpening` keeps the bytes of the answer; the stream of the attempt has not got any of
-them yet.
+the state opening, `HeldOpening` keeps the bytes of the answer; the attempt's stream has not got them yet.
 
 Source: the configuration contract (the commit point, `retries`, `breaker`, `max_streams`); the standard
 protocol 1.1, section 5.
@@ -123,8 +122,7 @@ class Attempt:
         """Facts from the requests that the decoder of the answer needs."""
         self.tap_sink: TapSink | None = None
         self._is_chosen = False
-        """Whether the first event has arrived and no other attempt may follow. The request is released then.
-        """
+        """Whether the first event has arrived and no other attempt may follow."""
         self._is_committed = False
         self._permit: Permit | None = None
 
@@ -174,10 +172,7 @@ class Attempt:
         self._end_for(self._context.supervisor.stop)
 
     def _admit(self) -> bool:
-        """Get a permit of the upstream.
-
-        Return False, and note the failure, if the upstream admits no attempt.
-        """
+        """Get a permit of the upstream; return False, and note the failure, if the upstream gives none."""
         try:
             self._permit = self.destination.admission.admit()
         except Overloaded:
@@ -272,10 +267,7 @@ class Attempt:
     # The opening
 
     async def _read_opening(self, response: UpstreamResponse) -> Failure | None:
-        """Read the opening, if another attempt may follow.
-
-        Return the failure if another attempt will follow it, else None.
-        """
+        """Read the opening, if another attempt may follow; return the failure if one will follow."""
         if not self._is_last and self._plan.may_follow_stream:
             scout = self.destination.scout(self._options, self._context.incoming.request_id)
             scout.reader.hand_over(self._given)
@@ -298,13 +290,7 @@ class Attempt:
             self._context.record.note_read(opening.began)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
-        """End the opening, if there is one.
-
-        Without another attempt to follow, the stream gets the bytes of the opening.
-
-        Args:
-            info: the failure; None: no failure is known.
-        """
+        """End the opening, if there is one. If no other attempt follows, the stream gets its bytes."""
         if self._opening is None:
             return
         self._opening.end(info)
@@ -314,10 +300,7 @@ class Attempt:
             await self._reading.read_rest()
 
     async def _take_document(self, response: UpstreamResponse) -> None:
-        """Read the beginning of the body.
-
-        If the body is one JSON document, open the sink that copies the document.
-        """
+        """Read the beginning of the body; if the body is a JSON document, open a sink that copies it."""
         begun, is_over = self._reading.take_back()
         body = await read_document(response, begun, is_over=is_over)
         open_sink = self._context.audience.open_document_sink

@@ -36,8 +36,7 @@ AGAIN_SECONDS: Final = 0.1
 """The seconds after which a task that has ignored an interruption is interrupted again."""
 
 Stop: TypeAlias = ErrorInfo | Literal["settled", "cancelled", "client_gone"]
-"""The reason why reading from the upstream ends: a failure, `settled` silence, a cancel, or no client left.
-"""
+"""The reason why reading from the upstream ends: a failure, `settled` silence, a cancel, or no client."""
 
 
 class RunSupervisor(Watched):
