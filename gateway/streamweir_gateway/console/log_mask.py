@@ -108,7 +108,7 @@ class LogMask:
         """Mask an entry other than a read or a write: its fields, and the body of a request."""
         fields, count = entry[2]() if callable(entry[2]) else entry[2], 0
         if "headers" in fields:
-            self._learn(secrets_in(fields["headers"], fields.get("target", "")))
+            self._learn(secrets_in(fields["headers"], fields.get("target") or fields.get("url", "")))
             fields = {**fields, "headers": recorded_headers(fields["headers"], self._mask)}
         if entry[0] == "request" and isinstance(entry[3], bytes):
             masked, count = self._mask.apply(entry[3].decode("latin-1"))

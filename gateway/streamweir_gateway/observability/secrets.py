@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
-from urllib.parse import unquote, urlsplit
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from streamweir.redaction import REDACTED
-from streamweir.redaction.secret_names import is_secret_header
-from streamweir_gateway.config import HASHED, GatewayConfig, UpstreamConfig
+from streamweir.redaction.secret_names import is_secret_header, is_secret_name
+from streamweir_gateway.config import HASHED, EndpointConfig, GatewayConfig
 
 __all__ = ["Secrets", "secrets_of"]
 
@@ -48,23 +48,60 @@ def _alone(text: str) -> str:
 
 
 def secrets_of(config: GatewayConfig) -> frozenset[str]:
-    """Return keys, the token of the console, credential headers and passwords of URLs."""
+    """Return the secrets of the file.
+
+    They are keys, the token of the console, credential headers, passwords and credential parameters of URLs,
+    and values under names of secrets in requests that the file writes.
+    """
     callers = config.auth.keys.values() if config.auth is not None else ()
     found = {key for caller in callers for key in caller.key if not key.startswith(HASHED)}
     if config.console is not None and config.console.token is not None:
         found.add(config.console.token)
+    found.update(_secrets_of_url(config.store.url))
     for endpoint in config.endpoints:
-        for upstream in endpoint.upstreams:
-            found.update(_secrets_of_upstream(upstream))
+        found.update(_secrets_of_endpoint(endpoint))
     return frozenset(found - {""})
 
 
-def _secrets_of_upstream(upstream: UpstreamConfig) -> Iterator[str]:
-    for name, value in upstream.headers:
-        if is_secret_header(name):
+def _secrets_of_endpoint(endpoint: EndpointConfig) -> Iterator[str]:
+    models = endpoint.models.values()
+    for path in (endpoint.path, *(model.path for model in models)):
+        yield from _secrets_of_url(path or "")
+    for request in (endpoint.request, *(model.request for model in models)):
+        yield from _secrets_of_tree(None if request is None else request.tree)
+    for upstream in endpoint.upstreams:
+        yield from _secrets_of_url(upstream.url)
+        for name, value in upstream.headers:
+            if is_secret_header(name):
+                yield from _secrets_of_header(value)
+        yield from _secrets_of_tree([*upstream.websocket.hello])
+
+
+def _secrets_of_header(value: str) -> Iterator[str]:
+    yield value
+    if value.count(" ") == 1:
+        yield value.partition(" ")[2]  # without its scheme
+
+
+def _secrets_of_url(url: str) -> Iterator[str]:
+    parts = urlsplit(url)
+    if parts.password:
+        yield parts.password
+        yield unquote(parts.password)
+    for pair in parts.query.split("&"):
+        name, _, value = pair.partition("=")
+        if is_secret_name(name) and "{" not in value:
             yield value
-            if value.count(" ") == 1:
-                yield value.partition(" ")[2]  # without its scheme
-    if password := urlsplit(upstream.url).password:
-        yield password
-        yield unquote(password)
+            yield unquote_plus(value)
+
+
+def _secrets_of_tree(tree: Any, name: str = "") -> Iterator[str]:
+    """Yield the texts under names of secrets in the tree of a request; expressions are no secrets."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from _secrets_of_tree(value, str(key))
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _secrets_of_tree(value, name)
+    elif isinstance(tree, str) and "${{" not in tree and (is_secret_name(name) or is_secret_header(name)):
+        yield from _secrets_of_header(tree)

@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Final, NamedTuple
+from urllib.parse import quote, quote_plus
 
+from streamweir.capture.escaped_text import EscapedText
 from streamweir.capture.secret_signs import SIGNS_OF_CONTEXT, SecretSigns, Signs
 from streamweir.redaction import hide_credentials
 from streamweir.redaction.credential_rules import (
@@ -100,7 +102,7 @@ class SecretMask:
 
     def apply(self, text: str) -> tuple[str, int]:
         """Return `text` (Latin-1) with its secrets masked, and their number."""
-        if len(text) <= _LONGEST_REMEMBERED and self._is_harmless(text):
+        if len(text) <= _LONGEST_REMEMBERED and "\\" not in text and self._is_harmless(text):
             return text, 0
         spans = self.spans(text)
         return (_masked(text, spans), len(spans)) if spans else (text, 0)
@@ -138,6 +140,13 @@ class SecretMask:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of the secrets in `text`, from left to right, without overlaps."""
+        found = self._spans_of_written(text)
+        if ("\\u00" in text or "\\/" in text) and (escaped := EscapedText(text)).has_escapes:
+            found += escaped.original_spans(self._spans_of_written(escaped.text))
+        return _joined(found) if found else found
+
+    def _spans_of_written(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of the secrets that are in `text` as they are written, in any order."""
         found = [span for secret in self._known if secret in text for span in _places(secret, text)]
         signs = self._signs.of(text)
         for rule in _rules_for(text, signs):
@@ -154,11 +163,17 @@ class SecretMask:
                 for match in _ASSIGNED.finditer(text)
                 if is_secret_name(match[1])
             ]
-        return _joined(found) if found else found
+        return found
 
     def begun_at_end(self, text: str) -> int:
         """Return how many characters at the end of `text` may be the beginning of a known secret."""
-        return max((_overlap(text, secret) for secret in self._known), default=0)
+        begun = max((_overlap(text, secret) for secret in self._known), default=0)
+        if "\\" in text:
+            escaped = EscapedText(text)
+            length = max((_overlap(escaped.text, secret) for secret in self._known), default=0)
+            if length:
+                begun = max(begun, len(text) - escaped.original(len(escaped.text) - length))
+        return begun
 
 
 def _rules_for(text: str, signs: Signs) -> Iterator[Rule]:
@@ -195,8 +210,10 @@ def _overlap(text: str, secret: str) -> int:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """Return the forms of a secret in a body: plain, and escaped in a JSON text."""
-    for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+    """Return the forms of a secret in a body: plain, escaped in a JSON text, and in a URL or a form."""
+    in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    in_url = (quote(secret), quote(secret, safe=""), quote_plus(secret))
+    for form in (secret, *in_json, *in_url):
         yield form.encode("utf-8", "replace").decode("latin-1")
 
 

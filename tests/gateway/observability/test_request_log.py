@@ -210,6 +210,38 @@ class TestTheText:
         assert not any(secret in text for secret in secrets - {"4711"})
         assert "ValueError: [redacted]; [redacted]; pin=[redacted]; at 147112; research" in text
 
+    def test_secrets_in_urls_and_requests_of_the_file_are_known(self) -> None:
+        config = settled(
+            store="redis://:store-password@127.0.0.1:6379",
+            endpoints={
+                "/chat": {
+                    "upstream": "http://127.0.0.1:1/v1?api_key=in%2Bthe-url&page=next",
+                    "request": {
+                        "body": {"q": "hello", "auth": [{"secret": "in-the-body"}], "password": "${{ pin }}"},
+                        "headers": {"X-Api-Key": "Key in-a-header", "X-Team": "research"},
+                    },
+                },
+                "/models": {
+                    "answers": ["openai-chat"],
+                    "speaks": "openai-chat",
+                    "models": {
+                        "one": {
+                            "upstream": "http://127.0.0.1:2",
+                            "path": "/x?token=in-a-path",
+                            "request": {"mapped": {"api_key": "of-a-model"}},
+                        }
+                    },
+                },
+                "/ws": {
+                    "upstream": "ws://127.0.0.1:3",
+                    "websocket": {"hello": [{"type": "login", "access_token": "in-the-hello"}]},
+                },
+            },
+        )
+        in_urls = {"store-password", "in%2Bthe-url", "in+the-url", "in-a-path"}
+        in_requests = {"in-the-body", "Key in-a-header", "in-a-header", "of-a-model", "in-the-hello"}
+        assert secrets_of(config) == in_urls | in_requests
+
 
 class TestCauses:
     """The chain of exceptions behind a failure."""

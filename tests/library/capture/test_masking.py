@@ -2,12 +2,15 @@
 
 import itertools
 import json
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir.capture import CutBodyMask, SecretMask, masking
+from streamweir.capture.masking import SHORTEST
 from streamweir.redaction.secret_names import is_secret_name
 
 KNOWN = "s3cret-of-ours-ü"
@@ -42,6 +45,47 @@ def test_secret_is_found_wherever_it_is_cut(ends: list[int]) -> None:
     texts = [json.loads(line[6:])["text"] for line in joined.splitlines() if line]
     assert texts[-1] == HARMLESS
     assert texts[1] == "with " + "*" * len(FORMS[0]) + " in it"
+
+
+def escaped_by(letters: str, depth: int, secret: str) -> str:
+    r"""Return `secret` with each of `letters` as `\\uXXXX`, within `depth` JSON texts."""
+    escape = "\\" * 2**depth
+    return "".join(f"{escape}u{ord(one):04X}" if one in letters else one for one in secret)
+
+
+ESCAPED: dict[str, Callable[[str], str]] = {
+    "every letter": lambda secret: escaped_by(secret, 0, secret),
+    "every letter, in a JSON text": lambda secret: escaped_by(secret, 1, secret),
+    ".NET": lambda secret: escaped_by("+<>&'`", 0, secret),
+    "small hexadecimal digits": lambda secret: escaped_by(secret, 0, secret).lower(),
+    "PHP": lambda secret: secret.replace("/", "\\/"),
+    "PHP, in a JSON text": lambda secret: secret.replace("/", "\\\\/"),
+    "a URL": lambda secret: quote(secret, safe=""),
+    "the path of a URL": quote,
+    "a form": quote_plus,
+}
+
+
+@pytest.mark.parametrize("form", ESCAPED)
+@pytest.mark.parametrize("secret", ["own/s3cret+of==ours", "sk-abcdef1234567890abcd"])
+@given(ends=piece_ends)
+def test_escaped_secret_is_masked_wherever_it_is_cut(form: str, secret: str, ends: list[int]) -> None:
+    escaped = ESCAPED[form](secret)
+    whole = b'data: {"text": "caf\\u00e9 \\/ ' + escaped.encode() + b' \\u003c end"}\n\n'
+    mask = CutBodyMask(SecretMask(["own/s3cret+of==ours"]))
+    reads = [read for piece in cut(whole, ends) for read in mask.feed(piece)] + mask.finish()
+    joined = b"".join(read.data for read in reads)
+    assert joined == whole.replace(escaped.encode(), b"*" * len(escaped))
+    assert sum(read.redacted for read in reads) == 1
+
+
+@given(end=st.integers(0, 200))
+def test_escaped_beginning_of_a_secret_is_masked_when_it_is_released(end: int) -> None:
+    whole = b'{"text": "' + escaped_by("s3cret-of-ours", 0, "s3cret-of-ours").encode()
+    mask = CutBodyMask(SecretMask(["s3cret-of-ours"]))
+    joined = b"".join(read.data for read in mask.feed(whole[:end]) + mask.release())
+    shown = json.loads(joined.decode().rpartition("\\")[0] + '"}') if b"\\" in joined else None
+    assert shown is None or len(shown["text"]) < SHORTEST
 
 
 def test_value_under_the_name_of_a_secret_is_masked_if_it_is_long() -> None:
