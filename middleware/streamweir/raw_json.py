@@ -9,13 +9,23 @@ import msgspec
 
 from streamweir.jsontext import write_json
 
-__all__ = ["NULL", "raw_array", "raw_items", "raw_object", "raw_value", "write_array", "write_object"]
+__all__ = [
+    "NULL",
+    "raw_array",
+    "raw_items",
+    "raw_object",
+    "raw_text",
+    "raw_value",
+    "write_array",
+    "write_object",
+]
 
 NULL: Final = b"null"
 
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _any: Final = msgspec.json.Decoder().decode
+_text: Final = msgspec.json.Decoder(str).decode
 
 
 def raw_object(data: bytes | msgspec.Raw) -> dict[str, bytes]:
@@ -34,6 +44,15 @@ def raw_items(data: bytes | msgspec.Raw) -> list[bytes]:
         msgspec.DecodeError: `data` is no JSON array.
     """
     return [bytes(item) for item in _items(data)]
+
+
+def raw_text(data: bytes) -> str:
+    """Return the text of a JSON string.
+
+    Raises:
+        msgspec.DecodeError: `data` is no JSON string.
+    """
+    return _text(data)
 
 
 def raw_value(text: str) -> bytes:

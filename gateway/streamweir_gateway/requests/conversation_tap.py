@@ -119,14 +119,20 @@ class ConversationTap(SettlingTap):
 
         A question is not kept if an answer could name it only by an id that other clients may know.
         """
-        place, given = QuestionPlace(self._asking.key, self._named), event.interaction_id
-        if event.kind == "tool":
-            given = self._asking.call_id(given)
-        if event.state != "requested":
-            self._conversations.questions.forget(place, given)
-        elif event.resume is not None and (place.thread or (self._asking.secret and waits_for_client(event))):
-            self._conversations.questions.add(place, given, self._question(event))
+        is_open = event.state == "requested"
+        if is_open and event.resume is None:
+            return
+        place = QuestionPlace(self._asking.key, self._named)
+        if not is_open:
+            self._conversations.questions.forget(place, self._client_id(event))
+        elif place.thread or (self._asking.secret and waits_for_client(event)):
+            self._conversations.questions.add(place, self._client_id(event), self._question(event))
             self.is_due = self.is_shared
+
+    def _client_id(self, event: Interaction) -> str:
+        """Return the id under which the client answers."""
+        given = event.interaction_id
+        return self._asking.call_id(given) if event.kind == "tool" else given
 
     def _question(self, event: Interaction) -> OpenQuestion:
         return OpenQuestion(

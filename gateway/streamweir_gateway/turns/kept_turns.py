@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from streamweir.runs.many_values import get_values
 from streamweir.runs.store import RunStore, StoreUnavailable
@@ -18,6 +18,10 @@ __all__ = ["KeptTurns"]
 logger = logging.getLogger("streamweir.gateway")
 
 T = TypeVar("T")
+U = TypeVar("U")
+
+_FAILED: Final = object()
+"""The result of a call of the store that failed."""
 
 
 class KeptTurns:
@@ -40,7 +44,7 @@ class KeptTurns:
     async def put(self, name: str, turn: StoredTurn) -> bool:
         """Store a turn; return whether it is stored."""
         value = write_turn(name, turn)
-        return await _tried(lambda: self._put(name, value), False)
+        return await _tried(lambda: self._store.put(name, value, ttl=self._keep), _FAILED) is not _FAILED
 
     async def read(self, names: Iterable[str]) -> Mapping[str, StoredTurn]:
         """Return the turns with these names, in one round trip, and keep them for longer."""
@@ -56,12 +60,8 @@ class KeptTurns:
         """Forget a turn."""
         await _tried(lambda: self._store.drop(name), None)
 
-    async def _put(self, name: str, value: bytes) -> bool:
-        await self._store.put(name, value, ttl=self._keep)
-        return True
 
-
-async def _tried(call: Callable[[], Awaitable[T]], otherwise: T) -> T:
+async def _tried(call: Callable[[], Awaitable[T]], otherwise: U) -> T | U:
     """Return the result of a call of the store; `otherwise` if the store fails."""
     try:
         return await call()

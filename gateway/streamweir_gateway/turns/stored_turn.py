@@ -74,11 +74,16 @@ def read_turn(name: str, value: bytes | None) -> StoredTurn | None:
 
 def text_digests(texts: Sequence[str]) -> list[str]:
     """Return the digests of a text, one for each way to join its blocks."""
-    joined = dict.fromkeys(joint.join(texts) for joint in _JOINTS)
-    return [
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_CHECKSUM_BYTES).hexdigest()
-        for text in joined
-    ]
+    if len(texts) < 2:
+        return [_text_digest(texts[0]) if texts else _EMPTY_DIGEST]
+    return [_text_digest(text) for text in dict.fromkeys(joint.join(texts) for joint in _JOINTS)]
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_CHECKSUM_BYTES).hexdigest()
+
+
+_EMPTY_DIGEST: Final = _text_digest("")
 
 
 def _checksum(name: str, body: bytes) -> bytes:

@@ -65,6 +65,15 @@ class TurnAsked(NamedTuple):
     client_id: Callable[[str], str]
 
 
+class _NotedCall(NamedTuple):
+    """A call, noted when it begins: the client waits for the turn at its end."""
+
+    client_id: str
+    name: str
+    arguments: str
+    """The digest of the arguments."""
+
+
 class TurnRecorder(ListeningSink):
     """Follows one attempt. Its states open this file.
 
@@ -83,8 +92,10 @@ class TurnRecorder(ListeningSink):
         self.has_kept = False
         self._turns = turns
         self._asked = asked
-        self._calls: dict[str, tuple[str, str]] = {}
-        """By the id of a call, its name and the digest of its arguments."""
+        self._calls: dict[str, _NotedCall] = {}
+        """By the id of a call."""
+        self._first_name = ""
+        """The name of the turn by its first call, once there is one."""
         self._executed: set[str] = set()
         self._asked_of_client: set[str] = set()
         """The calls that the client is to run or to approve."""
@@ -108,8 +119,7 @@ class TurnRecorder(ListeningSink):
         """Note the calls and the end of the stream."""
         del stamp
         if type(event) is ToolCallStart:
-            if len(self._calls) <= _MOST_CALLS:
-                self._calls[event.tool_id] = event.tool_name, argument_digest(event.arguments)
+            self._note_call(event)
         elif type(event) is ToolCallEnd:
             self._executed.add(event.tool_id)
         elif type(event) is Interaction:
@@ -127,6 +137,14 @@ class TurnRecorder(ListeningSink):
     def heartbeat(self) -> bytes:
         """Return nothing: there is no client."""
         return b""
+
+    def _note_call(self, call: ToolCallStart) -> None:
+        if len(self._calls) > _MOST_CALLS:
+            return
+        client_id = self._asked.client_id(call.tool_id)
+        if not self._calls:
+            self._first_name = self._asked.owner.name_of_call(client_id)
+        self._calls[call.tool_id] = _NotedCall(client_id, call.tool_name, argument_digest(call.arguments))
 
     # Storing
 
@@ -158,10 +176,8 @@ class TurnRecorder(ListeningSink):
     def _stored_calls(self, turn: CollectedTurn) -> list[StoredCall]:
         own_ids = {short_id(call_id): call_id for call_id in turn.call_ids}
         return [
-            StoredCall(
-                self._asked.client_id(tool_id), own_ids.get(tool_id), name, digest, self._is_servers(tool_id)
-            )
-            for tool_id, (name, digest) in self._calls.items()
+            StoredCall(client_id, own_ids.get(tool_id), name, arguments, self._is_servers(tool_id))
+            for tool_id, (client_id, name, arguments) in self._calls.items()
         ]
 
     def _is_servers(self, tool_id: str) -> bool:
@@ -170,10 +186,12 @@ class TurnRecorder(ListeningSink):
 
     def _name_of(self, turn: CollectedTurn, calls: Sequence[StoredCall]) -> str | None:
         """Return the name: by the first call that the client runs, else by the text, else by any call."""
+        if calls and not calls[0].is_executed:
+            return self._first_name
         owner = self._asked.owner
         for call in calls:
             if not call.is_executed:
                 return owner.name_of_call(call.client_id)
         if turn.texts:
             return owner.name_of_text("".join(turn.texts), self._asked.text)
-        return owner.name_of_call(calls[0].client_id) if calls else None
+        return self._first_name if calls else None

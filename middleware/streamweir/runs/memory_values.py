@@ -36,10 +36,11 @@ class MemoryValues:
 
     def put(self, name: str, value: bytes, ttl: float) -> None:
         """Keep a value in place of the one with the same name."""
+        now = time.monotonic()
         self.drop(name)
-        self._drop_expired()
-        self._values[name] = value, time.monotonic() + ttl
-        self.size += self.size_of(value)
+        self._drop_expired(now)
+        self._values[name] = value, now + ttl
+        self.size += _VALUE_BYTES + len(value)
 
     def get(self, name: str, ttl: float) -> bytes | None:
         """Return a value and keep it for `ttl` seconds from now; None if it is unknown or expired."""
@@ -59,7 +60,7 @@ class MemoryValues:
         """Forget a value."""
         found = self._values.pop(name, None)
         if found is not None:
-            self.size -= self.size_of(found[0])
+            self.size -= _VALUE_BYTES + len(found[0])
 
     def drop_oldest(self) -> bool:
         """Forget the value that was used longest ago; return False if there is no value."""
@@ -68,8 +69,7 @@ class MemoryValues:
         self.drop(next(iter(self._values)))
         return True
 
-    def _drop_expired(self) -> None:
+    def _drop_expired(self, now: float) -> None:
         """Drop expired values: at most two for each new one."""
-        now = time.monotonic()
         for name in [name for name, (_, expires) in islice(self._values.items(), 2) if expires <= now]:
             self.drop(name)

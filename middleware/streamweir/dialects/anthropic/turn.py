@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.jsontext import write_json
-from streamweir.raw_json import raw_array, raw_object, raw_value, write_array, write_object
+from streamweir.raw_json import raw_array, raw_object, raw_text, raw_value, write_array, write_object
 
 __all__ = ["AnthropicTurn"]
 
@@ -46,12 +44,13 @@ class _Block:
         self.is_signed = False
         self._closed: bytes | None = None
         self.fields = raw_object(data)
-        self.kind: str = msgspec.json.decode(self.fields["type"], type=str)
+        self.kind = raw_text(self.fields["type"])
+        self.call_id = raw_text(self.fields["id"]) if self.kind in _CALLS else ""
         self.pieces: dict[str, TextPieces] = {}
         self.citations: list[bytes] = []
         for name in (_TEXTS.get(self.kind), "signature" if self.kind == "thinking" else None):
             if name is not None and self.fields.get(name, b"").startswith(b'"'):
-                self.pieces_of(name).append(msgspec.json.decode(self.fields.pop(name), type=str))
+                self.pieces_of(name).append(raw_text(self.fields.pop(name)))
 
     def pieces_of(self, name: str) -> TextPieces:
         """Return the pieces of a field."""
@@ -60,11 +59,6 @@ class _Block:
     def text_of(self, name: str) -> str:
         """Return the text of a field that arrived in pieces."""
         return self.pieces[name].text if name in self.pieces else ""
-
-    @property
-    def is_empty(self) -> bool:
-        """The API refuses the block: it is a text without a character."""
-        return self.kind == "text" and not self.text_of("text").strip()
 
     @property
     def has_opaque(self) -> bool:
@@ -164,19 +158,25 @@ class AnthropicTurn(TurnCollector):
             self._count(len(delta[name]))
 
     def _turn(self) -> CollectedTurn | None:
-        blocks = [self._blocks[index] for index in sorted(self._blocks)]
-        blocks = [block for block in blocks if not block.is_empty]
-        if not blocks:
+        content: list[bytes] = []
+        texts: list[str] = []
+        call_ids: list[str] = []
+        has_opaque = False
+        for index in sorted(self._blocks):
+            block = self._blocks[index]
+            if block.kind == "text":
+                text = block.text_of("text")
+                if not text.strip():  # the API refuses such a block
+                    continue
+                texts.append(text)
+            elif block.kind in _CALLS:
+                call_ids.append(block.call_id)
+            has_opaque = has_opaque or block.has_opaque
+            content.append(block.written())
+        if not content:
             return None
-        calls = [block for block in blocks if block.kind in _CALLS]
-        content = write_array(block.written() for block in blocks)
-        return CollectedTurn(
-            b'{"role":"assistant","content":' + content + b"}",
-            tuple(text for block in blocks if block.kind == "text" and (text := block.text_of("text"))),
-            tuple(msgspec.json.decode(block.fields["id"], type=str) for block in calls),
-            bool(calls),
-            any(block.has_opaque for block in blocks),
-        )
+        message = b'{"role":"assistant","content":' + write_array(content) + b"}"
+        return CollectedTurn(message, tuple(texts), tuple(call_ids), bool(call_ids), has_opaque)
 
     def _drop(self) -> None:
         self._blocks.clear()

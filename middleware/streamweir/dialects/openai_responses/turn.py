@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.events import Content, Thinking
-from streamweir.raw_json import NULL, raw_array, raw_object, write_array, write_object
+from streamweir.raw_json import NULL, raw_array, raw_object, raw_text, write_array, write_object
 
 __all__ = ["ResponsesTurn"]
 
@@ -110,7 +108,7 @@ def _without_id(item: dict[str, bytes]) -> dict[str, bytes]:
 
 def _text_of(fields: dict[str, bytes], name: str) -> str:
     value = fields.get(name, NULL)
-    return msgspec.json.decode(value, type=str) if value.startswith(b'"') else ""
+    return raw_text(value) if value.startswith(b'"') else ""
 
 
 def _is_null(fields: dict[str, bytes], name: str) -> bool:
