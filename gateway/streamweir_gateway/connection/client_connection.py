@@ -15,10 +15,10 @@ CONNECTION_EXTENSION: Final = "streamweir.connection"
 
 
 class SwitchedProtocol(asyncio.Protocol):
-    """The protocol of a client's connection behind a 101.
+    """The protocol that a client's connection has after a 101 response.
 
     Attributes:
-        on_lost: to be called once the connection is lost.
+        on_lost: called by the protocol when the connection is lost.
     """
 
     __slots__ = ("on_lost",)
@@ -26,14 +26,17 @@ class SwitchedProtocol(asyncio.Protocol):
     on_lost: Callable[[], None]
 
     def shutdown(self) -> None:
-        """The server stops; the streams of the gateway are ended elsewhere."""
+        """Do nothing when the server stops, because the gateway ends its streams itself."""
 
 
 class ClientConnection:
-    """The connection of a request. This class supports no operation: it is used with servers that have none.
+    """The connection of a request.
+
+    This class supports no operation: it is for servers without such operations.
 
     Attributes:
-        refused: the code of the fault in the request's body, whose rest will not come; None if there is none.
+        refused: the code of a fault in the request's body, after which no more of the body is read; None: no
+            fault.
     """
 
     __slots__ = ("refused",)
@@ -43,32 +46,32 @@ class ClientConnection:
 
     @staticmethod
     def of(scope: Scope) -> ClientConnection:
-        """Return the connection of a request."""
+        """Return the connection on which the request with this scope arrived."""
         given = scope.get("extensions", {}).get(CONNECTION_EXTENSION)
         return given if isinstance(given, ClientConnection) else ClientConnection()
 
     def unsent(self) -> int | None:
-        """Return how many bytes the client has not taken; None if that is unknown."""
+        """Return the number of bytes that the client has not taken; None if that is unknown."""
         return None
 
     def abort(self) -> None:
-        """Close at once, and drop unsent bytes."""
+        """Close the connection at once, and drop unsent bytes."""
 
     def break_off(self, *, resets: bool) -> bool:
-        """Close within the response, so that the client sees that the response is incomplete.
+        """Close the connection within the response, so that the client sees that the response is incomplete.
 
         Args:
-            resets: reset the connection of a client of HTTP/1.0, which sees no other sign. A reset may take
-                bytes from the client that it has not read.
+            resets: whether to reset the connection of an HTTP/1.0 client, for which a reset is the only sign
+                of an incomplete response. A reset may destroy bytes that the client has not read.
 
         Returns:
-            False if the application has to raise instead, and the server then closes.
+            False if the application has to raise an exception, on which the server closes the connection.
         """
         del resets
         return False
 
     def write(self, data: bytes) -> bool:
-        """Send a piece of the body at once, without the ASGI layers between.
+        """Send a piece of the body at once, bypassing the ASGI layers.
 
         Those layers only inspect the beginning and the end of a response.
 
@@ -87,27 +90,29 @@ class ClientConnection:
         """
 
     def switch(self, head: bytes, protocol: SwitchedProtocol) -> tuple[asyncio.Transport, bytes] | None:
-        """Answer a handshake, and let another protocol have the connection.
+        """Answer a handshake with a 101, and give the connection to another protocol.
 
         Args:
             head: the head of the 101.
             protocol: the protocol of the connection from now on; reading is paused.
 
         Returns:
-            The connection, and the bytes that the client has sent behind its handshake. None if the server
-            cannot do it.
+            The connection, and the bytes that the client has sent after its handshake. None if the server
+            cannot do this.
         """
         del head, protocol
         return None
 
     def cork(self, is_corked: bool) -> None:
-        """Collect sent bytes while True; send them in one piece once it is False."""
+        """Start to collect sent bytes, or stop and send the collected bytes in one piece."""
 
     def watch(self, listener: Callable[[], None] | None) -> bool:
-        """Call `listener` once the client has left, at once if it already has. None ends that.
+        """Register `listener` to be called when the client has left, or at once if it has.
+
+        None unregisters it.
 
         Returns:
-            False if the server does not report it; then `receive` has to be awaited.
+            False if the server does not report this, so that the caller has to await `receive`.
         """
         del listener
         return False

@@ -17,16 +17,16 @@ __all__ = ["ClosePhase", "ClosingConnection"]
 
 
 class ClosePhase(Enum):
-    """The phases of a connection that will not be used again."""
+    """The phases of closing a connection that will not be used again."""
 
     HALF_CLOSED = auto()
-    """The client has ended its side: mostly it has left, but it may still read a quick answer."""
+    """The client has closed its side. It has probably left, but it may still read a response."""
     LINGERING = auto()
-    """The server has ended its side; bytes that the client still sends are dropped."""
+    """The server has closed its side. Bytes that the client still sends are dropped."""
     FLUSHING = auto()
-    """It is closed once the client has taken the written bytes."""
+    """The connection closes when the client has taken the written bytes."""
     RESET = auto()
-    """It is closed, and bytes that the client has not taken are dropped."""
+    """The connection closes, and bytes that the client has not taken are dropped."""
 
 
 _SCHEDULE: Final[Mapping[ClosePhase, tuple[float, ClosePhase]]] = {
@@ -34,11 +34,11 @@ _SCHEDULE: Final[Mapping[ClosePhase, tuple[float, ClosePhase]]] = {
     ClosePhase.LINGERING: (2.0, ClosePhase.FLUSHING),
     ClosePhase.FLUSHING: (30.0, ClosePhase.RESET),
 }
-"""By phase: the most seconds that it takes, and the next phase."""
+"""For each phase: the longest time that it takes, in seconds, and the next phase."""
 
 
 class ClosingConnection:
-    """A connection from its first phase to `cancel`."""
+    """Closes a connection, from its first phase to `cancel`."""
 
     __slots__ = ("_timer", "_transport", "phase")
 
@@ -48,7 +48,7 @@ class ClosingConnection:
         self.enter(phase)
 
     def enter(self, phase: ClosePhase) -> None:
-        """Enter a phase."""
+        """Enter a phase, and start its timer."""
         self.cancel()
         self.phase = phase
         self._begin(phase)

@@ -1,4 +1,4 @@
-"""The client of a response, as deliveries use it: by ASGI, and by `ClientConnection` with our server."""
+"""The client of a response, for deliveries. It uses ASGI, and `ClientConnection` if available."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConnectedClient(AsgiClient):
     """The client of one request; see `ClientPort`.
 
     Args:
-        scope: the scope of the request.
+        scope: the ASGI scope of the request.
         receive: the receive callable of the server.
         send: the send callable of the server.
     """
@@ -33,15 +33,15 @@ class ConnectedClient(AsgiClient):
         return self._connection.write
 
     def unsent(self) -> int | None:
-        """Return how many bytes the client has not taken."""
+        """Return the number of bytes that the client has not taken."""
         return self._connection.unsent()
 
     def cork(self, is_corked: bool) -> None:
-        """Collect sent bytes while True."""
+        """Start to collect sent bytes, or stop and send them."""
         self._connection.cork(is_corked)
 
     def break_off(self) -> bool:
-        """Close the connection within the body once the exchange is over."""
+        """Close the connection within the body when the exchange is over."""
         return self._connection.break_off(resets=False)
 
     def abort(self) -> None:
@@ -49,5 +49,5 @@ class ConnectedClient(AsgiClient):
         self._connection.abort()
 
     def watch(self, on_left: Callable[[], None] | None) -> bool:
-        """Call `on_left` once the client has left."""
+        """Register `on_left` to be called when the client has left."""
         return self._connection.watch(on_left)

@@ -1,4 +1,4 @@
-"""The `Date` header.
+"""Makes the `Date` header of responses.
 
 Source: RFC 9110, section 6.6.1.
 """
@@ -12,7 +12,7 @@ __all__ = ["DateHeader"]
 
 
 class DateHeader:
-    """The `Date` header, made once per second."""
+    """Makes the `Date` header once per second, for all responses."""
 
     __slots__ = ("_line", "_second")
 
@@ -21,7 +21,7 @@ class DateHeader:
         self._line = b""
 
     def line(self) -> bytes:
-        """Return the header line with its line end."""
+        """Return the header line, with its line end."""
         second = int(time.time())
         if second != self._second:
             self._second = second

@@ -1,7 +1,7 @@
-"""Requests that are answered without a task, within one call of the event loop.
+"""Handles requests that are answered without a task, within one call of the event loop.
 
-A task and the messages of ASGI cost more than the rest of a small request. An application that needs neither
-for some requests has a `shortcut`, which takes those; all other requests run in a task.
+A task and the messages of ASGI cost more than the rest of a small request. An application that can answer
+some requests without a task has a `shortcut`, which takes these requests. All other requests run in a task.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Shortcut(Protocol):
     """Answers requests without a task."""
 
     def __call__(self, exchange: DirectExchange) -> bool:
-        """Take a request, for which `answer` or `go_on` is called later.
+        """Take a request, and call `answer` or `go_on` for it now or later.
 
         Returns:
-            False if the request needs a task: it was not taken.
+            False if the request was not taken, because it needs a task.
         """
 
 
@@ -34,23 +34,23 @@ class DirectConnection(ServerConnection, Protocol):
     """The operations of the server's connection that a direct exchange needs."""
 
     def on_response_end(self, exchange: HttpExchange | DirectExchange) -> None:
-        """Take note that a response is complete."""
+        """Note that the response of `exchange` is complete."""
 
     def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
-        """Run `exchange` instead of `direct`."""
+        """Serve `exchange`, which replaces `direct`, in a task."""
 
 
 class DirectExchange:
-    """One request that came within one read, without another request before it.
+    """One request that arrived within one read, and has no other request before it.
 
     Attributes:
-        state: the state of the response, which is sent as a whole.
+        state: the state of the response. The response is sent in one piece.
         head: the head of the request.
-        fields: its headers by name; of several with one name, the last.
+        fields: the headers by name; of several headers with one name, the last.
         client: the address of the client.
-        body: the part of the body that has come.
-        is_whole: the body is complete.
-        keep_alive: another exchange may follow.
+        body: the part of the body that has arrived.
+        is_whole: whether the body is complete.
+        keep_alive: whether another exchange may follow.
         on_lost: called when the client leaves.
     """
 
@@ -86,21 +86,21 @@ class DirectExchange:
     # --- what the connection reports ----------------------------------------------------------------------
 
     def take(self, piece: bytes) -> int:
-        """Take a piece of the request's body; return how many bytes have come."""
+        """Take a piece of the request's body; return the number of bytes that have arrived."""
         self.body += piece
         return len(self.body)
 
     def end_request(self, *, keep_alive: bool) -> None:
-        """The request is complete."""
+        """Note that the request is complete."""
         self.is_whole = True
         self.keep_alive = keep_alive
 
     def refuse(self, code: str) -> None:
-        """The rest of the body will not come; the application answers that."""
+        """Note that no more of the body will be read; the application answers with the refusal `code`."""
         self.go_on().refuse(code)
 
     def lose(self) -> None:
-        """The client has left."""
+        """Note that the client has left."""
         self._is_lost = True
         if self.on_lost is not None:
             self.on_lost()
@@ -109,7 +109,7 @@ class DirectExchange:
 
     @property
     def may_write(self) -> bool:
-        """May the response be written now? The client has taken all earlier bytes."""
+        """Whether the response may be written now: the client has taken all earlier bytes."""
         return not self._server.flow.is_writing_paused
 
     def date(self) -> bytes:
@@ -130,7 +130,7 @@ class DirectExchange:
     def go_on(
         self, *, headers: list[tuple[bytes, bytes]] | None = None, state: Mapping[str, Any] | None = None
     ) -> HttpExchange:
-        """Serve the request in a task, like any other.
+        """Serve the request in a task, like an ordinary request.
 
         Args:
             headers: headers that replace those of the request.

@@ -1,4 +1,4 @@
-"""Responses to faulty requests that never reach the application.
+"""Writes responses to faulty requests that never reach the application.
 
 Source: the standard protocol 1.1, section 5 (end).
 """
@@ -30,8 +30,8 @@ def refusal(code: str, observer: Observer, client: str | None, headers: bytes = 
     Args:
         code: one of `REFUSALS`.
         observer: gets the record.
-        client: the address for the log; None if there is none.
-        headers: further header lines, with their line ends.
+        client: the address of the client, for the log; None if it is unknown.
+        headers: additional header lines, with their line ends.
     """
     row = REFUSALS[code]
     request_id = new_request_id()

@@ -1,4 +1,4 @@
-"""One request and its response, as an application sees them.
+"""One request and its response, with the interface that ASGI applications use.
 
 Source: the ASGI specification, HTTP 2.3; RFC 9110, section 10.1.1 (Expect).
 """
@@ -40,19 +40,19 @@ class ServerConnection(Protocol):
         """Return the Date header of a response, with its line end."""
 
     def on_response_end(self, exchange: HttpExchange) -> None:
-        """The response is complete."""
+        """Note that the response of `exchange` is complete."""
 
     def on_failure(self, exchange: HttpExchange) -> None:
-        """The application has ended without completing the response."""
+        """Note that the application has ended without completing the response."""
 
     def hand_over(self, protocol: SwitchedProtocol) -> bytes:
-        """Let another protocol have the connection; return the bytes behind the handshake."""
+        """Give the connection to another protocol; return the bytes that arrived after the handshake."""
 
 
 class HttpExchange(ClientConnection):
     """One request that is being answered, or waits for its turn.
 
-    The request and the response each have a state of their own; neither goes back:
+    The request and the response have separate states. Neither returns to an earlier state:
 
     request     flag                     set by
     ─────────   ──────────────────────   ─────────────────────────────────────────────────────────────
@@ -69,14 +69,15 @@ class HttpExchange(ClientConnection):
     switched    `_is_switched`           `switch`: another protocol has the connection
     lost        `is_lost`                `lose`: nothing is written any more
 
-    `_has_news` wakes `receive`: it is set when a piece, the end, a refusal, the loss or the end of the
-    response comes, and cleared when `receive` returns a piece. `_expects_continue` is cleared by the first
-    `receive` or by the start of the response, so that 100 is sent at most once.
+    `_has_news` wakes `receive`. It is set when a piece or the end of the request arrives, on a refusal, when
+    the client is lost and when the response ends. It is cleared when `receive` returns a piece.
+    `_expects_continue` is cleared by the first `receive` or by the start of the response, so that 100 is sent
+    at most once.
 
     Attributes:
-        keep_alive: another exchange may follow. It is False until the request is complete, because the start
-            of the next request is unknown until then.
-        is_lost: the client has left.
+        keep_alive: whether another exchange may follow. False until the request is complete, because the
+            start of the next request is unknown until then.
+        is_lost: whether the client has left.
     """
 
     __slots__ = (
@@ -119,7 +120,7 @@ class HttpExchange(ClientConnection):
         return self._response.state
 
     async def run(self, app: ASGIApp, scope: Scope) -> None:
-        """Run `app`."""
+        """Run the application for this request, until it returns."""
         try:
             await app(scope, self.receive, self.send)
             is_over = self.is_lost or self._is_broken_off or self._is_switched
@@ -135,26 +136,26 @@ class HttpExchange(ClientConnection):
     # --- what the connection reports ----------------------------------------------------------------------
 
     def take(self, piece: bytes) -> int:
-        """Take a piece of the request's body; return how many bytes wait for the application."""
+        """Take a piece of the request's body; return the number of bytes that wait for the application."""
         self._body += piece
         self._notify()
         return len(self._body)
 
     def end_request(self, *, keep_alive: bool) -> None:
-        """The request is complete."""
+        """Note that the request is complete."""
         self._is_whole = True
         self.keep_alive = keep_alive and self.state is ResponseState.EXPECTED
         self._notify()
 
     def refuse(self, code: str) -> None:
-        """The rest of the body will not come; the reader of the body answers that."""
+        """Note that no more of the body will be read; its reader answers with the refusal `code`."""
         self.refused = code
         self._notify()
         if self._listener is not None and self._is_refused_handshake:
             self._listener()
 
     def lose(self) -> None:
-        """The client has left."""
+        """Note that the client has left."""
         self.is_lost = True
         self._is_streaming = False
         self._notify()
@@ -164,7 +165,7 @@ class HttpExchange(ClientConnection):
     # --- what the application calls -----------------------------------------------------------------------
 
     async def receive(self) -> Message:
-        """Return the next piece of the body, or that the exchange is over."""
+        """Return the next piece of the body, or the message that the exchange is over."""
         if self._expects_continue:
             self._expects_continue = False
             self._write(_CONTINUE)
@@ -203,48 +204,51 @@ class HttpExchange(ClientConnection):
     # --- ClientConnection ---------------------------------------------------------------------------------
 
     def unsent(self) -> int:
-        """Return how many written bytes the client has not taken."""
+        """Return the number of written bytes that the client has not taken."""
         transport = self._server.transport
         return transport.get_write_buffer_size() + unsent_by_system(transport)
 
     def abort(self) -> None:
-        """Close at once, so that the system no longer offers bytes to a client that does not read."""
+        """Close the connection at once, so that the system stops sending to a client that does not read."""
         reset(self._server.transport)
 
     def switch(self, head: bytes, protocol: SwitchedProtocol) -> tuple[asyncio.Transport, bytes]:
-        """Answer a handshake, and let another protocol have the connection."""
+        """Answer a handshake with a 101, and give the connection to another protocol."""
         transport = self._server.transport
         transport.write(head)
         self._is_switched = True
         return transport, self._server.hand_over(protocol)
 
     def break_off(self, *, resets: bool) -> bool:
-        """Close once the application ends, or at once if only a reset shows an incomplete response."""
+        """Close when the application ends.
+
+        Close at once if only a reset shows the client an incomplete response.
+        """
         self._is_broken_off = True
         if resets and self._response.framing is BodyFraming.UNTIL_CLOSE:
             self.abort()
         return True
 
     def write(self, data: bytes) -> bool:
-        """Send a piece of the body, unless sending would have to wait."""
+        """Send a piece of the body; return False if sending would have to wait."""
         if not self._is_streaming or self._server.flow.is_writing_paused:
             return False
         self._write(chunk(data))
         return True
 
     def inform(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Send an interim response, if the client supports it and it is possible now."""
+        """Send an interim response, if the client supports it and the response has not begun."""
         if not self.is_lost and not self._server.flow.is_writing_paused:
             self._write(self._response.interim(status, headers))
 
     def cork(self, is_corked: bool) -> None:
-        """Collect written bytes, or write the collected ones. Each separate write would be a packet."""
+        """Start to collect written bytes, or stop and write them. Each separate write would be a packet."""
         corked, self._corked = self._corked, [] if is_corked else None
         if corked and not self.is_lost:
             self._server.transport.write(b"".join(corked))
 
     def watch(self, listener: Callable[[], None] | None) -> bool:
-        """Call `listener` once the client has left. That is noticed only while the connection is read."""
+        """Register `listener` to be called when the client has left, which is noticed only during reading."""
         self._listener = listener
         if listener is not None:
             if self.is_lost or self._is_refused_handshake:
@@ -257,7 +261,7 @@ class HttpExchange(ClientConnection):
 
     @property
     def _is_refused_handshake(self) -> bool:
-        """Too much came behind a request that was whole, which only a handshake allows."""
+        """Whether too many bytes came after a whole request. Only a handshake may have bytes after it."""
         return self._is_whole and self.refused is not None
 
     @property

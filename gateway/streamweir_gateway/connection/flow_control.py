@@ -12,10 +12,10 @@ from typing import Final
 __all__ = ["FlowControl"]
 
 MAX_DISCARDED: Final = 1 << 20
-"""The most bytes that are read and dropped, so that a client that still sends sees its answer."""
+"""The most bytes that are read and dropped, so that a client that is still sending gets its response."""
 
 LOOK_SECONDS: Final = 0.4
-"""Seconds between checks for a client that has left, while the connection is not read."""
+"""The seconds between checks whether the client has left, while the connection is not read."""
 
 _GONE: Final = getattr(select, "POLLRDHUP", 0)
 
@@ -24,8 +24,8 @@ class FlowControl:
     """The flow control of one connection.
 
     Attributes:
-        is_reading_paused: nothing is read. The connection is closed all the same if the client leaves.
-        is_writing_paused: the client does not take the written bytes.
+        is_reading_paused: whether reading is paused. The connection still closes if the client leaves.
+        is_writing_paused: whether writers have to wait, because the client does not take the written bytes.
     """
 
     __slots__ = ("_discarded", "_timer", "_transport", "_writable", "is_reading_paused", "is_writing_paused")
@@ -53,7 +53,7 @@ class FlowControl:
             self._transport.resume_reading()
 
     def discard(self, size: int) -> None:
-        """Count dropped bytes, and pause reading beyond a limit."""
+        """Count dropped bytes; pause reading if they exceed `MAX_DISCARDED`."""
         self._discarded += size
         if self._discarded > MAX_DISCARDED:
             self.pause_reading()
@@ -97,7 +97,7 @@ class FlowControl:
 
 
 def _has_left(transport: asyncio.Transport) -> bool:
-    """Return whether the peer has ended its side or reset the connection, even if bytes are unread."""
+    """Return whether the peer has ended its side or reset the connection, even if some bytes are unread."""
     poll = select.poll()
     poll.register(transport.get_extra_info("socket").fileno(), _GONE)
     return bool(poll.poll(0))

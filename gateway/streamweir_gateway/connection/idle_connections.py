@@ -1,6 +1,6 @@
 """The idle connections of a server, the longest idle first.
 
-They are closed after a while, or sooner if a new connection needs the place.
+Idle connections are closed after `KEEP_ALIVE_SECONDS`, or earlier if a new connection needs the place.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ from typing import Final, Protocol
 __all__ = ["KEEP_ALIVE_SECONDS", "IdleConnection", "IdleConnections"]
 
 KEEP_ALIVE_SECONDS: Final = 75.0
-"""Seconds. Proxies in front close idle connections sooner, so that they close first."""
+"""The seconds after which an idle connection is closed.
+
+Proxies in front use less, so that they close first.
+"""
 
 
 class IdleConnection(Protocol):
     """A connection that can be idle."""
 
     def expire(self) -> None:
-        """Close, unless bytes have come."""
+        """Close the connection, unless bytes have arrived."""
 
     def give_way(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
 
 
 class IdleConnections:
-    """All idle connections, with one timer: a timer each would cost more than parsing a request."""
+    """All idle connections, with one timer: a timer for each would cost more than parsing a request."""
 
     __slots__ = ("_since", "_timer")
 
@@ -48,7 +51,7 @@ class IdleConnections:
         self._since.pop(connection, None)
 
     def evict(self) -> bool:
-        """Close the longest idle connection; return False if there is none."""
+        """Close the connection that has been idle longest; return False if no connection is idle."""
         if not self._since:
             return False
         connection, _ = self._since.popitem(last=False)

@@ -1,4 +1,4 @@
-"""The limits of one request.
+"""The limits that apply to each request.
 
 Source: the configuration contract (`server`).
 """
@@ -12,11 +12,12 @@ __all__ = ["RequestLimits"]
 
 @dataclass(slots=True)
 class RequestLimits:
-    """The limits, shared by all connections. A change applies from the next request on.
+    """The limits of a request, shared by all connections. A change applies from the next request on.
 
     Attributes:
-        header_bytes: for request line and headers, extensions of chunks, and trailers.
-        header_time: seconds from the first byte to the end of the headers.
+        header_bytes: the most bytes of the request line and headers, of extensions of chunks, and of
+            trailers.
+        header_time: the most seconds from the first byte to the end of the headers.
     """
 
     header_bytes: int

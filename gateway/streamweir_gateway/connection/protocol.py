@@ -33,13 +33,13 @@ from streamweir_gateway.connection.server_context import ServerContext
 __all__ = ["HttpProtocol"]
 
 REQUESTS_AHEAD: Final = 8
-"""The most requests that wait behind the current one; further ones are not read."""
+"""The most requests that wait behind the current one. Further requests are not read."""
 
 MAX_EARLY_BYTES: Final = 64 << 10
-"""The most bytes that a client may send behind its handshake before that is answered."""
+"""The most bytes that a client may send after its handshake, before the handshake is answered."""
 
 MAX_WAITING_BODY: Final = 1 << 16
-"""The most bytes of a body that wait for the application; beyond it reading is paused."""
+"""The most bytes of a body that wait for the application. If there are more, reading is paused."""
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -87,18 +87,18 @@ class HttpProtocol(asyncio.Protocol):
         self._running: HttpExchange | DirectExchange | None = None
         """The exchange that is being answered."""
         self._receiving: HttpExchange | DirectExchange | None = None
-        """The exchange whose request is being received, or was received last."""
+        """The exchange whose request is being received, or the last one that was received."""
         self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()
         """The exchanges that wait for their turn."""
         self._keeps_alive = True
         self._early = bytearray()
-        """The bytes behind a handshake that is not answered yet."""
+        """The bytes that followed a handshake which is not answered yet."""
         self._closing: ClosingConnection | None = None
 
     # --- the connection -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request, for a bounded time."""
+        """Start to wait for the first request. The wait is bounded."""
         self.transport = transport
         self.flow = FlowControl(transport)
         self._client, self._local = _address(transport, "peername"), _address(transport, "sockname")
@@ -113,7 +113,7 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse("OVERLOADED")
 
     def data_received(self, data: bytes) -> None:
-        """Parse requests, unless the connection takes no more."""
+        """Parse requests, unless the connection accepts no more requests."""
         if self._closing is not None or self._parser.state is RequestState.STOPPED:
             self.flow.discard(len(data))
             return
@@ -129,7 +129,7 @@ class HttpProtocol(asyncio.Protocol):
                     running.go_on()
 
     def eof_received(self) -> bool:
-        """Let an answer that is about to come finish; end everything else."""
+        """Let a response that can still be sent finish; else close the connection."""
         running = self._running
         if running is None or self._closing is not None or self._parser.state is not RequestState.WHOLE:
             return False
@@ -140,7 +140,7 @@ class HttpProtocol(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the current exchange that its client has left; exchanges that wait are never begun."""
+        """Tell the current exchange that its client has left. Exchanges that wait are never started."""
         del exc
         context, running = self._context, self._running
         context.connections.discard(self)
@@ -151,15 +151,15 @@ class HttpProtocol(asyncio.Protocol):
         self.flow.close()
 
     def pause_writing(self) -> None:
-        """The client does not take the written bytes."""
+        """Note that the client does not take the written bytes."""
         self.flow.pause_writing()
 
     def resume_writing(self) -> None:
-        """The client takes bytes again."""
+        """Note that the client takes bytes again."""
         self.flow.resume_writing()
 
     def shutdown(self) -> None:
-        """Close once no exchange is open."""
+        """Close the connection when no exchange is open any more."""
         self._keeps_alive = False
         if self._running is None:
             self._close()
@@ -167,19 +167,19 @@ class HttpProtocol(asyncio.Protocol):
             self._receiving.keep_alive = False
 
     def expire(self) -> None:
-        """Close, because the connection has been idle for too long."""
+        """Close the connection, because it has been idle for too long."""
         if self._parser.state is RequestState.IDLE:
             self._close()
 
     def give_way(self) -> None:
-        """Close at once, because another connection needs the place."""
+        """Close the connection at once, because another connection needs its place."""
         self._context.connections.discard(self)
         self.transport.abort()
 
     # --- what the parser reports ----------------------------------------------------------------------------
 
     def takes_another(self) -> bool:
-        """May a further request begin?"""
+        """Return whether another request may begin."""
         if self._keeps_alive and len(self._ahead) < REQUESTS_AHEAD:
             return True
         if self._receiving is not None:
@@ -189,7 +189,7 @@ class HttpProtocol(asyncio.Protocol):
     def on_request(self, head: RequestHead) -> None:
         """Answer a request, or let it wait until those before it are answered.
 
-        Reading goes on meanwhile, so that a client that leaves is noticed.
+        Reading continues during the answer, so that a client that leaves is noticed.
         """
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._clock.restart()
@@ -210,7 +210,7 @@ class HttpProtocol(asyncio.Protocol):
             self._ahead = (*self._ahead, (exchange, scope))
 
     def on_body(self, piece: bytes) -> None:
-        """Take a piece of the body. The body of a waiting request is bounded."""
+        """Take a piece of the body. The number of bytes of a request that waits is bounded."""
         exchange = self._receiving
         if exchange is None or exchange.take(piece) <= MAX_WAITING_BODY:
             return
@@ -220,7 +220,7 @@ class HttpProtocol(asyncio.Protocol):
             self._drop_last()
 
     def on_request_end(self) -> None:
-        """The request is complete."""
+        """Note that the request is complete."""
         self._clock.stop()
         exchange, shortcut = self._receiving, self._context.shortcut
         if exchange is None:
@@ -230,7 +230,7 @@ class HttpProtocol(asyncio.Protocol):
             exchange.go_on()
 
     def on_early_bytes(self, data: bytes) -> None:
-        """Keep bytes behind a handshake for the WebSocket; too many are a fault of the request."""
+        """Keep bytes that follow a handshake for the WebSocket; refuse the request if there are too many."""
         self._early += data
         if len(self._early) > MAX_EARLY_BYTES and self._receiving is not None:
             self._early.clear()
@@ -238,10 +238,10 @@ class HttpProtocol(asyncio.Protocol):
             self._receiving.refuse("BAD_REQUEST")
 
     def hand_over(self, protocol: SwitchedProtocol) -> bytes:
-        """Let another protocol have the connection; return the bytes that came behind the handshake.
+        """Give the connection to another protocol; return the bytes that followed the handshake.
 
-        Reading is paused. If the client has ended its side already, the loop reports that again once reading
-        is resumed.
+        Reading is paused. If the client has ended its side already, the event loop reports that again when
+        reading is resumed.
         """
         context, early = self._context, bytes(self._early)
         context.connections.discard(self)
@@ -255,7 +255,7 @@ class HttpProtocol(asyncio.Protocol):
         return early
 
     def _release(self) -> None:
-        """Stop the clocks, and drop the references that would make cycles, which outlive the connection."""
+        """Stop the clocks, and drop references that would form cycles and outlive the connection."""
         if self._closing is not None:
             self._closing.cancel()
         self._clock.stop()
@@ -271,7 +271,7 @@ class HttpProtocol(asyncio.Protocol):
         self._take_no_more()
 
     def _take_no_more(self) -> None:
-        """Read no more requests behind the last complete one."""
+        """Read no more requests after the last complete request."""
         self._clock.stop()
         self._parser.stop()
         if self._receiving is not None:
@@ -280,11 +280,11 @@ class HttpProtocol(asyncio.Protocol):
     # --- answering ------------------------------------------------------------------------------------------
 
     def date(self) -> bytes:
-        """Return the Date header of a response."""
+        """Return the Date header of a response, with its line end."""
         return self._context.date.line()
 
     def on_response_end(self, exchange: HttpExchange | DirectExchange) -> None:
-        """Go on to the next request, if there may be one."""
+        """Start the next request, if another one may follow."""
         self._running = None
         if not exchange.keep_alive:
             self._close()
@@ -299,14 +299,14 @@ class HttpProtocol(asyncio.Protocol):
         self.flow.resume_reading()
 
     def on_failure(self, exchange: HttpExchange) -> None:
-        """Answer instead of the application; within a response, close the connection."""
+        """Send an error in place of the application's response; if that has begun, close the connection."""
         if exchange.state is ResponseState.EXPECTED:
             self.transport.write(self._refusal("INTERNAL"))
         self._running = None
         self._close()
 
     def go_on(self, direct: DirectExchange, exchange: HttpExchange, scope: Scope) -> None:
-        """Answer a request in a task after its shortcut has given it up."""
+        """Serve a request in a task, because its shortcut has given it up."""
         if self._receiving is direct:
             self._receiving = exchange
         if self._running is direct:
@@ -325,7 +325,7 @@ class HttpProtocol(asyncio.Protocol):
     # --- refusing and closing -------------------------------------------------------------------------------
 
     def _overdue(self) -> None:
-        """Refuse a request that did not come completely in time."""
+        """Refuse a request that has not arrived completely in time."""
         if self._parser.state is RequestState.IDLE:
             self._close()
         elif self._parser.state is RequestState.HEAD and self._running is not None:
@@ -336,8 +336,9 @@ class HttpProtocol(asyncio.Protocol):
     def _refuse(self, code: str) -> None:
         """Refuse the request that is being received. If an exchange reads its body, the exchange refuses it.
 
-        A request behind others is not answered: the others are, and then the connection is closed. Within a
-        response the connection is only closed, because a refusal would become part of the response.
+        A request that waits behind others gets no answer: the others are answered, then the connection is
+        closed. If a response has begun the connection is only closed, because a refusal would become part of
+        the response.
         """
         running, is_body = self._running, self._parser.state is RequestState.BODY
         self._clock.stop()
@@ -363,7 +364,7 @@ class HttpProtocol(asyncio.Protocol):
         return refusal(code, context.observer, client, context.refusal_headers)
 
     def _close(self) -> None:
-        """Close in phases, so that the client gets the written bytes."""
+        """Close the connection in phases, so that the client gets the written bytes."""
         if self.transport.is_closing():
             return
         self._context.idle.add(self)

@@ -1,10 +1,10 @@
-"""Parses headers once that a client repeats byte for byte in its next requests.
+"""Reuses the parsed headers of a request, if the client repeats the headers byte for byte in later requests.
 
 Clients that keep a connection send the same headers with every request. The parsed headers, and the headers
-that are forwarded, are reused for these requests. They are dropped with the connection.
+to forward, are reused for these requests. They are dropped with the connection.
 
-Source: RFC 9112, sections 2.1 and 3 (a request line and its headers have nothing to do with each other, but
-for a method that makes a tunnel and a target that names a host; neither is taken here).
+Source: RFC 9112, sections 2.1 and 3 (headers are independent of the request line, except for a method that
+opens a tunnel and a target that names a host; such requests are not reused).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final, NamedTuple
 __all__ = ["RepeatedHeaders", "RequestLine", "repeated_headers"]
 
 LONGEST: Final = 4096
-"""The most bytes of a request whose headers are remembered."""
+"""The most bytes of a request whose headers are kept for reuse."""
 
 _LINE: Final = re.compile(
     rb"(GET|POST|PUT|PATCH|DELETE|OPTIONS|HEAD) (/[0-9A-Za-z\-._~/?%:@!$&'()*+,;=]*+) HTTP/1\.1"
 )
-"""A request line that every parser reads in the same way."""
+"""A request line that every parser reads in one and the same way."""
 
 _MORE: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade"})
-"""Headers behind which no plain next request follows."""
+"""Headers of requests that are not simple enough for reuse: with a body or an upgrade."""
 
 
 class RequestLine(NamedTuple):
@@ -38,12 +38,12 @@ class RepeatedHeaders:
 
     Attributes:
         headers: the headers, names in lower case.
-        fields: the same by name; of several with one name, the last.
-        keep_alive: another request may follow.
+        fields: the headers by name; of several headers with one name, the last.
+        keep_alive: whether another request may follow.
         forwarded: the forwarded headers, and the object that made them.
 
     Args:
-        block: all bytes behind the request line, its line end included.
+        block: all bytes after the request line, including its line end.
     """
 
     __slots__ = ("_block", "fields", "forwarded", "headers", "keep_alive")
@@ -56,7 +56,7 @@ class RepeatedHeaders:
         self._block = block
 
     def request_line(self, data: bytes) -> RequestLine | None:
-        """Return the request line if `data` is a whole request with these headers; None otherwise."""
+        """Return the request line if `data` is a whole request with these headers; else None."""
         if not data.endswith(self._block):
             return None
         found = _LINE.fullmatch(data, 0, len(data) - len(self._block))
@@ -71,7 +71,7 @@ def repeated_headers(
     Args:
         data: the read with the beginning of the request.
         headers: the headers that the parser found in it.
-        keep_alive: another request may follow.
+        keep_alive: whether another request may follow.
     """
     line_end, end = data.find(b"\r\n"), data.find(b"\r\n\r\n")
     if len(data) > LONGEST or not 0 < line_end <= end == len(data) - 4:

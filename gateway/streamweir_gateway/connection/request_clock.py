@@ -1,4 +1,4 @@
-"""Bounds the time in which a client sends a request: headers within a time, the body at a rate.
+"""Bounds the time in which a client sends a request: headers in a fixed time, the body at a least rate.
 
 Source: the configuration contract (`server.header_time`).
 """
@@ -16,7 +16,7 @@ from streamweir_gateway.connection.request_parser import RequestParser
 __all__ = ["RequestClock"]
 
 BODY_BYTES_PER_SECOND: Final = 500
-"""The least bytes per second of a body. `header_time` is added to the resulting time."""
+"""The least bytes per second at which a body has to arrive, after `header_time` has been added."""
 
 
 class RequestClock:
@@ -40,17 +40,17 @@ class RequestClock:
         self._timer: asyncio.TimerHandle | None = None
 
     def restart(self) -> None:
-        """Start again for the next part of the request, if the clock runs."""
+        """Start the clock again for the next part of the request, if the clock runs."""
         self._began = self._loop.time()
 
     def start(self) -> None:
-        """Start, unless the clock runs."""
+        """Start the clock, unless it runs."""
         if self._timer is None:
             self.restart()
             self._set_timer()
 
     def stop(self) -> None:
-        """Stop, because the request is complete or no longer awaited."""
+        """Stop the clock, because the request is complete or is not waited for any longer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

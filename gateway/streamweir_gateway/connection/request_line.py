@@ -1,7 +1,7 @@
 """Rewrites valid request lines that llhttp refuses.
 
-llhttp knows a fixed list of methods, while HTTP allows others. It also refuses bytes outside of ASCII, which
-old clients send in targets.
+llhttp accepts a fixed list of methods, while HTTP allows any method. llhttp also refuses bytes outside of
+ASCII, which old clients send in targets.
 
 Source: RFC 9110, section 9.1 (methods); RFC 9112, section 3.2.2 (absolute form); RFC 3986, section 2.1.
 """
@@ -19,7 +19,7 @@ _USUAL: Final = frozenset(
     {b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"CONNECT", b"TRACE"}
 )
 _STAND_IN: Final = b"POST"
-"""A known method that replaces an unknown one; the headers decide whether there is a body."""
+"""The known method that replaces an unknown one. The headers decide whether there is a body."""
 
 _LINE: Final = re.compile(rb"(%b) ([^ \r\n]+)( HTTP/1\.[01]\r?\n)" % TOKEN.pattern.encode())
 _BEGINNING: Final = re.compile(rb"[\r\n]*(?:%b(?: |$)|$)" % TOKEN.pattern.encode())
@@ -28,15 +28,15 @@ _ABSOLUTE: Final = re.compile(rb"https?://([0-9A-Za-z.\-_\[\]:]{1,255})((?:[/?].
 
 
 class ParsableRequest(NamedTuple):
-    """The beginning of a request as llhttp is given it."""
+    """The beginning of a request in the form in which llhttp gets it."""
 
     data: bytes
     method: bytes | None
-    """The real method; None if it was not replaced."""
+    """The real method of the request; None if the method was not replaced."""
 
 
 def is_whole_line(data: bytes) -> bool:
-    """Is the request line complete, or already invalid?"""
+    """Return whether the request line is complete, or is already invalid."""
     return data.find(b"\n") > 1 or b"\n" in data.lstrip(b"\r\n") or not _BEGINNING.match(data)
 
 
@@ -61,7 +61,7 @@ def parsable(data: bytes) -> ParsableRequest:
 
 
 def origin_form(target: bytes) -> tuple[bytes, bytes] | None:
-    """Return host, and path with query, of an absolute target; None for any other target."""
+    """Return the host, and the path with query, of an absolute target; None for any other target."""
     found = _ABSOLUTE.fullmatch(target)
     if found is None:
         return None

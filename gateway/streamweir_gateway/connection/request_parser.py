@@ -1,4 +1,4 @@
-"""Parses requests with llhttp, and checks the rules that llhttp does not. It does no I/O.
+"""Parses requests with llhttp, and checks rules that llhttp does not check. It does no I/O.
 
 Source: RFC 9112, sections 2 to 7.
 """
@@ -20,14 +20,14 @@ from streamweir_gateway.remembered_headers import HeaderMemory
 __all__ = ["RequestHead", "RequestParser", "RequestReceiver", "RequestRefused"]
 
 CHUNK_BYTES: Final = 20
-"""Bytes around the data of a chunk: at most 16 digits and two line ends. More is an extension."""
+"""The bytes around the data of a chunk: at most 16 digits and two line ends. More bytes are an extension."""
 
 SMALLEST_PIECE: Final = 256
-"""The least size of the pieces in which a body is parsed; each piece costs a call."""
+"""The least size of the pieces in which a body is parsed, because each piece costs a call."""
 
 
 class RequestHead(NamedTuple):
-    """The request line and the headers."""
+    """The request line and the headers of a request."""
 
     method: str
     target: bytes
@@ -36,20 +36,21 @@ class RequestHead(NamedTuple):
     headers: list[tuple[bytes, bytes]]
     """The headers, names in lower case."""
     keep_alive: bool
-    """Another request may follow."""
+    """Whether another request may follow."""
     is_handshake: bool = False
-    """It offers a WebSocket: a GET of HTTP/1.1 with `Upgrade: websocket`. No other request may follow."""
+    """Whether this GET offers a WebSocket (`Upgrade: websocket`, HTTP/1.1). No other request may follow then.
+    """
     repeated: RepeatedHeaders | None = None
-    """The same headers for reuse, if the client may repeat them; None otherwise."""
+    """These headers for reuse, if the client may repeat them; else None."""
 
     @property
     def fields(self) -> Mapping[bytes, bytes]:
-        """The headers by name; of several with one name, the last."""
+        """The headers by name; of several headers with one name, the last."""
         return dict(self.headers) if self.repeated is None else self.repeated.fields
 
     @property
     def expects_continue(self) -> bool:
-        """The client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1)."""
+        """Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1)."""
         return self.version != "1.0" and self.fields.get(b"expect", b"").lower() == b"100-continue"
 
 
@@ -66,22 +67,22 @@ class RequestRefused(Exception):
 
 
 class RequestReceiver(Protocol):
-    """The receiver of the requests of a connection."""
+    """Receives the requests of a connection from the parser."""
 
     def takes_another(self) -> bool:
-        """May a further request begin?"""
+        """Return whether another request may begin."""
 
     def on_request(self, head: RequestHead) -> None:
-        """A request has begun."""
+        """Note that a request has begun."""
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body has come."""
+        """Take a piece of the request's body."""
 
     def on_request_end(self) -> None:
-        """The request is complete."""
+        """Note that the request is complete."""
 
     def on_early_bytes(self, data: bytes) -> None:
-        """Bytes behind a handshake have come; they belong to the WebSocket."""
+        """Take bytes that followed a handshake; they belong to the WebSocket."""
 
 
 class RequestParser:
@@ -99,8 +100,8 @@ class RequestParser:
 
     Attributes:
         state: the state of the request; see `request_state`.
-        body_bytes: how many bytes of the body have come.
-        has_handshake: a handshake has come; the bytes behind it are not parsed.
+        body_bytes: the number of bytes of the body that have arrived.
+        has_handshake: whether a handshake has arrived; the bytes after it are not parsed.
     """
 
     __slots__ = (
@@ -140,7 +141,7 @@ class RequestParser:
         """Parse a read, in pieces, so that no piece exceeds the limits by much.
 
         Raises:
-            RequestRefused: it is not HTTP, or exceeds a limit.
+            RequestRefused: the bytes are not HTTP, or exceed a limit.
         """
         if self.has_handshake:
             self._receiver.on_early_bytes(data)
@@ -168,7 +169,7 @@ class RequestParser:
             rest = rest[size:]
 
     def _takes_repeated(self, data: bytes) -> bool:
-        """Take a request with the headers of an earlier one; return False if it has to be parsed."""
+        """Take a request with the headers of an earlier one; return False if `data` has to be parsed."""
         repeated = self._repeated
         if repeated is None or len(data) > self._limits.header_bytes or not self._receiver.takes_another():
             return False
@@ -185,20 +186,20 @@ class RequestParser:
         return True
 
     def answered(self) -> None:
-        """All complete requests have been answered."""
+        """Note that all complete requests have been answered."""
         self.state = TRANSITIONS[self.state][RequestEvent.ANSWERED]
 
     def stop(self) -> None:
-        """Parse no more."""
+        """Stop parsing: all later bytes are ignored."""
         self.state = TRANSITIONS[self.state][RequestEvent.STOP]
 
     def close(self) -> None:
-        """Drop the receiver and llhttp's parser, which would keep this object in a cycle."""
+        """Drop the references to the receiver and to llhttp's parser, which form a cycle with this object."""
         self.stop()
         del self._parser, self._receiver
 
     def _beginning(self, data: bytes) -> bytes:
-        """Return the bytes for llhttp of the beginning of a request; none before its line is complete."""
+        """Return the beginning of a request as llhttp gets it; empty until the request line is complete."""
         if not is_whole_line(data) and len(data) <= self._limits.header_bytes:
             self._begun = data
             return b""
@@ -235,7 +236,7 @@ class RequestParser:
             raise RequestRefused("REQUEST_TOO_LARGE")
 
     def _run(self, piece: bytes | memoryview) -> int | None:
-        """Run llhttp; return the position in `piece` at which an offered upgrade would begin."""
+        """Run llhttp on a piece; return the position in `piece` at which an offered upgrade would begin."""
         try:
             self._parser.feed_data(piece)
         except httptools.HttpParserUpgrade as offered:
@@ -270,9 +271,9 @@ class RequestParser:
             self._receiver.on_early_bytes(rest)
 
     def _decline(self, rest: bytes) -> None:
-        """Parse a request with an upgrade as if it had none.
+        """Parse a request with an upgrade as an ordinary request.
 
-        llhttp takes the bytes behind the headers for the other protocol, and would lose the body.
+        llhttp would take the bytes after the headers for the other protocol, and lose the body.
         """
         lines = [b"%s: %s\r\n" % header for header in self._headers if header[0] != b"upgrade"]
         version = self._parser.get_http_version().encode("ascii")
@@ -284,7 +285,7 @@ class RequestParser:
     # --- what the parser calls ----------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Begin another request, if allowed."""
+        """Begin another request, if another one is allowed."""
         if not self._receiver.takes_another():
             raise _NothingMore
         if self.state in (RequestState.WHOLE, RequestState.IDLE):
@@ -301,7 +302,7 @@ class RequestParser:
         self._headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
-        """Begin the request, unless it has to be parsed again."""
+        """Report the request to the receiver, unless it has to be parsed again."""
         parser = self._parser
         first, self._first = self._first, b""
         method, version = self._method or parser.get_method(), parser.get_http_version()
@@ -324,7 +325,7 @@ class RequestParser:
         self._receiver.on_request(head)
 
     def _take_origin_form(self) -> bytes | None:
-        """Replace an absolute target by its path; return its host."""
+        """Replace an absolute target by its path; return the host of that target."""
         if self._target.startswith(b"/") or (found := origin_form(self._target)) is None:
             return None
         host, self._target = found
@@ -343,7 +344,7 @@ class RequestParser:
             raise _NothingMore
 
     def on_message_complete(self) -> None:
-        """End the request: the next byte belongs to another one."""
+        """End the request: the next byte belongs to another request."""
         if self.state is RequestState.BODY:  # and it is not parsed again
             self.state = TRANSITIONS[self.state][RequestEvent.BODY_END]
             self._overhead = 0
@@ -351,4 +352,4 @@ class RequestParser:
 
 
 class _NothingMore(Exception):
-    """Stops llhttp: the following bytes are not parsed."""
+    """Raised within llhttp to stop it before the bytes that follow."""

@@ -6,8 +6,8 @@
       |               +------------ BEGIN -------------+ |
       +--------------------- ANSWERED -------------------+
 
-A request that comes while the previous one is being answered goes from WHOLE to HEAD. STOP leads from every
-state to STOPPED, which is final.
+The state goes from WHOLE to HEAD if a request arrives while the previous one is being answered. STOP leads
+from every state to STOPPED, which is final.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ __all__ = ["TRANSITIONS", "RequestEvent", "RequestState"]
 
 
 class RequestState(IntEnum):
-    """The meaning of the next byte."""
+    """The state of a request: the meaning of the next byte."""
 
     IDLE = auto()
-    """It is the first byte of a request."""
+    """The next byte is the first byte of a request."""
     HEAD = auto()
-    """It belongs to the request line or a header."""
+    """The next byte belongs to the request line or a header."""
     BODY = auto()
-    """It belongs to the body, a chunk header or a trailer."""
+    """The next byte belongs to the body, a chunk header or a trailer."""
     WHOLE = auto()
-    """It is the first byte behind a request that is not answered yet."""
+    """The next byte follows a whole request that is not answered yet."""
     STOPPED = auto()
-    """It is not read."""
+    """The next byte is not parsed."""
 
 
 class RequestEvent(IntEnum):
     """The events that change the state."""
 
     BEGIN = auto()
-    """Bytes behind the previous request have come, perhaps only an empty line."""
+    """Bytes have arrived after the previous request; they may be an empty line only."""
     HEAD_END = auto()
     BODY_END = auto()
     ANSWERED = auto()
@@ -63,4 +63,4 @@ TRANSITIONS: Final[Mapping[RequestState, Mapping[RequestEvent, RequestState]]] =
     },
     RequestState.STOPPED: dict.fromkeys(RequestEvent, RequestState.STOPPED),
 }
-"""The transitions. Other pairs of state and event are impossible, whatever the client sends."""
+"""The transitions. All other pairs of state and event are impossible, for any bytes from the client."""

@@ -1,8 +1,8 @@
-"""Refuses requests that the parser accepts and a gateway must not.
+"""Refuses requests that the parser accepts but a gateway must not accept.
 
 The parser itself refuses conflicting lengths, folded lines, control characters and other invalid HTTP.
 
-Source: RFC 9112, sections 2.3, 3.2 and 6.1; RFC 9110, section 9.3.6 (CONNECT: a tunnel, wherever it leads).
+Source: RFC 9112, sections 2.3, 3.2 and 6.1; RFC 9110, section 9.3.6 (CONNECT opens a tunnel to any host).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 
 def is_acceptable(method: bytes, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """May a request with this request line and these headers be served?
+    """Return whether a request with this request line and these headers may be served.
 
     Args:
         method: the method.

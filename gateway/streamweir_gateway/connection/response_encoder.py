@@ -1,6 +1,6 @@
 """Encodes a response as HTTP/1.1 bytes. It does no I/O.
 
-Source: RFC 9112, sections 4, 6 and 7; RFC 9110, section 5 (what a header may hold); ASGI, HTTP 2.3.
+Source: RFC 9112, sections 4, 6 and 7; RFC 9110, section 5 (the characters of a header); ASGI, HTTP 2.3.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines"
 
 
 class ResponseState(Enum):
-    """The part of the response that is to be sent next."""
+    """The part of the response that has to be sent next."""
 
     EXPECTED = auto()
-    """The headers."""
+    """The headers have to be sent next."""
     STARTED = auto()
-    """A piece of the body."""
+    """A piece of the body has to be sent next."""
     COMPLETE = auto()
-    """Nothing."""
+    """The response has been sent."""
 
 
 class BodyFraming(Enum):
-    """How the end of the body is marked."""
+    """The way in which the end of the body is marked."""
 
     CHUNKED = auto()
     LENGTH = auto()
-    """`Content-Length`."""
+    """The `Content-Length` header gives the length."""
     UNTIL_CLOSE = auto()
-    """By the end of the connection, since HTTP/1.0 has no chunks."""
+    """The connection ends with the body, because HTTP/1.0 has no chunks."""
     NONE = auto()
-    """There is no body: HEAD, 204, 304."""
+    """The response has no body: HEAD, 204, 304."""
 
 
 _STATUS_LINES: Final = {
@@ -53,9 +53,9 @@ class ResponseEncoder:
     """Writes one response.
 
     Attributes:
-        state: the next part of the response.
+        state: the part of the response that has to be sent next.
         framing: how the end of the body is marked; set by `start`.
-        keep_alive: the connection may be used again; set by `start`.
+        keep_alive: whether the connection may be used again; set by `start`.
 
     Args:
         method: the method of the request.
@@ -84,7 +84,7 @@ class ResponseEncoder:
 
         Args:
             date: the `Date` line, used unless `headers` have one.
-            keep_alive: if False, the connection is closed afterwards; `headers` may also demand that.
+            keep_alive: False closes the connection after the response; `headers` may also demand a close.
 
         Raises:
             RuntimeError: the head was sent already, or a header is invalid.
@@ -108,7 +108,7 @@ class ResponseEncoder:
         return b"".join(lines)
 
     def interim(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return an interim response; empty for HTTP/1.0, which has none. Source: RFC 9110, section 15.2.
+        """Return an interim response; empty for HTTP/1.0, which does not have them (RFC 9110, section 15.2).
 
         Raises:
             RuntimeError: a header is invalid.
@@ -121,7 +121,7 @@ class ResponseEncoder:
         """Return the bytes on the connection for a piece of the body.
 
         Raises:
-            RuntimeError: no body is allowed here, or it does not match `Content-Length`.
+            RuntimeError: no body is allowed here, or the body does not match `Content-Length`.
         """
         if self.state is not ResponseState.STARTED:
             raise RuntimeError("the response has not started, or it is complete")
@@ -150,12 +150,15 @@ class ResponseEncoder:
 
 
 def chunk(data: bytes) -> bytes:
-    """Return a piece of a body as a chunk; empty for an empty piece, since an empty chunk ends the body."""
+    """Return a piece of a body as a chunk.
+
+    An empty piece gives no bytes, because an empty chunk ends the body.
+    """
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
 def are_header_lines(block: bytes, count: int) -> bool:
-    """Whether a text is so many headers, each with its line end, and nothing else."""
+    """Return whether `block` consists of exactly `count` headers, each with its line end."""
     return block.count(b"\r\n") == count and _HEADER_LINES.fullmatch(block) is not None
 
 

@@ -1,4 +1,4 @@
-"""The sending queue of the operating system: up to megabytes if the client does not read.
+"""Looks at the sending queue of the operating system, which may hold megabytes if the client does not read.
 
 Source: Linux, tcp(7) (SIOCOUTQ, of which TIOCOUTQ is another name) and socket(7) (SO_LINGER).
 """
@@ -23,7 +23,7 @@ _AT_ONCE: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 
 
 def unsent_by_system(transport: BaseTransport) -> int:
-    """Return how many bytes the peer has not acknowledged; 0 if the system does not report it."""
+    """Return the number of bytes that the peer has not acknowledged; 0 if the system does not report them."""
     connected: socket.socket | None = transport.get_extra_info("socket")
     if connected is None or sys.platform != "linux":
         return 0
@@ -35,9 +35,9 @@ def unsent_by_system(transport: BaseTransport) -> int:
 
 
 def reset(transport: WriteTransport) -> None:
-    """Close with a reset, which drops unsent bytes and is visible to the peer.
+    """Close a connection with a reset, which drops unsent bytes and which the peer notices.
 
-    After a plain close the system would go on offering the bytes to a client that does not read.
+    After a plain close the system would keep offering the bytes to a client that does not read.
     """
     connected: socket.socket | None = transport.get_extra_info("socket")
     if connected is not None:

@@ -1,4 +1,4 @@
-"""The state that the connections of one server share."""
+"""The state that all connections of one server share."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class ServerContext:
 
     Attributes:
         app: answers the requests.
-        shortcut: answers some of them without a task; None if there is no shortcut.
+        shortcut: answers some requests without a task; None if there is no shortcut.
         limits: the limits of each request.
-        observer: gets a record of requests that are refused before the application.
+        observer: gets a record of each request that is refused before it reaches the application.
         connections: all open connections.
         tasks: one task for each request that is being answered.
-        max_connections: the most connections at a time; None for no limit.
-        refusal_headers: further header lines, with their line ends, of refusals before the application.
+        max_connections: the most connections at a time; None: no limit.
+        refusal_headers: additional header lines, with their line ends, of refusals that the server makes.
         idle: the idle connections.
-        date: the `Date` header.
+        date: makes the `Date` header.
     """
 
     app: ASGIApp
@@ -45,7 +45,7 @@ class ServerContext:
     date: DateHeader = field(default_factory=DateHeader)
 
     def make_room(self) -> bool:
-        """If there are too many connections, close an idle one; return False if there are still too many."""
+        """Close an idle connection if there are too many; return False if there are still too many."""
         if self.max_connections is None:
             return True
         while len(self.connections) > self.max_connections:

@@ -11,8 +11,7 @@ Block: TypeAlias = list[tuple[float, int, int, int, int]]
 """The relayed reads of an entry.
 
 For each read: its time, its size, the sequence number before it, the bytes that have been sent in all, and
-the
-sequence number after it.
+the sequence number after it.
 """
 
 

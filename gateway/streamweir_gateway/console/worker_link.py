@@ -1,8 +1,7 @@
 """The end of the link to the console that is in a serving process.
 
 A serving process never waits for the console: a limited number of rows waits while there is no connection,
-and
-answers are written without waiting. If the connection is lost, it is made again.
+and answers are written without waiting. If the connection is lost, it is made again.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Requests of clients on their way to upstreams, where they are not sent byte for byte."""
+"""Requests of clients on their way to upstreams, if the gateway reads and rewrites them."""

@@ -1,4 +1,4 @@
-"""The upstream that a request is written for, as the mapping of requests sees it."""
+"""The interface by which the mapping of requests sees the upstream that a request is written for."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class AskedUpstream(Protocol):
 
     @property
     def identity(self) -> str:
-        """The name or URL that no other upstream of the endpoint has; it is never shown."""
+        """A name or URL that is unique among the upstreams of the endpoint. It is never shown."""
 
     @property
     def dialect(self) -> Dialect:
         """The dialect that the upstream speaks."""
 
     def path(self, incoming: Incoming) -> str:
-        """Return the path that a request of this client goes to, without its query.
+        """Return the upstream's path, without a query, for a request of this client.
 
         Raises:
-            NoSuchPath: the values of the path would lead to another place at the upstream.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
 
     def dialect_options(self, path: str) -> Mapping[str, Any]:
-        """Return the options of the dialect for requests to `path`."""
+        """Return the options of the dialect that apply to requests to `path`."""

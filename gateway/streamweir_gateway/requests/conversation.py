@@ -11,8 +11,8 @@ class Conversation(NamedTuple):
     """One conversation of a client.
 
     Attributes:
-        upstream: that began it.
-        thread_id: as the upstream calls it; None where that is not known.
+        upstream: the identity of the upstream that began the conversation.
+        thread_id: the upstream's name for the conversation; None if it is not known.
     """
 
     upstream: str

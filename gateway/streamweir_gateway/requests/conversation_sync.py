@@ -1,9 +1,9 @@
 """Shares the conversations of an endpoint and their questions with the other workers and replicas.
 
-The conversations in memory are a copy. A request first replaces its own conversation by the one in the
-store (`load`). Changes are written in the background, one batch after the other; `settle` returns once the
-changes before it are written. The end of a stream waits for that, so a client that goes on at another replica
-is known there. While the store does not answer, the copy is used.
+The conversations in memory are a copy. A request first replaces its own conversation by the one in the store
+(`load`). Changes are written in the background, one batch after the other; `settle` returns when all changes
+before the call are written. The end of a stream waits for `settle`, so that another replica knows the
+conversation when the client continues there. While the store does not answer, the copy is used.
 
     value of a conversation             {conversation: [upstream, thread] or null, questions: [...]}
     value of a question whose client    {conversation: null, questions: [...]}
@@ -36,11 +36,11 @@ __all__ = ["ConversationSync"]
 _CONVERSATION: Final = "conversation"
 _QUESTION: Final = "question"
 _MAX_ANSWERS: Final = 1_000
-"""The most answers of one request whose questions are looked up."""
+"""The most answers of one request for which questions are looked up."""
 
 
 class _Place(NamedTuple):
-    """One value of the store.
+    """Identifies one value of the store.
 
     Attributes:
         place: the client and the conversation.
@@ -55,9 +55,9 @@ class ConversationSync:
     """The conversations of one endpoint in the store.
 
     Args:
-        store: is shared with other processes.
+        store: the store, which is shared with other processes.
         endpoint: the template of the path.
-        conversations: the copy in this process.
+        conversations: the copy of the conversations in this process.
     """
 
     def __init__(self, store: RunStore, endpoint: str, conversations: Conversations) -> None:
@@ -65,9 +65,9 @@ class ConversationSync:
         self._endpoint: Final = endpoint
         self._conversations: Final = conversations
         self._changed: dict[_Place, None] = {}
-        """The values that the next batch writes."""
+        """The places whose values the next batch will write."""
         self._writing: asyncio.Task[None] | None = None
-        """Writes the present batch; None: all changes are written."""
+        """The task that writes the present batch; None: all changes are written."""
 
     async def load(self, key: str | None, thread: str, answer_ids: Sequence[str]) -> None:
         """Read the conversation of a request, or the questions that it answers.
@@ -94,15 +94,15 @@ class ConversationSync:
                     self._take(one, value)
 
     def note_change(self, place: QuestionPlace, answer_id: str = "") -> None:
-        """Note that a conversation, or one of its questions, has changed in this process."""
+        """Note that this process has changed a conversation, or one of its questions."""
         self._changed[_Place(place, None if place.thread else answer_id)] = None
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
 
     async def settle(self) -> None:
-        """Return once all changes before this call are written, or the store has not taken them.
+        """Wait until all changes before this call are written, or the store has failed to take them.
 
-        Later changes are not waited for: a busy endpoint always has some.
+        Later changes are not waited for, because a busy endpoint always has some.
         """
         for _ in range(2):  # a change is in the present batch or in the next one
             if self._writing is not None:
@@ -136,7 +136,7 @@ class ConversationSync:
         )
 
     def _take(self, one: _Place, value: bytes) -> None:
-        """Replace the copy by a value of the store; one that is unreadable is ignored."""
+        """Replace the copy of one place by a value of the store. An unreadable value is ignored."""
         try:
             found: Any = parse_json(value)[0]
         except MalformedEvent:

@@ -1,4 +1,4 @@
-"""Notes the conversation that a stream belongs to, and keeps the questions in the stream."""
+"""Notes the conversation that a stream belongs to, and keeps the questions of the stream."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["Asking", "ConversationTap"]
 
 
 class Asking(NamedTuple):
-    """The facts about a client's request under which the questions in its answer are kept.
+    """The facts about a client's request that decide how the questions in the answer are kept.
 
     Attributes:
         key: the name of the client's key.
         thread: the client's name for the conversation; None if the client will use the upstream's name;
             empty if its protocol has no conversations.
         secret: distinguishes this request from others if its protocol has no conversations; otherwise None.
-        asked_behind: the digest of the user's last message; None without one.
-        call_id: returns the id under which the client sends the result of a call, given the call's id.
+        asked_behind: the digest of the user's last message; None without a message of the user.
+        call_id: returns the id under which the client sends the result of a call, given the id of the call.
     """
 
     key: str | None
@@ -41,10 +41,10 @@ class ConversationTap(SettlingTap):
 
     Args:
         conversations: the conversations of the endpoint.
-        asking: the client's request.
+        asking: the facts about the client's request.
         upstream: the identity of the upstream.
         sent: the name of the conversation in the request to the upstream; None if it names no conversation.
-        answers: the upstream can take answers, so its questions are kept.
+        answers: whether the upstream can take answers, so that its questions are kept.
         made: the session id that the gateway gives if the upstream gives none.
     """
 
@@ -69,11 +69,14 @@ class ConversationTap(SettlingTap):
 
     @property
     def thread(self) -> str | None:
-        """The upstream's name for the conversation; None: it is not known, or there is no conversation."""
+        """The upstream's name for the conversation; None: it is unknown, or there is no conversation."""
         return self._known
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Note the conversation that an event names, and keep or drop the question that it is."""
+        """Note the conversation that an event names.
+
+        If the event is a question, keep the question or drop it.
+        """
         del stamp
         if (found := self._thread_of(event)) is not None and found != self._known:
             self._known = found
@@ -83,17 +86,17 @@ class ConversationTap(SettlingTap):
 
     @property
     def is_shared(self) -> bool:
-        """Other replicas know the conversation too, once it is stored."""
+        """Whether other replicas will know the conversation too when it is stored."""
         return self._conversations.sync is not None
 
     async def settle(self) -> None:
-        """Return once the conversation and its questions are known to other replicas."""
+        """Wait until other replicas know the conversation and its questions."""
         self.is_due = False
         if self._conversations.sync is not None:
             await self._conversations.sync.settle()
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Note the conversation of the first piece: the others have the same."""
+        """Note the conversation that a run of text pieces belongs to."""
         del texts
         self.write(event, stamp)
 
@@ -106,7 +109,7 @@ class ConversationTap(SettlingTap):
 
     @property
     def _named(self) -> str:
-        """The client's name for the conversation; empty if it has no name for it."""
+        """The client's name for the conversation; empty if the client has no name for it."""
         thread = self._known if self._asking.thread is None else self._asking.thread
         return thread or ""
 
@@ -115,7 +118,7 @@ class ConversationTap(SettlingTap):
             self._conversations.note(self._asking.key, thread, Conversation(self._upstream, self._known))
 
     def _take_interaction(self, event: Interaction) -> None:
-        """Keep an open question, and drop one that is over.
+        """Keep a question that is open, and drop a question that is over.
 
         A question is not kept if an answer could name it only by an id that other clients may know.
         """

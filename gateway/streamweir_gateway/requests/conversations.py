@@ -1,6 +1,7 @@
-"""The upstreams' conversations that belong to those of clients, and their questions, in memory.
+"""Keeps in memory which upstream conversation belongs to each client conversation, and the open questions.
 
-With a store that all replicas share, `conversation_sync.py` reads them from it and writes changes to it.
+If all replicas share a store, `conversation_sync.py` reads conversations from the store and writes changes to
+it.
 
 Source: the request contract, sections 4 (threads) and 5 (answering an interaction).
 """
@@ -20,7 +21,7 @@ from streamweir_gateway.requests.open_questions import OpenQuestions, QuestionPl
 __all__ = ["Conversation", "Conversations", "ConversationsOfWorker"]
 
 MAX_THREAD_CHARACTERS: Final = 1000
-"""The longest name of an upstream for a conversation that is kept."""
+"""The longest upstream name of a conversation that is kept."""
 
 Key = tuple[str | None, str]
 """The name of a client's key, and the conversation as the client names it."""
@@ -30,8 +31,8 @@ class Conversations:
     """The conversations of one endpoint.
 
     Attributes:
-        questions: the questions in them.
-        sync: shares them with other processes; None: they are of this process only.
+        questions: the questions in the conversations.
+        sync: shares the conversations with other processes; None: only this process has them.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
@@ -43,23 +44,23 @@ class Conversations:
 
     @property
     def keep(self) -> float:
-        """The seconds for which a conversation without requests is kept."""
+        """The seconds for which a conversation is kept after its last request."""
         return self._keep
 
     def set_limits(self, keep: float, max_kept: int) -> None:
-        """Set the seconds for which a conversation without requests is kept, and the most conversations."""
+        """Set the seconds for which a conversation is kept after its last request, and the most to keep."""
         self._keep, self._max = keep, max_kept
         self.questions.keep, self.questions.max = keep, max_kept
 
     def find(self, key: str | None, thread: str) -> Conversation | None:
-        """Return the conversation that a client names."""
+        """Return the conversation that a client names; None if it is not known."""
         found = self._known.get((key, short_id(thread)))
         if found is None or found[0] < time.monotonic():
             return None
         return found[1]
 
     def note(self, key: str | None, thread: str, conversation: Conversation) -> None:
-        """Keep a conversation, or keep it longer, unless its upstream calls it by a very long name."""
+        """Keep a conversation, or keep it longer. An upstream name that is too long is not kept."""
         if len(conversation.thread_id or "") > MAX_THREAD_CHARACTERS:
             return
         self.keep_known(key, thread, conversation)
@@ -67,7 +68,7 @@ class Conversations:
             self.sync.note_change(QuestionPlace(key, short_id(thread)))
 
     def keep_known(self, key: str | None, thread: str, conversation: Conversation) -> None:
-        """Keep a conversation in this process."""
+        """Keep a conversation in this process only, because the store has it."""
         place = key, short_id(thread)
         self._known[place] = (time.monotonic() + self._keep, conversation)
         self._known.move_to_end(place)
@@ -76,10 +77,10 @@ class Conversations:
 
 
 class ConversationsOfWorker:
-    """The conversations of all endpoints. They outlive a reload of the configuration.
+    """The conversations of all endpoints. They are kept when the configuration is reloaded.
 
     Args:
-        store: shares them with other processes; None: they are of this process only.
+        store: shares the conversations with other processes; None: only this process has them.
     """
 
     def __init__(self, store: RunStore | None = None) -> None:
@@ -87,7 +88,7 @@ class ConversationsOfWorker:
         self._endpoints: dict[str, Conversations] = {}
 
     def of(self, template: str, keep: float, max_kept: int) -> Conversations:
-        """Return the conversations of an endpoint, with changed limits."""
+        """Return the conversations of an endpoint, and apply changed limits to them."""
         found = self._endpoints.setdefault(template, Conversations(keep, max_kept))
         found.set_limits(keep, max_kept)
         if self._store is not None and found.sync is None:

@@ -1,6 +1,6 @@
-"""Logs parameters for a model that an agent cannot take: once for each, not with each request.
+"""Logs model parameters that an agent cannot take. Each parameter is logged once, not with each request.
 
-Clients set them without being asked; the stream does not report them.
+Many clients set such parameters always, so the stream does not report them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ logger = logging.getLogger("streamweir.gateway")
 
 
 class DroppedParameters:
-    """Remembers the dropped parameters that were logged, by protocol and dialect of the upstream."""
+    """Remembers the dropped parameters that were logged, by client protocol and upstream dialect."""
 
     def __init__(self) -> None:
         self._logged: dict[tuple[str, str], set[str]] = {}
 
     def report(self, protocol: str, dialect: str, names: Iterable[str]) -> None:
-        """Log the parameters that were not logged yet.
+        """Log those parameters that have not been logged yet.
 
         Args:
             protocol: the protocol of the client.
             dialect: the dialect of the upstream.
-            names: of parameters, each out of a list that no client extends.
+            names: the names of the parameters, each from a fixed list.
         """
         logged = self._logged.setdefault((protocol, dialect), set())
         new = [name for name in names if name not in logged]
@@ -41,4 +41,4 @@ class DroppedParameters:
 
 
 DROPPED_PARAMETERS = DroppedParameters()
-"""One for the process: a configuration that is read again repeats no line."""
+"""The instance of this process. It outlives a reload of the configuration, so that no line is repeated."""

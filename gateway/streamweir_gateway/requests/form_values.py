@@ -1,4 +1,4 @@
-"""Reads a person's text as the values of a form's fields: in a chat there is only text.
+"""Reads a person's text as the values of a form, because a chat has text only.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -18,10 +18,10 @@ _MOST_LINES: Final = 1000
 
 
 def form_values(text: str, schema: Any) -> Any:
-    """Return the values of a form that `text` gives; the text itself if they cannot be found in it.
+    """Return the values of a form that `text` gives; the text itself if no values can be read from it.
 
-    A JSON object is the values. Else lines as `name: value` are, or as many lines as there are fields; the
-    only field, or the only one that is required, takes all of the text.
+    These forms are tried in order: a JSON object; lines as `name: value`; as many lines as the form has
+    fields; the whole text as the only field, or as the only required field.
 
     Args:
         text: the text of the person.
@@ -58,7 +58,7 @@ def _object_in(text: str) -> dict[str, Any] | None:
 
 
 def _named(lines: list[str], fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The values by their fields' names or titles, if every line has one."""
+    """Return the values by the fields' names or titles, if every line starts with one; else None."""
     names = {str(field.get("title", name)).strip().casefold(): name for name, field in fields.items()}
     names |= {name.casefold(): name for name in fields}
     found: dict[str, Any] = {}
@@ -81,7 +81,7 @@ def _only_field(schema: Mapping[str, Any], fields: Mapping[str, Any]) -> str | N
 
 
 def _value(text: str, field: Mapping[str, Any]) -> Any:
-    """The text as its field's type, or as the option that it names; the text where it is neither."""
+    """Return the text in the type of its field, or as the option that it names; otherwise unchanged."""
     text = text.strip()
     options = field.get("enum")
     for option in options if isinstance(options, list) else ():

@@ -1,4 +1,4 @@
-"""Adds an answer to the history of its thread, as a message of the assistant.
+"""Adds the answer of a run to the history of its thread, as a message of the assistant.
 
     state       entered by                            what is stored by `settle`
     ─────────   ───────────────────────────────────   ──────────────────────────────────────
@@ -32,12 +32,12 @@ _KEPT_ENDS: Final = ("completed", "suspended")
 
 
 class HistoryTap(SettlingTap):
-    """Follows the attempts at one request.
+    """Follows the attempts at one request, and stores the history at the end.
 
     Args:
         history: the threads of the endpoint.
         key: the name of the client's key.
-        thread: as the client names it; None: as the answer names it.
+        thread: the client's name for the thread; None: the name in the answer is used.
         messages: the messages of the thread, those of the request included.
     """
 
@@ -55,7 +55,7 @@ class HistoryTap(SettlingTap):
         self._size = 0
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Take the next event."""
+        """Note the next event of the answer."""
         del stamp
         if isinstance(event, SessionStart):
             self._fold, self._end, self._run, self._texts, self._size = _new_fold(), None, None, [], 0
@@ -67,7 +67,7 @@ class HistoryTap(SettlingTap):
             self._add(event)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take the next pieces of text; those of one run are joined."""
+        """Note the next pieces of one text, joined."""
         del stamp
         if isinstance(event, Thinking):
             return
@@ -81,7 +81,7 @@ class HistoryTap(SettlingTap):
                 self._fold, self._texts = None, []
 
     async def settle(self) -> None:
-        """Store the history with the turn of an answer that ended well."""
+        """Store the history with the new turn, if the answer ended well."""
         if self._fold is None or self._thread is None or self._end is None:
             return
         if self._end.status in _KEPT_ENDS:
@@ -108,7 +108,7 @@ def _new_fold() -> Fold:
 
 
 def _turn(folded: dict[str, Any]) -> Message | None:
-    """Return an answer as a message of the assistant; None if it has no text and no call of the client."""
+    """Return an answer as a message of the assistant; None if it has no text and no client calls."""
     text = folded["message"]["content"]
     calls = [
         made_call(call["tool_id"], call["tool_name"], call["arguments"]) for call in client_calls(folded)

@@ -25,10 +25,10 @@ class KeptAnswers(NamedTuple):
 
     Attributes:
         request: the canonical request.
-        question: the first question that is answered; None if every one is unknown.
-        unknown: the ids of answers to questions that are not open in this conversation, if the answers lack
-            the data by which an upstream could know the question. Without conversations, results of calls
-            of several runs belong to them: they cannot go to one of the runs.
+        question: the first question that is answered; None if all are unknown.
+        unknown: the ids of answers that no upstream could match to a question: the question is not open in
+            this conversation, and the answer lacks its data. In a protocol without conversations, results for
+            calls of several runs count too, because no single run can take them.
     """
 
     request: Request
@@ -63,7 +63,7 @@ def user_digests(messages: Sequence[Message]) -> list[bytes]:
 
 
 def message_digest(message: Mapping[str, Any]) -> bytes:
-    """Return a digest of the id and the text of a message, which distinguishes it from others."""
+    """Return a digest of the id and the text of a message."""
     text = f"{message.get('id', '')}:{text_of_message(cast('Message', message))}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -76,7 +76,10 @@ def _completed(
     *,
     fills: bool,
 ) -> KeptAnswers:
-    """Complete answers that name their questions; if `fills`, a text may hold the values of a form."""
+    """Complete answers that name their questions.
+
+    If `fills`, an answer's text may give the values of a form.
+    """
     found: list[Answer] = []
     first: OpenQuestion | None = None
     unknown: list[str] = []
@@ -95,7 +98,7 @@ def _completed(
 
 
 def _with_held(answer: Answer, asked: OpenQuestion) -> Answer:
-    """Return the answer with the data of its question; data that the client sent wins."""
+    """Return the answer with the data of its question. Data that the client sent takes precedence."""
     kept = asked.resume if isinstance(asked.resume, dict) else {}
     sent: Any = answer.get("resume", {})
     held = {**kept, **sent} if isinstance(sent, dict) else sent
@@ -110,9 +113,9 @@ def _asked_id(answer: Answer, asked: OpenQuestion) -> str:
 def _answered_by_results(
     request: Request, reader: RequestReader, place: QuestionPlace, questions: OpenQuestions
 ) -> KeptAnswers | None:
-    """Return the request with the results of calls that an agent waits for; None if there are none.
+    """Return the request with the results of calls that an agent waits for; None without such results.
 
-    A chat client has the gateway's ids for these calls, a client with conversations has the upstream's.
+    A chat client knows these calls by the gateway's ids, a client with conversations by the upstream's ids.
     """
     messages = request.get("messages", [])
     digests = user_digests(messages) if place.thread else []
@@ -138,7 +141,7 @@ def _answered_by_results(
 
 
 def _answered_by_message(request: Request, place: QuestionPlace, questions: OpenQuestions) -> KeptAnswers:
-    """Return the request with its last message as the answer to the only open question."""
+    """Return the request with its last message as the answer, if exactly one question is open."""
     messages = request.get("messages", [])
     if place.thread and messages and messages[-1]["role"] == "user":
         asked = questions.take_only(place)
@@ -149,7 +152,7 @@ def _answered_by_message(request: Request, place: QuestionPlace, questions: Open
 
 
 def _with_upstream_ids(messages: Sequence[Message], found: Mapping[str, OpenQuestion]) -> list[Message]:
-    """Return the messages with the upstream's ids for calls in place of the ids that the client was given."""
+    """Return the messages, with the call ids that the client was given replaced by the upstream's ids."""
     ids = {own: question.interaction_id for own, question in found.items()}
     changed: list[Message] = []
     for message in messages:
@@ -174,7 +177,7 @@ def _answer(asked: OpenQuestion, text: str) -> Answer:
 
 
 def _filled(answer: Answer, asked: OpenQuestion) -> Answer:
-    """Return the answer with the values of the form, if the answer is a text."""
+    """Return the answer with the values of the form, if the answer is a text; else unchanged."""
     text = answer.get("value")
     if asked.kind == "approval":
         return answer

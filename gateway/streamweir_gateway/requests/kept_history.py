@@ -1,4 +1,4 @@
-"""The turns of threads in front of upstreams without threads, as messages in the store.
+"""Stores the turns of threads as messages, for upstreams that do not keep threads.
 
 Source: the conversation contract, section 6.
 """
@@ -27,12 +27,12 @@ MAX_BYTES: Final = 8 << 20
 
 
 class KeptHistory:
-    """The threads of one endpoint.
+    """The stored threads of one endpoint.
 
     Args:
-        store: keeps them.
+        store: the store that keeps the threads.
         endpoint: the template of the path.
-        keep: seconds for which a thread is kept after its last use.
+        keep: the seconds for which a thread is kept after its last use.
     """
 
     def __init__(self, store: RunStore, endpoint: str, keep: float) -> None:
@@ -49,7 +49,7 @@ class KeptHistory:
         return [] if value is None else _read(value)
 
     async def put(self, key: str | None, thread: str, messages: Sequence[Message]) -> None:
-        """Keep the messages of a thread: the last ones, as many as may be kept."""
+        """Store the last messages of a thread, as many as may be kept."""
         kept = sound_messages(messages, most=MAX_MESSAGES, max_bytes=MAX_BYTES)
         try:
             await self._store.put(self._name(key, thread), write_json({_FIELD: kept}), ttl=self._keep)
@@ -61,7 +61,7 @@ class KeptHistory:
 
 
 def _read(value: bytes) -> list[Message]:
-    """Return the messages that a value of the store holds; none if it holds anything else."""
+    """Return the messages in a value of the store; no messages if the value is invalid."""
     try:
         found = parse_json(value)[0]
         return read_messages(Fields(found)) if isinstance(found, dict) else []

@@ -11,7 +11,7 @@ __all__ = ["load_conversation"]
 
 
 async def load_conversation(conversations: Conversations, request: Request, key: str | None) -> None:
-    """Let `conversations` know the conversation of a request as the other replicas do.
+    """Update `conversations` with what other replicas have stored about the conversation of a request.
 
     Args:
         conversations: the conversations of the endpoint.

@@ -1,4 +1,4 @@
-"""A request that its upstream has refused because of reasoning, changed so that it can be sent once more.
+"""Changes a request that its upstream has refused because of reasoning, so that it can be sent once more.
 
 Source: the conversation contract, section 4 (lost).
 """
@@ -20,11 +20,11 @@ _WORDS: Final = re.compile(r"thinking|signature|reasoning|encrypted|item with id
 
 
 def mended_offer(offer: Offer | None, refusal: UpstreamRefusal | None) -> Offer | None:
-    """Return the offer to be sent after a refusal; None if the refusal is the answer.
+    """Return the changed offer to send after a refusal; None if the client gets the refusal.
 
     Args:
-        offer: that was refused; None: it has been released.
-        refusal: the refusal of the upstream, before its first event.
+        offer: the offer that was refused; None: it has been released.
+        refusal: the error status of the upstream, which sent no event.
     """
     if offer is None or refusal is None:
         return None
@@ -35,18 +35,18 @@ def mended_offer(offer: Offer | None, refusal: UpstreamRefusal | None) -> Offer 
 
 
 def mended_early(offer: Offer, words: str | None) -> Offer:
-    """Return the offer without a field that the upstream has lately refused, in words that are known.
+    """Return the offer without the field that the upstream has lately refused.
 
     Args:
-        offer: that has not been sent.
-        words: the words of the refusal; None: no field was refused.
+        offer: an offer that has not been sent.
+        words: the words of that refusal; None: no field was refused.
     """
     mended = None if words is None else _mended(offer, words)
     return offer if mended is None else dataclasses.replace(mended, unmended=offer)
 
 
 def model_of(offer: Offer) -> str:
-    """Return the model that a request asks for; empty if it names none."""
+    """Return the model that a request names; empty if it names no model."""
     body = offer.written[-1].body if offer.written else None
     model = body.get("model") if isinstance(body, Mapping) else None
     return model if isinstance(model, str) else ""

@@ -26,18 +26,20 @@ class Offer:
     Attributes:
         written: one request after the other, the last for the stream; None: the client's body is forwarded
             unchanged.
-        lost: the names of fields of the request that the upstream cannot take.
+        lost: the names of request fields that the upstream cannot take.
         tap: notes the conversation and the questions in the answer of the upstream.
-        taps: follow the answer too, which is stored before the client gets its end.
-        answers: the request answers a question of a run, which may go on in the connection that asked.
-        new_recorder: makes the recorder that stores the turn of one answer; None: no turn is kept.
-        mend: changes the body after a refusal because of reasoning; None: it cannot be changed, or has been.
-        is_mended: the upstream has refused the request before its body was changed.
-        unmended: the offer before a field was left out that the upstream has lately refused; None: nothing
-            was left out.
-        is_lasting: returns whether a refusal, given its words, would meet later requests too; None: never.
-        lasting_refusal: the words of such a refusal, because of which the body was changed; None otherwise.
-        turns: how many turns were restored, carried, lost or mended; those that are 0 are left out.
+        taps: more taps that follow the answer; they store it before the client gets its end.
+        answers: whether the request answers a question of a run; the run may go on in the connection that
+            asked.
+        new_recorder: makes the recorder that stores the turn of one answer; None: turns are not stored.
+        mend: changes the body after a refusal because of reasoning; None: no change is possible, or one was
+            made.
+        is_mended: whether the body was changed because the upstream refused the request.
+        unmended: the offer before a recently refused field was left out; None: no field was left out.
+        is_lasting: returns whether later requests would be refused in the same words too; None: they never
+            would.
+        lasting_refusal: the words of such a refusal, if the body was changed because of it; else None.
+        turns: the numbers of turns that were restored, carried, lost or mended; numbers of 0 are left out.
     """
 
     written: Sequence[Written] | None = None
@@ -60,4 +62,4 @@ class Offer:
 
 
 NO_OFFER: Final = Offer()
-"""The client's body is forwarded unchanged."""
+"""The offer that forwards the client's body unchanged."""

@@ -1,7 +1,10 @@
-"""Questions of upstreams that wait for an answer, in memory; `conversation_sync.py` shares them by a store.
+"""Keeps questions of upstreams that wait for an answer, in memory.
 
-A question is kept under the name of the client's key, the conversation, and the id under which the client
-answers. It is found under exactly these three. A look-up costs the same however many questions are open.
+`conversation_sync.py` shares them by a store.
+
+A question is kept under three names, all of which a look-up needs: the name of the client's key, the
+conversation, and the id under which the client answers. The cost of a look-up does not depend on the number
+of questions.
 
     open      since it was asked; a client's next message may answer it (`take_only`)
     answered  by id: it can be answered by its id again, as a client does whose request broke off
@@ -25,11 +28,11 @@ from streamweir.jsontext import parse_json
 __all__ = ["MAX_HELD_BYTES", "HeldQuestion", "OpenQuestion", "OpenQuestions", "QuestionPlace"]
 
 MAX_HELD_BYTES: Final = 64 << 20
-"""The bytes that all questions of an endpoint may take together."""
+"""The most bytes that all questions of an endpoint may take together."""
 
 _MAX_QUESTIONS: Final = 100_000
 _MAX_NAMESAKES: Final = 8
-"""The most questions of one conversation with the same id."""
+"""The most questions with equal ids in one conversation."""
 
 _SEVERAL: Final = 2
 
@@ -38,7 +41,7 @@ class QuestionPlace(NamedTuple):
     """The client and the conversation that a question belongs to.
 
     Attributes:
-        key: the name of the client's key; None without keys.
+        key: the name of the client's key; None if the gateway has no keys.
         thread: the client's name for the conversation; empty in a protocol without conversations.
     """
 
@@ -53,11 +56,12 @@ class OpenQuestion(NamedTuple):
         upstream: the identity of the upstream.
         interaction_id: the upstream's id of the question.
         kind: the kind of the question.
-        held: its `resume` and the schema of its form, as JSON.
+        held: the `resume` of the question and the schema of its form, as JSON.
         thread_id: the upstream's name for the conversation; None if it is unknown.
-        asked_behind: the digest of the user's message that the question followed (`message_digest`); None
-            without one.
-        run: distinguishes the questions of one request from those of others; None if the conversation does.
+        asked_behind: the digest (`message_digest`) of the user's message before the question; None without a
+            message.
+        run: distinguishes the questions of one request from those of others; None if the conversation
+            distinguishes them.
     """
 
     upstream: str
@@ -70,12 +74,12 @@ class OpenQuestion(NamedTuple):
 
     @property
     def resume(self) -> Any:
-        """The `resume` of the question."""
+        """The `resume` value of the question."""
         return self._held()[0]
 
     @property
     def schema(self) -> Any:
-        """The schema of its form; None if it has no form."""
+        """The schema of the question's form; None if it has no form."""
         return self._held()[1]
 
     def written(self) -> list[Any]:
@@ -85,7 +89,7 @@ class OpenQuestion(NamedTuple):
 
     @classmethod
     def read(cls, value: Any) -> OpenQuestion | None:
-        """Return the question that a value of a store is; None if it is anything else."""
+        """Return the question in a value of a store; None if the value is not a question."""
         match value:
             case [
                 str(upstream),
@@ -106,7 +110,7 @@ class OpenQuestion(NamedTuple):
         return cls(upstream, interaction_id, kind, held.encode("utf-8", "replace"), thread_id, digest, run)
 
     def is_same(self, other: OpenQuestion) -> bool:
-        """Return whether two questions are equal, except for their runs and the messages before them."""
+        """Return whether two questions are equal, apart from their runs and the messages before them."""
         return self[:5] == other[:5]
 
     def _held(self) -> tuple[Any, Any]:
@@ -119,7 +123,7 @@ class OpenQuestion(NamedTuple):
 
 @dataclass(slots=True)
 class _Kept:
-    """An entry: a question, the keys under which it is found, and the time at which it expires."""
+    """A kept question, the keys under which it is found, and the time at which it expires."""
 
     question: OpenQuestion
     place: QuestionPlace
@@ -134,7 +138,7 @@ class HeldQuestion(NamedTuple):
     Attributes:
         answer_id: the id under which the client answers.
         question: the question.
-        is_open: the client's next message may answer it.
+        is_open: whether the client's next message may answer the question.
     """
 
     answer_id: str
@@ -147,9 +151,9 @@ class OpenQuestions:
 
     Attributes:
         keep: the seconds for which a question is kept.
-        max: the most questions that are kept.
+        max: the most questions to keep.
         on_change: called with the conversation and the answer id of a question that is added, answered or
-            dropped on request; None: nothing is called.
+            dropped on request; None: no call.
     """
 
     def __init__(self, keep: float, max_kept: int) -> None:
@@ -157,7 +161,7 @@ class OpenQuestions:
         self.max = max_kept
         self.on_change: Callable[[QuestionPlace, str], None] | None = None
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
-        """All questions by number, the oldest first."""
+        """All questions by number, the oldest question first."""
         self._by_id: dict[tuple[QuestionPlace, str], list[int]] = {}
         self._open: dict[QuestionPlace, dict[int, None]] = {}
         """The numbers of the open questions of each conversation."""
@@ -170,7 +174,7 @@ class OpenQuestions:
         return len(self._kept)
 
     def add(self, place: QuestionPlace, answer_id: str, question: OpenQuestion) -> None:
-        """Keep a question. It replaces an equal question and answered questions with the same id.
+        """Keep a question. It replaces an equal question, and answered questions with its answer id.
 
         Args:
             place: the client and the conversation.
@@ -193,13 +197,13 @@ class OpenQuestions:
     def find(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
     ) -> OpenQuestion | None:
-        """Return the question that an answer names; None if it is unknown or ambiguous.
+        """Return the question that an answer names; None if the question is unknown or ambiguous.
 
         Args:
             place: the client and the conversation of the answer.
             answer_id: the id in the answer.
             digests: the digests of the user's messages in the request, oldest first. Of several questions
-                with the same id, the one that followed the latest of these messages is returned.
+                with this id, the question after the latest of these messages is returned.
         """
         found = self._find(place, answer_id, digests)
         return None if found is None else self._kept[found].question
@@ -207,7 +211,7 @@ class OpenQuestions:
     def answer(
         self, place: QuestionPlace, answer_id: str, *, digests: Sequence[bytes] = ()
     ) -> OpenQuestion | None:
-        """Return the question as `find` does, and close it."""
+        """Return the question as `find` does, and note that it has been answered."""
         found = self._find(place, answer_id, digests)
         if found is None:
             return None
@@ -216,10 +220,10 @@ class OpenQuestions:
         return self._kept[found].question
 
     def take_only(self, place: QuestionPlace) -> OpenQuestion | None:
-        """Return the only open question of a conversation and drop it; None unless there is exactly one.
+        """Return the only open question of a conversation and drop it; None unless exactly one is open.
 
-        The client's next message answers that question. If several are open, the message answers none of
-        them: all are closed, and from then on they can only be answered by their ids.
+        The client's next message answers that question. If several questions are open, the message answers no
+        question. All are closed then: from now on they can only be answered by their ids.
         """
         place = _short(place)
         numbers = self._first_open(place)
@@ -234,7 +238,7 @@ class OpenQuestions:
         return None
 
     def forget(self, place: QuestionPlace, answer_id: str) -> None:
-        """Drop the questions with an id: the upstream has its answer, or does not wait any longer."""
+        """Drop the questions with this id: the upstream has the answer, or does not wait any longer."""
         numbers = [*self._by_id.get((_short(place), short_id(answer_id)), ())]
         for number in numbers:
             self._drop(number)
@@ -242,7 +246,7 @@ class OpenQuestions:
             self._changed(_short(place), short_id(answer_id))
 
     def held(self, place: QuestionPlace, answer_id: str | None = None) -> list[HeldQuestion]:
-        """Return the questions of a conversation, oldest first; only those with an id if one is given."""
+        """Return the questions of a conversation, oldest first; only those with `answer_id`, if given."""
         place = _short(place)
         if answer_id is None:
             numbers = [*self._at.get(place, ())]
@@ -255,7 +259,7 @@ class OpenQuestions:
     def replace(
         self, place: QuestionPlace, held: Iterable[HeldQuestion], answer_id: str | None = None
     ) -> None:
-        """Keep these questions of a conversation, or with an id, in place of those that `held` returns."""
+        """Keep the questions `held` of a conversation, in place of those that the method `held` returns."""
         place = _short(place)
         numbers = self._at.get(place, ()) if answer_id is None else self._by_id.get((place, answer_id), ())
         for number in [*numbers]:
@@ -272,7 +276,7 @@ class OpenQuestions:
             self.on_change(place, answer_id)
 
     def _first_open(self, place: QuestionPlace) -> list[int]:
-        """Return the first two open questions of a conversation; expired ones before them are dropped."""
+        """Return the first two open questions of a conversation, and drop expired questions before them."""
         now = time.monotonic()
         found: list[int] = []
         for number in [*self._open.get(place, ())]:

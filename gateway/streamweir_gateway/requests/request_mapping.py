@@ -1,4 +1,4 @@
-"""The mapping of an endpoint's requests: read once, then written for each upstream.
+"""The mapping of an endpoint's requests: a request is read once, then written for each upstream.
 
 Source: the request contract, sections 1 and 3 to 6.
 """
@@ -53,10 +53,10 @@ class RequestMapping(Protocol):
     """The mapping of an endpoint's requests: a client's body to the requests of each upstream."""
 
     def check(self, incoming: Incoming) -> None:
-        """Judge a request by its headers.
+        """Check the headers of a request.
 
         Raises:
-            RequestError: its body is of a type that is not read.
+            RequestError: the body has a media type that cannot be read.
         """
         ...
 
@@ -68,26 +68,26 @@ class RequestMapping(Protocol):
         *,
         known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
-        """Return the requests to upstreams, in the order in which these are to be asked.
+        """Return the offer for each upstream, in the order in which the upstreams are asked.
 
-        A mapping may wait for a store of earlier turns.
+        A mapping may have to wait for the store of earlier turns.
 
         Args:
             incoming: the client's request.
-            data: its body.
-            destinations: to the endpoint's upstreams.
-            known: the conversation that the request goes on in; None: the one that it names, if any.
+            data: the body of the request.
+            destinations: the upstreams of the endpoint.
+            known: the conversation that the request continues; None: the one that the request names, if any.
 
         Raises:
-            RequestError: the request cannot be understood, or none of the upstreams can take it.
+            RequestError: the request cannot be understood, or no upstream can take it.
         """
         ...
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        """Return the secret of the ids under which the client of a request answers (`answer_ids`).
+        """Return the secret for making the ids under which the client answers questions (`answer_ids`).
 
         Returns:
-            None if the client answers under the ids of the upstream, or gets no questions.
+            None if the client uses the upstream's ids, or gets no questions.
         """
         ...
 
@@ -106,12 +106,12 @@ def request_mapping(
 
     Args:
         config: the configuration of the endpoint, which was checked.
-        dialects: in which names are looked up.
-        conversations: the conversations of the endpoint; None: none are kept.
+        dialects: the dialects by name.
+        conversations: the conversations of the endpoint; None: conversations are not kept.
         new_id: makes, for each request, the function that makes its ids.
-        dropped: where parameters without a place are logged; None: nowhere.
-        turns: the turns of the endpoint; None: none are kept.
-        history: the threads of the endpoint as messages; None: none are kept.
+        dropped: logs parameters that the upstream cannot take; None: they are not logged.
+        turns: the turns of the endpoint; None: turns are not kept.
+        history: the threads of the endpoint as messages; None: threads are not kept.
     """
     match config.request.kind:
         case "mapped":
@@ -122,7 +122,7 @@ def request_mapping(
 
 
 class _Mapping:
-    """The common half of both mappings: the client's protocol, and the names of trees."""
+    """The base of both mappings: reads requests of the client's protocol, and makes the names for trees."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         self._dialects = dialects
@@ -141,7 +141,7 @@ class _Mapping:
 
 
 class _Mapped(_Mapping):
-    """Reads by the rules of the client's protocol, writes by those of the upstream's dialect."""
+    """Reads by the rules of the client's protocol, and writes by those of the upstream's dialect."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class _Mapped(_Mapping):
         return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        """Return the secret of the ids under which the client answers; None if these are the upstream's."""
+        """Return the secret of the client's answer ids; None if the client uses the upstream's ids."""
         reader = self._reader(incoming)
         if self._conversations is None or reader is None or not reader.answers_by_message:
             return None
@@ -221,10 +221,10 @@ class _Mapped(_Mapping):
         return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
 
     def _written(self, writing: _Writing, destinations: Iterable[_Upstream]) -> dict[_Upstream, Offer]:
-        """Return the requests to each upstream that can take the client's request.
+        """Return the offer for each upstream that can take the client's request.
 
         Raises:
-            RequestError: no upstream can take it; it is the first one's error.
+            RequestError: no upstream can take it. The error is that of the first upstream.
         """
         found: dict[_Upstream, Offer] = {}
         problem: RequestError | None = None
@@ -292,7 +292,7 @@ class _Mapped(_Mapping):
 
 
 class _Writing:
-    """One request of a client, about to be written for one upstream or several."""
+    """One request of a client, while it is written for one or several upstreams."""
 
     def __init__(
         self,
@@ -315,24 +315,24 @@ class _Writing:
         self._conversation = conversation
         self._ids: list[str] = []
         self.unknown_answer: RequestError | None = None
-        """The refusal for upstreams that cannot know the question that is answered; None if there is none."""
+        """The error for upstreams that cannot know the answered question; None if all can know it."""
         self.has_several_dialects = False
-        """The upstreams of the endpoint speak several dialects: one must not get the thoughts of another."""
+        """Whether the upstreams speak several dialects. Thoughts of one dialect must not reach another."""
 
     @property
     def thread(self) -> str | None:
-        """The conversation as the client names it; None: as it learns it; empty: it never will."""
+        """The client's name for the conversation; None: the client will learn it; empty: it has no name."""
         named = self.request.get("thread_id") if self.reader.has_own_threads else None
         return "" if named is None and self.reader.answers_by_message else named
 
     @property
     def ends_with_turn(self) -> bool:
-        """The last message is the assistant's, which an answer may let go on."""
+        """Whether the last message is the assistant's, which an answer may continue."""
         return [message["role"] for message in self.request.get("messages", [])[-1:]] == ["assistant"]
 
     @property
     def asking(self) -> Asking:
-        """The facts about the request under which the questions in its answer are kept."""
+        """The facts about the request that decide how questions in the answer are kept."""
         digests = user_digests(self.request.get("messages", [])[-1:])
         incoming, secret = self.incoming, self.incoming.names.secret
         make = self._call_id if secret is None else partial(answer_id, secret)
@@ -342,14 +342,15 @@ class _Writing:
         return self._protocol.client_call_id(tool_id, self.incoming.request_id)
 
     def recorders(self, destination: AskedUpstream) -> Callable[[], TurnRecorder] | None:
-        """Return the function that makes the recorder of an answer; None if no turn of it is kept."""
+        """Return the function that makes the recorder of an answer; None if turns are not stored."""
         return self._turns.recorders(destination.identity, destination.dialect, self._call_id)
 
     def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Restored:
-        """Return the request with the upstream's name for the conversation, and with its own turns.
+        """Return the request with the upstream's name for the conversation and the upstream's own turns.
 
-        If both the client and the upstream make ids of their own, the upstream does not know the client's. A
-        client whose protocol has no conversations may answer a question that was asked in one.
+        If client and upstream both make ids, the upstream does not know the client's id. A client whose
+        protocol has no conversations may still answer a question that was asked within an upstream's
+        conversation.
         """
         found = of_new_conversation(self.request, self.reader, writer)
         known = self._conversation
@@ -361,7 +362,7 @@ class _Writing:
         return restored._replace(request=without_unproven_reasoning(restored.request))
 
     def ids(self) -> Callable[[], str]:
-        """Return the function that makes ids: the same ones for each upstream."""
+        """Return a function that makes ids. It makes equal ids for each upstream."""
         given = itertools.count()
 
         def new_id() -> str:
@@ -374,7 +375,7 @@ class _Writing:
 
 
 class _Templated(_Mapping):
-    """Builds the upstream's request by the configuration's tree."""
+    """Builds the upstream's request by the tree in the configuration."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
         super().__init__(config, dialects)

@@ -1,4 +1,4 @@
-"""The requests of one attempt: first ones whose answers are looked into, and the one that gives the stream.
+"""The requests of one attempt: first requests, whose answers are read, and the last, which gives the stream.
 
 Source: the request contract, section 4 (first requests).
 """
@@ -18,18 +18,18 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
 MAX_ANSWER_BYTES: Final = 1 << 20
-"""The most bytes that are read of the answer to a first request."""
+"""The most bytes of the answer to a first request that are read."""
 
 
 class RequestSequence:
     """The requests of one attempt, one after the other.
 
     Attributes:
-        target: the target of the upstream's own path and query.
+        target: the configured path and query of the upstream.
 
     Args:
-        base: the upstream's own request, without a body.
-        written: the requests, the last one for the stream.
+        base: the request that the configuration gives, without a body.
+        written: the requests in their order; the last one gives the stream.
     """
 
     __slots__ = ("_base", "_taken", "_written", "target")
@@ -42,27 +42,27 @@ class RequestSequence:
 
     @property
     def has_first(self) -> bool:
-        """The next one is not the last."""
+        """Whether the next request is not the last one."""
         return len(self._written) > 1
 
     @property
     def next(self) -> UpstreamRequest:
-        """The one to be sent."""
+        """The next request to send."""
         return whole_request(self._base, self._written[0], self._taken)
 
     @property
     def given(self) -> Mapping[str, str]:
-        """The values that the decoder of the next answer has to know."""
+        """The values that the decoder of the next answer needs, by name."""
         found: Mapping[str, str] = filled(self._written[0].given, self._taken)
         return found
 
     def goes_on_after(self, status: int, answer: bytes) -> bool:
-        """Does the status of the answer to a first request, if it is an error, not matter?"""
+        """Return whether the attempt goes on after an error status, because this first request allows it."""
         expected = self._written[0].goes_on.get(status)
         return expected is not None and expected.lower().encode() in answer.lower()
 
     def take(self, answer: bytes) -> bool:
-        """Take from the answer to a request the values that later ones need; False if they are absent."""
+        """Take values for later requests from the answer to a request; return False if they are missing."""
         takes = self._written.pop(0).takes
         if not takes:
             return True
@@ -78,11 +78,11 @@ class RequestSequence:
 def whole_request(
     base: UpstreamRequest, written: Written, taken: Mapping[str, str] | None = None
 ) -> UpstreamRequest:
-    """Return a request as it is sent.
+    """Return a request in the form in which it is sent.
 
     Args:
-        base: the upstream's own, with the configured headers and those of the client that go on.
-        written: the request to be sent.
+        base: the request that the configuration gives, with the configured and the forwarded headers.
+        written: the request to send.
         taken: the values from answers to earlier requests, by name.
     """
     known = taken or {}
@@ -114,14 +114,14 @@ def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
 def whole_headers(
     headers: list[tuple[str, str]], written: Written, media_type: str | None = None
 ) -> list[tuple[str, str]]:
-    """Return the headers of a request: the writer's give way to the configured ones, but for the type.
+    """Return the headers of a request. Configured headers replace the writer's, except for the media type.
 
-    If nothing has to be changed, the result is `headers` itself, whose written form may be known.
+    If nothing changes, the result is the object `headers` itself, because its written form may be cached.
 
     Args:
-        headers: the configured ones, and those of the client that go on.
-        written: the request to be sent.
-        media_type: the media type of the body; that of JSON, if there is a JSON body and no other is given.
+        headers: the configured and the forwarded headers.
+        written: the request to send.
+        media_type: the media type of the body; by default that of JSON if the body is JSON.
     """
     if media_type is None and written.body is not None:
         media_type = JSON_TYPE
@@ -138,7 +138,7 @@ def _types_in(headers: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _at(value: Any, path: str) -> str | None:
-    """The text, or the number as one, at `data.id`."""
+    """Return the text at a path such as `data.id`; a number becomes a text. None if there is neither."""
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, int) and not isinstance(value, bool):

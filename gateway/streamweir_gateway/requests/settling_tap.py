@@ -10,14 +10,15 @@ __all__ = ["SettlingTap"]
 
 
 class SettlingTap(EventTap, ListeningSink):
-    """Follows the answer to an attempt, and stores something of it.
+    """A tap that follows the answer to an attempt, and stores data of it.
 
     Attributes:
-        is_due: a client could go on by what it gets next, which is not stored yet. `settle` clears it.
+        is_due: whether the next bytes would let the client continue, although the data is not stored yet.
+            `settle` clears it.
     """
 
     is_due: bool = False
 
     @abstractmethod
     async def settle(self) -> None:
-        """Store all that is known. The client gets the end of the stream after this returns. Never raises."""
+        """Store all data that is known. The client gets the end of the stream afterwards. Never raises."""

@@ -30,7 +30,7 @@ _AUTO: Final = "auto"
 
 
 def websocket_settings(endpoint: EndpointConfig, upstream: UpstreamConfig) -> WebSocketSettings | None:
-    """Return the settings of connections to an upstream; None if it speaks HTTP."""
+    """Return the settings of connections to an upstream; None if the upstream speaks HTTP."""
     if not upstream.is_websocket:
         return None
     config = upstream.websocket
@@ -51,7 +51,7 @@ class SocketMessages:
     Args:
         endpoint: the configuration of the endpoint.
         upstream: the configuration of the upstream.
-        dialects: in which names are looked up.
+        dialects: the dialects by name.
     """
 
     def __init__(self, endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> None:
@@ -71,17 +71,17 @@ class SocketMessages:
         offer: Offer,
         on_close: Callable[[int], None],
     ) -> UpstreamRequest:
-        """Return a request with its messages.
+        """Return a request with the messages to send on the WebSocket.
 
         Args:
-            request: to the upstream, whole.
+            request: the whole request to the upstream.
             incoming: the client's request.
-            data: its body.
+            data: the body of the client's request.
             offer: the request of the attempt.
             on_close: called with the code of the upstream's Close frame.
 
         Raises:
-            RequestError: the client sent more than may be looked at for one request.
+            RequestError: the client sent more data than trees may read for one request.
         """
         written = offer.written[-1].body if offer.written else None
         if isinstance(written, str):
@@ -100,7 +100,7 @@ class SocketMessages:
         return request._replace(exchange=exchange)
 
     def _framing(self, incoming: Incoming) -> BodyFraming:
-        """Return the framing of the body: that of the client if it may get the frames unchanged."""
+        """Return the framing of the body: that of the client, if the client may get the frames unchanged."""
         dialect = self._speaks
         if dialect is not None and dialect.framing == "text":
             return "text"
@@ -113,7 +113,7 @@ class SocketMessages:
         return (incoming.key, thread) if thread else None
 
     def _root(self, incoming: Incoming, data: bytes) -> Mapping[str, Any]:
-        """Return the names of trees; a body that is no object has no canonical request."""
+        """Return the names for trees. A body that is not an object has no canonical request."""
         body = _object_of(data)
         is_unread = body is None and bool(data)
         request = None if is_unread else self._names.canonical(body, incoming)
@@ -121,7 +121,7 @@ class SocketMessages:
 
 
 def _message(tree: Tree, root: Mapping[str, Any]) -> bytes:
-    """Return the message that a tree makes: a text as it is, else JSON; nothing for null."""
+    """Return the message that a tree makes: a string unquoted, null as no bytes, other values as JSON."""
     value = tree.value(root)
     if value is None:
         return b""

@@ -1,4 +1,4 @@
-"""The messages of a thread so that an upstream accepts them: no call without its result.
+"""Selects messages of a thread that an upstream accepts: each call has its result, each result its call.
 
 Source: the conversation contract, section 6.
 """
@@ -15,12 +15,12 @@ __all__ = ["answered_messages", "sound_messages"]
 
 
 def sound_messages(messages: Sequence[Message], *, most: int, max_bytes: int) -> list[Message]:
-    """Return the last messages without results whose calls are left out.
+    """Return the last messages. A result is dropped if its call is in a message that is left out.
 
     Args:
-        messages: oldest first.
-        most: the most messages.
-        max_bytes: the most bytes of them as JSON, roughly.
+        messages: the messages, oldest first.
+        most: the most messages to return.
+        max_bytes: the most bytes of these messages as JSON, approximately.
     """
     begin = max(0, len(messages) - most)
     size = 0
@@ -33,12 +33,12 @@ def sound_messages(messages: Sequence[Message], *, most: int, max_bytes: int) ->
 
 
 def answered_messages(messages: Sequence[Message], answered: Sequence[str], *, own: int) -> list[Message]:
-    """Return messages without calls that have no result.
+    """Return the messages without those calls that have no result.
 
     Args:
-        messages: oldest first.
-        answered: the ids of calls that the request answers in another way.
-        own: how many messages at the end are the request's own: their calls stay.
+        messages: the messages, oldest first.
+        answered: the ids of calls that the request answers elsewhere.
+        own: the number of messages at the end that are the request's own. Their calls stay.
     """
     kept = len(messages) - own
     results = {message.get("tool_call_id") for message in messages if message["role"] == "tool"}
@@ -54,7 +54,7 @@ def answered_messages(messages: Sequence[Message], answered: Sequence[str], *, o
 
 
 def _with_calls(message: Message, results: set[str | None]) -> Message | None:
-    """Return a message with those of its calls that have results; None if nothing is left of it."""
+    """Return a message with only those calls that have results; None if the message is empty then."""
     calls = [call for call in message.get("tool_calls", []) if call["id"] in results]
     rest = {name: value for name, value in message.items() if name != "tool_calls"}
     if calls:

@@ -1,4 +1,4 @@
-"""The names at the root of template trees: the fields of the client's body, and the names beside them.
+"""Makes the names at the root of template trees: the fields of the client's body, and additional names.
 
 Source: the request contract, section 6.
 """
@@ -26,8 +26,8 @@ class TemplateNames:
 
     Args:
         forward_headers: the `forward_headers` of the endpoint: the headers of clients that trees can read.
-        configured: headers, in lower case, that the configuration sets; patterns do not cover them.
-        dialects: in which the protocols of clients are looked up.
+        configured: the headers, in lower case, that the configuration sets; patterns do not cover them.
+        dialects: the dialects, to look up the protocols of clients.
     """
 
     def __init__(self, forward_headers: Iterable[str], configured: Iterable[str], dialects: Dialects) -> None:
@@ -40,14 +40,14 @@ class TemplateNames:
         """Return all names.
 
         Args:
-            body: the body of the client's request; None if it has none, or one that is no object.
+            body: the body of the client's request; None if it is missing, or is not an object.
             incoming: the client's request.
-            request: the canonical request; None if there is none.
+            request: the canonical request; None if it could not be made.
         """
         return {**(body or {}), **self.around(body, incoming), "request": request}
 
     def around(self, body: Mapping[str, Any] | None, incoming: Incoming) -> dict[str, Any]:
-        """Return the names beside the fields of the body and the canonical request; see `root`."""
+        """Return the names besides the fields of the body and of the canonical request; see `root`."""
         passed: dict[str, list[str]] = {}
         for name, value in self._forwarded.of(incoming.headers):
             passed.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
@@ -62,7 +62,8 @@ class TemplateNames:
         """Return the canonical request, without reasoning and opaque values; None if it cannot be made.
 
         Args:
-            body: the body of the client's request; None if it has none: the query is read in its place.
+            body: the body of the client's request; None: the request has no body, and its query is read
+                instead.
             incoming: the client's request.
         """
         reader = self._dialects[incoming.answers].request_reader
@@ -76,5 +77,8 @@ class TemplateNames:
 
 
 def found_sound(place: tuple[str | int, ...], message: str) -> None:
-    """Raise for a fault in a tree: it was checked when the configuration was loaded."""
+    """Raise for a fault in a tree.
+
+    This is an error of the gateway, because trees are checked when they are loaded.
+    """
     raise AssertionError(f"{place}: {message}")

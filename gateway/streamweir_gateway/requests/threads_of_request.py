@@ -1,4 +1,4 @@
-"""The kept history of the thread that a request names, and the tap that adds the turn of its answer.
+"""Adds the stored history of a thread to a request, and the turn of the answer to the history.
 
 Source: the conversation contract, section 6.
 """
@@ -24,7 +24,7 @@ class WithHistory(NamedTuple):
 
     Attributes:
         request: the canonical request.
-        tap: adds the turn of the answer to the history; None: the request has no kept thread.
+        tap: adds the turn of the answer to the history; None: the thread of the request is not stored.
     """
 
     request: Request
@@ -38,14 +38,14 @@ async def with_history(
     key: str | None,
     upstreams: Sequence[AskedUpstream],
 ) -> WithHistory:
-    """Return a request behind the turns of its thread, if these are kept.
+    """Return a request with the stored turns of its thread before its own messages.
 
     Args:
         request: the canonical request.
         reader: the reader of the client's protocol.
-        history: the threads of the endpoint; None: none are kept.
+        history: the threads of the endpoint; None: threads are not stored.
         key: the name of the client's key.
-        upstreams: that may be asked. One that has threads of its own knows the history.
+        upstreams: the upstreams that may be asked. An upstream that keeps threads itself knows the history.
     """
     thread = request.get("thread_id")
     names_thread = thread is not None or not reader.has_own_threads

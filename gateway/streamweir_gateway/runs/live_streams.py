@@ -124,8 +124,7 @@ class LiveStream:
     """One stream of one request, through all its attempts. The docstring of this file lists its states.
 
     The taps get the same events as the client. Events of an attempt are held until no other attempt may
-    follow,
-    and are dropped if another attempt follows.
+    follow, and are dropped if another attempt follows.
 
     Attributes:
         record: the record of the request; filled in during the stream.

@@ -13,8 +13,7 @@ def open_recorder(offer: Offer, stream: StreamNormalizer) -> TurnRecorder | None
     """Return the recorder that follows `stream`, the answer to `offer`; None if turns are not stored.
 
     The pipeline holds questions to the client back until the end, so that the turn is stored before the
-    client can
-    answer.
+    client can answer.
     """
     if offer.new_recorder is None:
         return None

@@ -1,1 +1,1 @@
-"""Requests to upstreams: connections, transports, and why one gave no answer. `client` is the way in."""
+"""Sends requests to upstreams: connections, transports, and failures. Begin with `client`."""

@@ -1,4 +1,4 @@
-"""Requests to upstreams: the way in."""
+"""The client that sends requests to upstreams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .websocket.transport import WebSocketTransport
 __all__ = ["TRANSPORTS", "Opening", "UpstreamClient", "UpstreamClients"]
 
 Opening: TypeAlias = AbstractAsyncContextManager[UpstreamResponse]
-"""A response while the block lasts."""
+"""Opens a response, which is valid within the block of the context manager."""
 
 
 class UpstreamClient:
@@ -41,7 +41,7 @@ class UpstreamClient:
     def for_upstream(
         cls, config: UpstreamConfig, settings: WebSocketSettings | None = None
     ) -> UpstreamClient:
-        """Return a client with the transport and the certificates of an upstream; see `UpstreamClients.of`.
+        """Return a client with the transport and certificates of an upstream; see `UpstreamClients.of`.
 
         Raises:
             TlsFileError: a file of `config.tls` cannot be used.
@@ -61,12 +61,12 @@ class UpstreamClient:
         """Send `request`; the response's connection is closed when the block is left.
 
         Args:
-            request: to the upstream.
-            connect_timeout: seconds to establish the connection, TLS included; None waits for ever.
-            on_connected: called when it does and the request goes out.
+            request: the request to the upstream.
+            connect_timeout: the seconds to establish the connection, including TLS; None: no limit.
+            on_connected: called when the connection is established and the request is sent.
 
         Raises:
-            UpstreamFailure: there is no response.
+            UpstreamFailure: no response arrived.
             ValueError: the request cannot be written as HTTP.
         """
         return _Opening(
@@ -76,7 +76,7 @@ class UpstreamClient:
     def send(
         self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
     ) -> Awaitable[TransportResponse]:
-        """Send `request` and return its response as it is; its body has to be closed. See `open`."""
+        """Send `request`; return the response undecoded. The caller has to close its body. See `open`."""
         return self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
 
     async def aclose(self) -> None:
@@ -85,7 +85,10 @@ class UpstreamClient:
 
 
 class _Opening:
-    """A request on its way, and its response while the block lasts; a generator would cost more."""
+    """A request under way, then its response within the block.
+
+    A generator would cost more than this class.
+    """
 
     __slots__ = ("_opening", "_response")
 
@@ -106,7 +109,7 @@ class _Opening:
 
 
 class UpstreamClients:
-    """The clients of a configuration: upstreams that are reached in the same way share one."""
+    """The clients of a configuration. Upstreams with the same transport and certificates share a client."""
 
     def __init__(self) -> None:
         self._clients: dict[Hashable, UpstreamClient] = {}
@@ -116,7 +119,7 @@ class UpstreamClients:
 
         Args:
             config: the configuration of the upstream.
-            settings: the settings of its connections, if it is spoken to over a WebSocket.
+            settings: the settings of its connections, if the upstream speaks over a WebSocket.
 
         Raises:
             TlsFileError: a file of `config.tls` cannot be used.
@@ -142,7 +145,7 @@ TRANSPORTS: Final[dict[str, Callable[[ssl.SSLContext | None], Transport]]] = {
     "auto": Http1Transport,
     "httpcore": _httpcore,
 }
-"""By the name in the configuration."""
+"""The constructors of the transports, by their names in the configuration."""
 
 
 def _is_secure(config: UpstreamConfig) -> bool:

@@ -1,4 +1,4 @@
-"""One connection to an upstream, which carries one exchange after another."""
+"""A connection to an upstream. It carries one exchange after another."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from .transport import WholeResponse
 __all__ = ["UpstreamConnection"]
 
 READ_BUFFER: Final = 64 << 10
-"""The most bytes of a body that may wait to be taken; then the upstream is no longer read. One read of the
-socket (at most 256 KiB) may be added to it."""
+"""The most bytes of a body that wait for `read`, apart from one read of the socket (up to 256 KiB)."""
 
 ONE_WRITE: Final = 16 << 10
-"""Bytes of a body that many servers write behind its headers, separately and at once."""
+"""The size up to which many servers write a body separately, but immediately after the headers."""
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -38,10 +37,10 @@ class UpstreamConnection(asyncio.Protocol):
     ended       `_end`: `is_open` is False for good            none; kept bytes can still be read
 
     Args:
-        on_end: called once when it is of no use any longer.
+        on_end: called once when the connection cannot be used any longer.
 
     Attributes:
-        is_open: neither side has closed it.
+        is_open: whether neither side has closed the connection.
     """
 
     __slots__ = (
@@ -88,18 +87,18 @@ class UpstreamConnection(asyncio.Protocol):
         is_head: bool,
         on_interim: OnInterim | None = None,
     ) -> ResponseParser:
-        """Send a request and wait for the headers of its response, which may come before it is all sent.
+        """Send a request and wait for the headers of its response, which may arrive before all is sent.
 
         Args:
-            head: request line and headers.
-            body: its body, or the beginning of it.
-            stream: the rest, which is sent as fast as the upstream takes it until its response is complete.
-            is_head: the response has no body.
+            head: the request line and headers.
+            body: the body of the request, or its beginning.
+            stream: the rest of the body, sent as the upstream takes it, until its response is complete.
+            is_head: whether the request is a HEAD, so that the response has no body.
             on_interim: called with the status and the headers of each interim response.
 
         Raises:
             NotSent: the connection ended before the request was written whole.
-            Unreachable, InvalidResponse: there are none.
+            Unreachable, InvalidResponse: no valid headers arrived.
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
@@ -113,10 +112,12 @@ class UpstreamConnection(asyncio.Protocol):
         return await self.response()
 
     def begin(self, head: bytes, body: bytes) -> None:
-        """Send a request whose body is whole, not a HEAD; see `request`.
+        """Send a request with a whole body, without waiting for the response.
+
+        It must not be a HEAD; see `request`.
 
         Raises:
-            NotSent: the connection had ended.
+            NotSent: the connection has ended.
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
@@ -124,7 +125,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._writer.write(head, body)
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
-        """Call `listener` once, in place of waking who waits, when something has come or this has ended."""
+        """Call `listener` once, instead of waking a task, when bytes arrive or the connection ends."""
         self._on_news = listener
         if self._parser is not None:
             self._parser.on_interim = on_interim
@@ -133,7 +134,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Wait for the headers of the response.
 
         Raises:
-            NotSent, Unreachable, InvalidResponse: there are none.
+            NotSent, Unreachable, InvalidResponse: no valid headers arrived.
         """
         self._on_news = None
         while self._parser is not None and not self._parser.status:
@@ -143,10 +144,10 @@ class UpstreamConnection(asyncio.Protocol):
         return self._parser
 
     async def read(self) -> bytes:
-        """Return the part of the body that came since the last call, or comes next; nothing at its end.
+        """Return the bytes of the body since the last call, or wait for the next; empty at the end.
 
         Raises:
-            Truncated, InvalidResponse: the rest does not come.
+            Truncated, InvalidResponse: the body broke off.
         """
         parser = self._parser
         assert parser is not None
@@ -164,13 +165,13 @@ class UpstreamConnection(asyncio.Protocol):
         return data
 
     async def relay(self, take: Callable[[bytes], bool]) -> None:
-        """Call `take` with the body's bytes, within the loop's own call, until it returns False.
+        """Call `take` with bytes of the body, directly from the event loop, until `take` returns False.
 
-        Waking a task for each read costs several times as much. What `take` has not been given, and the end
-        or the failure of the body, is for `read`, which may be called as soon as this returns.
+        Waking a task for each read costs several times as much. The caller gets all other bytes, and the end
+        or failure of the body, by `read`, as soon as this returns.
 
         Raises:
-            Exception: of `take`.
+            Exception: `take` raised it.
         """
         parser = self._parser
         assert parser is not None
@@ -186,12 +187,12 @@ class UpstreamConnection(asyncio.Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """`read` would return, or raise, without waiting."""
+        """Whether `read` would return or raise without waiting."""
         parser = self._parser
         return bool(self._pieces) or parser is None or parser.is_complete or parser.failure is not None
 
     def whole_response(self) -> WholeResponse | None:
-        """Return the response, where all of it has come and nothing has been read; else None."""
+        """Return the response if it has arrived completely and no part has been read; else None."""
         parser = self._parser
         if parser is None or not parser.is_complete:
             return None
@@ -200,7 +201,7 @@ class UpstreamConnection(asyncio.Protocol):
         return WholeResponse(parser.status, parser.headers, body, parser.repeated)
 
     def is_nearly_whole(self) -> bool:
-        """Whether the headers have come, and announce a body so small that one write would have held it."""
+        """Return whether the headers have arrived, and announce a body that fits into one write."""
         parser = self._parser
         if parser is None or not parser.status or parser.is_complete or parser.failure is not None:
             return False
@@ -209,12 +210,12 @@ class UpstreamConnection(asyncio.Protocol):
 
     @property
     def is_over(self) -> bool:
-        """The response came to its proper end, and all of it has been taken."""
+        """Whether the response ended properly and all of its body has been read."""
         return not self._pieces and self._parser is not None and self._parser.is_complete
 
     @property
     def is_reusable(self) -> bool:
-        """The exchange is over, nothing is left of it, and the connection can carry another."""
+        """Whether the exchange is over, its response is read, and another exchange can follow."""
         return (
             self.is_open
             and not self._is_paused
@@ -225,7 +226,7 @@ class UpstreamConnection(asyncio.Protocol):
         )
 
     def keep_alive_seconds(self, longest: float) -> float:
-        """Return how long the upstream promises to leave it open, `longest` if it does not say."""
+        """Return the seconds for which the upstream promises to keep this open; `longest` by default."""
         return longest if self._parser is None else keep_alive_seconds(self._parser.headers, longest)
 
     def end_exchange(self) -> None:
@@ -238,18 +239,18 @@ class UpstreamConnection(asyncio.Protocol):
         self._buffered = 0
 
     def linger(self, on_whole: Callable[[UpstreamConnection], None]) -> None:
-        """Let the response come to its end, unread; if it does so soon, `on_whole` is called."""
+        """Drop the rest of the response; call `on_whole` if the response ends soon."""
         self._pieces.clear()
         self._buffered = 0
         self._lingering = Lingering(partial(on_whole, self), self.abort)
         self._resume()
 
     def has_news(self) -> bool:
-        """Has anything come that the loop has not seen yet? On an idle connection that is its end."""
+        """Return whether bytes have arrived that the loop has not seen. An idle connection then has ended."""
         return not self.is_open or (self._poll is not None and bool(self._poll(0)))
 
     def abort(self) -> None:
-        """Close at once and drop unsent bytes."""
+        """Close the connection at once, and drop unsent bytes."""
         if self._transport is not None:
             self._transport.abort()
         self._end(None)
@@ -257,7 +258,7 @@ class UpstreamConnection(asyncio.Protocol):
     # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is established; some servers refuse it with a response before there is a request."""
+        """Note that the connection is established. Some servers refuse it with an immediate response."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=1)  # we learn of all that has to wait; 0 confuses TLS
         self._writer = RequestWriter(self._transport)
@@ -266,7 +267,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
-        """One read of the socket."""
+        """Take the bytes of one read of the socket."""
         parser = self._parser
         if parser is None or parser.is_complete:
             self.abort()  # a response that nobody asked for
@@ -290,7 +291,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Some of the request waits to be sent."""
+        """Note that a part of the request waits to be sent."""
         if self._writer is not None:
             self._writer.note_unsent()
 
@@ -300,11 +301,11 @@ class UpstreamConnection(asyncio.Protocol):
             self._writer.note_sent()
 
     def eof_received(self) -> None:
-        """The upstream sends no more: with nothing left to wait for, the transport closes itself."""
+        """Note that the upstream sends no more. If no response is awaited, the transport closes itself."""
         self._end(None)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """Note that the connection is lost."""
         self._end(error)
         self._transport = None
 
@@ -343,7 +344,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     @staticmethod
     def _is_small_piece(body: bytes, parser: ResponseParser) -> bool:
-        """More follows, and it is not much: in a flood the loop would only read, and serve no other task."""
+        """Return whether a small read came and more follows. After large reads, other tasks run first."""
         return 0 < len(body) < READ_BUFFER and not parser.is_complete and parser.failure is None
 
     def _hand_over(self, take: Callable[[bytes], bool], body: bytes) -> None:
@@ -367,8 +368,8 @@ class UpstreamConnection(asyncio.Protocol):
     def _raise_failure(self) -> None:
         """Raise the fault of the response, if it has one.
 
-        No variable may hold the parser here or in a caller: the failure's traceback holds them all, and only
-        `end_exchange` breaks that circle.
+        Neither this function nor a caller may hold the parser in a variable: the traceback of the failure
+        refers to all variables, which would form a cycle that only `end_exchange` breaks.
         """
         if self._parser is not None and self._parser.failure is not None:
             raise self._parser.failure
@@ -389,7 +390,7 @@ class UpstreamConnection(asyncio.Protocol):
 
 
 def _polling(transport: asyncio.BaseTransport) -> Callable[[float], list[tuple[int, int]]] | None:
-    """Return a function that asks the system for new bytes; None on Windows: the loop finds them, later."""
+    """Return a function that asks the system for new bytes; None on Windows, which lacks `poll`."""
     if not hasattr(select, "poll"):
         return None
     poll = select.poll()

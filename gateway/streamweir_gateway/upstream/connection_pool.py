@@ -1,4 +1,4 @@
-"""The connections to one origin: taken, given back, and closed when they are idle for too long."""
+"""Keeps the connections to one origin: hands them out, takes them back, and closes idle ones."""
 
 from __future__ import annotations
 
@@ -14,21 +14,25 @@ from .failures import ConnectTimedOut, NotConnected
 __all__ = ["ConnectionPool"]
 
 KEEP_ALIVE_SECONDS: Final = 4.0
-"""How long an upstream is taken to leave an idle connection open, where it does not say less: below the 5 s
-of the usual servers."""
+"""The seconds for which an upstream is assumed to keep an idle connection open, if it does not say less.
+
+The value is below the 5 s of the usual servers.
+"""
 
 SAFE_SHARE: Final = 0.75
-"""A connection is used for this part of that time. If a request meets the upstream's closing, it is lost, and
-may have run."""
+"""The part of the assumed time for which an idle connection is used.
+
+A request that meets the upstream's close is lost, although the upstream may have run it.
+"""
 
 REMEMBERED_SECONDS: Final = 60.0
-"""How long it is remembered how soon an upstream has closed an idle connection."""
+"""The seconds for which a pool remembers how soon an upstream has closed an idle connection."""
 
 LOOK_SECONDS: Final = 1.0
-"""Seconds between two looks for connections that have been idle for too long, while there are any."""
+"""The seconds between two looks for connections that have been idle for too long, while any are idle."""
 
 ADDRESS_SECONDS: Final = 10.0
-"""How long a host's addresses are believed; a failure to connect ends it."""
+"""The seconds for which the addresses of a host are cached. A failure to connect ends the caching."""
 
 
 class _Idle(NamedTuple):
@@ -36,16 +40,16 @@ class _Idle(NamedTuple):
 
     since: float
     until: float
-    """The time from which on it is not used any more."""
+    """The time after which the connection is not used any more."""
 
 
 class ConnectionPool:
-    """Any number of connections; taking one costs the same however many there are.
+    """The connections to one origin. The cost of taking a connection does not depend on their number.
 
     Args:
-        host: without brackets.
+        host: the host, without brackets.
         port: the port of the origin.
-        context: for TLS; None without.
+        context: the TLS context; None: no TLS.
     """
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
@@ -61,7 +65,7 @@ class ConnectionPool:
         self._closed_at: float | None = None
 
     def take_kept(self) -> UpstreamConnection | None:
-        """Return an idle connection that the upstream still holds open, as far as one can see."""
+        """Return an idle connection that the upstream seems to hold open; None if no connection is kept."""
         while self._idle:
             connection, idle = self._idle.popitem()
             if connection.has_news():
@@ -76,18 +80,19 @@ class ConnectionPool:
         """Return a new connection.
 
         Raises:
-            ConnectTimedOut, NotConnected: there is none.
+            ConnectTimedOut, NotConnected: no connection was established.
         """
         connection = await self._connect(connect_timeout)
         self._busy.add(connection)
         return connection
 
     def give_back(self, connection: UpstreamConnection, *, may_linger: bool = False) -> None:
-        """Keep a connection whose exchange is over, if its response was whole; else close it.
+        """Keep a connection after its exchange if the response was whole; else close the connection.
 
         Args:
             connection: the connection of this pool.
-            may_linger: its stream has said that it is over: give the response a moment to end as well.
+            may_linger: whether the stream in the response has ended, so that the response gets a moment to
+                end too.
         """
         if connection.is_reusable:
             self._busy.discard(connection)
@@ -125,7 +130,7 @@ class ConnectionPool:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
 
     def _look(self) -> None:
-        """Close those that have been idle for too long."""
+        """Close the connections that have been idle for too long."""
         self._timer = None
         now = time.monotonic()
         for connection in [each for each, idle in self._idle.items() if idle.until <= now]:
@@ -136,7 +141,7 @@ class ConnectionPool:
             self._look_after(min(soonest - now, LOOK_SECONDS))
 
     def _forget(self, connection: UpstreamConnection) -> None:
-        """A connection has ended; an idle one because the upstream closed it."""
+        """Forget a connection that has ended. If it was idle, the upstream has closed it."""
         self._busy.discard(connection)
         if (idle := self._idle.pop(connection, None)) is not None:
             self._note_closing(idle)
@@ -146,7 +151,7 @@ class ConnectionPool:
         self._closed_at = time.monotonic()
 
     def _idle_seconds(self) -> float:
-        """Return how long this upstream is taken to leave an idle connection open."""
+        """Return the seconds for which this upstream is assumed to keep an idle connection open."""
         if self._closed_at is None or time.monotonic() - self._closed_at >= REMEMBERED_SECONDS:
             return KEEP_ALIVE_SECONDS
         return self._closes_after

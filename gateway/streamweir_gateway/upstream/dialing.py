@@ -1,6 +1,6 @@
-"""How a connection to an upstream comes about: addresses, the race between them, TLS.
+"""Establishes a connection to an upstream: finds the addresses, tries them in parallel, and starts TLS.
 
-uvloop does not try the addresses of a host beside each other, so that it is done here.
+uvloop does not try the addresses of a host in parallel, so this module does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected
 __all__ = ["Address", "connect", "resolve"]
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
-"""How long one address of a host may take before the next is tried beside it. Source: RFC 8305."""
+"""The seconds after which the next address of a host is tried in parallel. Source: RFC 8305."""
 
 Address: TypeAlias = tuple[socket.AddressFamily, Any]
 
@@ -34,7 +34,7 @@ async def resolve(host: str, port: int) -> list[Address]:
     """Return the addresses of `host`, the best first.
 
     Raises:
-        OSError: there are none.
+        OSError: the host has no addresses.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -49,17 +49,17 @@ async def connect(
     host: str,
     seconds: float | None,
 ) -> _Connection:
-    """Connect to whichever address answers first, and shake hands where there is a `context`.
+    """Connect to the address that answers first, and do the TLS handshake if there is a `context`.
 
     Args:
-        addresses: the best first; waiting for them is part of the time.
+        addresses: gives the addresses when awaited, the best first; this counts towards `seconds`.
         connection: the asyncio protocol that gets the connection.
-        context: for TLS; None: without.
+        context: the TLS context; None: no TLS.
         host: the name that the certificate must have.
-        seconds: how long it may take, TLS included; None waits for ever.
+        seconds: the time limit, including TLS; None: no limit.
 
     Raises:
-        ConnectTimedOut, NotConnected: there is no connection.
+        ConnectTimedOut, NotConnected: no connection was established.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -90,7 +90,7 @@ async def _dial(
 
 
 def _has_scope(address: Address) -> bool:
-    """Return whether an address is link-local: it needs the name of a network interface."""
+    """Return whether an address is link-local and so needs the name of a network interface."""
     family, where = address
     return family == socket.AF_INET6 and bool(where[3])
 

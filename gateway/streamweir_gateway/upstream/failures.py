@@ -1,4 +1,4 @@
-"""Why an upstream gave no whole answer.
+"""The failures of an upstream that gave no whole answer.
 
     UpstreamFailure
     ├── Unreachable         the connection ended before the response's headers were complete
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class UpstreamFailure(StreamweirError):
-    """The upstream did not give a response."""
+    """The upstream gave no whole response."""
 
     code: ClassVar[str] = "UPSTREAM_ERROR"
     reason: ClassVar[Reason | None] = None
@@ -43,27 +43,27 @@ class UpstreamFailure(StreamweirError):
 
     @property
     def info_before_events(self) -> ErrorInfo:
-        """The failure for the client if the stream had no event yet."""
+        """The failure for the client if the stream has given no event yet."""
         return self.info
 
     @property
     def status(self) -> int | None:
-        """The HTTP status with the same meaning; None if there is none."""
+        """The HTTP status with the same meaning; None if no status means this."""
         return None
 
 
 class Unreachable(UpstreamFailure):
-    """Refused, reset or closed before the headers were complete; DNS; TLS."""
+    """The connection was refused, reset or closed before the headers were complete, or DNS or TLS failed."""
 
     code = "UPSTREAM_UNREACHABLE"
 
 
 class NotConnected(Unreachable):
-    """No connection came about, so that the upstream has not seen anything of the request."""
+    """No connection was established, so the upstream has not seen any part of the request."""
 
 
 class NotSent(Unreachable):
-    """The connection ended before the request was written whole, so that the upstream cannot have run it."""
+    """The connection ended before the request was written completely, so the upstream cannot have run it."""
 
 
 class ConnectTimedOut(UpstreamFailure):
@@ -74,16 +74,16 @@ class ConnectTimedOut(UpstreamFailure):
 
 
 class Truncated(UpstreamFailure):
-    """The body broke off: a chunk or a length that was promised did not come, or the connection was reset."""
+    """The body broke off: an announced chunk or length did not arrive, or the connection was reset."""
 
     code = "UPSTREAM_TRUNCATED"
 
 
 class InvalidResponse(UpstreamFailure):
-    """The response is not HTTP, or its content coding cannot be undone."""
+    """The response is not HTTP, or its content coding cannot be decoded."""
 
     code = "UPSTREAM_INVALID_RESPONSE"
 
 
 class UnreadableCoding(InvalidResponse):
-    """The body is in a content coding that is not known, or not in the one that it names."""
+    """The body has an unknown content coding, or is not valid in the coding that it names."""

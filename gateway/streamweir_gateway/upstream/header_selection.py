@@ -1,8 +1,8 @@
-"""Selects the headers that are forwarded: those that the configuration names, or covers by a pattern.
+"""Selects the headers that are forwarded: headers that the configuration names in full or by a pattern.
 
-A pattern is a name that ends in `*` (`X-Tenant-*`; `*` alone covers every name). It never covers credentials,
+A pattern is a name that ends in `*`: `X-Tenant-*`, or `*` for every name. A pattern never covers credentials,
 headers about forwarding, headers of one connection or of the framing of the body, or headers that the gateway
-writes itself; each of these is forwarded only if it is named in full.
+writes itself. Such a header is forwarded only if the configuration names it in full.
 
 Source: the configuration contract (headers by pattern).
 """
@@ -34,9 +34,9 @@ class HeaderSelection:
     """Selects headers by name.
 
     Args:
-        names: the configured names; one that ends in `*` is a pattern.
-        never: the names that no pattern covers, beside the headers of one connection.
-        also: names in lower case that no pattern covers either.
+        names: the configured names; a name that ends in `*` is a pattern.
+        never: names that no pattern covers, in addition to the headers of one connection.
+        also: more names, in lower case, that no pattern covers.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class HeaderSelection:
     ) -> None:
         folded = [name.lower().encode("ascii") for name in names]
         self.named: Final = frozenset(name for name in folded if not name.endswith(b"*"))
-        """The full names, in lower case."""
+        """The names that are given in full, in lower case."""
         self._prefixes = tuple({name[:-1] for name in folded if name.endswith(b"*")})
         self._never = tuple(never)
         self._also = frozenset(name.encode("ascii") for name in also)
@@ -55,7 +55,8 @@ class HeaderSelection:
     def of(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         """Return the selected headers of a message in their order, names in lower case.
 
-        Headers that the message lists in `Connection` belong to that connection: no pattern covers them.
+        No pattern covers a header that the message lists in `Connection`, because that header belongs to one
+        connection.
         """
         listed = connection_options(headers) if self._prefixes else frozenset()
         picked: Headers = []
@@ -66,7 +67,7 @@ class HeaderSelection:
         return picked
 
     def _covers(self, name: bytes) -> bool:
-        """Whether a pattern covers a name; an underscore counts as a hyphen where names are excepted."""
+        """Return whether a pattern covers a name. In the excepted names an underscore counts as a hyphen."""
         if not self._prefixes or not name.startswith(self._prefixes) or name in self._also:
             return False
         plain = name.replace(b"_", b"-")
@@ -77,15 +78,15 @@ def request_selection(names: Iterable[str], *, ours: Iterable[str], sends_body_o
     """Return the selection of the clients' headers that are forwarded to an upstream.
 
     Args:
-        names: `forward_headers`.
+        names: the configured `forward_headers`.
         ours: the headers, in lower case, that the configuration sets for this upstream.
-        sends_body_on: the body is forwarded unchanged; otherwise no pattern covers the headers that describe
-            it (`Content-*`).
+        sends_body_on: whether the body is forwarded unchanged; if not, no pattern covers the headers that
+            describe it (`Content-*`).
     """
     never = [_NEVER_IN_REQUESTS] if sends_body_on else [_NEVER_IN_REQUESTS, _BODY]
     return HeaderSelection(names, never=never, also=ours)
 
 
 def response_selection(names: Iterable[str]) -> HeaderSelection:
-    """Return the selection of an upstream's headers that clients get (`forward_response_headers`)."""
+    """Return the selection of the headers that clients get; `names` are `forward_response_headers`."""
     return HeaderSelection(names, never=[_NEVER_IN_RESPONSES])

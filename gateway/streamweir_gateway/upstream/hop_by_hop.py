@@ -1,4 +1,4 @@
-"""Tells the headers for the other end of a message from those that belong to one connection.
+"""Separates the headers for the receiver of a message from headers that belong to one connection.
 
 Source: RFC 9110, section 7.6.1; RFC 9112, section 6.
 """
@@ -26,7 +26,7 @@ HOP_BY_HOP: Final = frozenset(
         *(b"proxy-authenticate", b"proxy-authorization", b"proxy-authentication-info", b"http2-settings"),
     }
 )
-"""Headers of one connection; a gateway has two connections of its own."""
+"""The headers of one connection. They are not forwarded, because the gateway has two separate connections."""
 
 _NEVER_NAMED: Final = frozenset(
     {
@@ -39,11 +39,11 @@ _NEVER_NAMED: Final = frozenset(
         b"set-cookie",
     }
 )
-"""Headers that `Connection` cannot remove: without them the message would differ."""
+"""Headers that `Connection` cannot remove, because the message would have another meaning without them."""
 
 
 def connection_options(headers: Iterable[tuple[bytes, bytes]]) -> Set[bytes]:
-    """Return the names that the `Connection` header lists, in lower case, if there are any."""
+    """Return the names that the `Connection` header lists, in lower case."""
     listed = [value for name, value in headers if len(name) == 10 and name.lower() == b"connection"]
     if not listed:
         return frozenset()
@@ -51,11 +51,11 @@ def connection_options(headers: Iterable[tuple[bytes, bytes]]) -> Set[bytes]:
 
 
 def end_to_end(headers: Headers, *, without: Set[bytes] = frozenset()) -> Headers:
-    """Return those that go on, names in lower case.
+    """Return the headers that are forwarded, names in lower case.
 
     Args:
         headers: the headers of a request or a response.
-        without: further names that do not, in lower case.
+        without: names of headers that are not forwarded either, in lower case.
     """
     named = connection_options(headers)
     kept: Headers = []

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on bytes: a request written, one response parsed as it arrives. No socket, no clock.
+"""HTTP/1.1 on bytes: writes a request, and parses a response as it arrives. It uses neither socket nor clock.
 
 llhttp (httptools) parses. This module adds the limit of headers, the meaning of the end of a connection, and
 the conditions for another request on the same connection. Source: RFC 9112.
@@ -29,13 +29,15 @@ __all__ = [
 ]
 
 HEADER_BYTES: Final = 80 << 10
-"""Status line and headers, those of interim responses included; also framing without a byte of body."""
+"""The most bytes of status line and headers, with interim responses, and of chunk framing alone."""
 
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
 _BROKEN: Final = 500
-"""From this status on a server may have given up: uvicorn closes the connection behind the answer to an
-application's exception, and does not announce it."""
+"""From this status on a server may be about to close the connection without announcing it.
+
+uvicorn does so after its answer to an application's exception.
+"""
 
 _REFUSED: Final = 400
 
@@ -45,11 +47,11 @@ _LENIENT: Final = {
     "lenient_spaces_after_chunk_size": True,
     "lenient_keep_alive": True,  # an interim response that says so; after the last we look ourselves
 }
-"""None of these moves the end of a message, and connections that say so are closed all the same."""
+"""Faults in headers that llhttp accepts. None of these changes where a message ends."""
 
 
 class _Enough(Exception):
-    """The response is complete; the bytes behind it are not part of it."""
+    """Raised within llhttp: the response is complete, and the bytes that follow are not part of it."""
 
 
 class ResponseParser:
@@ -66,22 +68,24 @@ class ResponseParser:
     failed        `failure` is set: bytes are not HTTP, headers without an end,   any
                   or the connection broke
 
-    The last two are final. `may_be_reused` is only ever True in the state complete; any byte behind the
-    response clears it. A fault in the trailers completes the response, whose body is whole by then.
+    The states complete and failed are final. `may_be_reused` can be True in the state complete only; any byte
+    after the response clears it. A fault in the trailers completes the response, because its body is whole
+    then.
 
     Attributes:
-        is_head: the request was a HEAD: its response has no body, whatever its headers say.
+        is_head: whether the request was a HEAD, whose response has no body even if its headers announce one.
         status: 0 until the headers are complete.
-        on_interim: called with the status and the headers of each interim response; they are skipped else.
-        headers: as they were written, in order, without trailers.
-        is_complete: the response came to its proper end.
-        may_be_reused: nothing speaks against another request on this connection.
-        refuses_rest: an error that closes the connection: the rest of the request is not sent.
-        failure: why it never will be complete.
-        repeated: its head, where the next response may have the same.
+        on_interim: called with the status and the headers of each interim response; None: these are skipped.
+        headers: the headers in the order and spelling of the wire, without trailers.
+        is_complete: whether the response ended properly.
+        may_be_reused: whether the connection may carry another request.
+        refuses_rest: whether the response is an error that closes the connection, so that the rest of the
+            request is not sent.
+        failure: the reason why the response will never be complete.
+        repeated: the head of the response, if the next response may repeat it.
 
     Args:
-        expected: the head of a response that came before on the same connection.
+        expected: the head of an earlier response on this connection.
     """
 
     __slots__ = (
@@ -118,14 +122,14 @@ class ResponseParser:
         self._pieces: list[bytes] = []
         self.on_body: Callable[[bytes], None] = self._pieces.append
         self.on_chunk_header: Callable[[], None] = partial(self._pieces.append, b"")
-        """Marks the beginning of a chunk: one that gets no data is the last, and trailers follow it."""
+        """Marks the beginning of a chunk. A chunk without data is the last, and trailers follow it."""
         self._is_in_trailers = False
         self.repeated: RepeatedHead | None = None
         self._expected = expected
         self._parser: httptools.HttpResponseParser | None = None  # while there is something to parse
 
     def feed(self, data: bytes) -> bytes:
-        """Take the bytes of one read; return the body's bytes in them.
+        """Parse the bytes of one read; return the bytes of the body in them.
 
         Bytes of the body before a fault are returned, and `failure` is set.
         """
@@ -157,7 +161,7 @@ class ResponseParser:
         return self.is_complete or self.failure is not None
 
     def _take(self, expected: RepeatedHead, data: bytes) -> bytes | None:
-        """Take a response that is whole and has the head that is expected; return its body, else None."""
+        """Return the body if `data` is a whole response with the expected head; else None."""
         body = None if self.is_head else expected.body(data)
         if body is not None:
             self.status, self.headers, self.repeated = expected.status, [*expected.headers], expected
@@ -165,11 +169,11 @@ class ResponseParser:
         return body
 
     def end(self, error: Exception | None, *, was_sent: bool = True) -> None:
-        """The connection has ended: closed by the upstream, or broken with `error`.
+        """Note that the connection has ended: closed by the upstream, or broken with `error`.
 
         Args:
-            error: the error that broke the response.
-            was_sent: the request had been written whole by then.
+            error: the error that broke the connection; None if the upstream closed it.
+            was_sent: whether the request had been written completely.
         """
         if self._is_over():
             return
@@ -198,7 +202,7 @@ class ResponseParser:
             self._fail(InvalidResponse("headers or framing without an end"), None)
 
     def _note_chunk(self) -> None:
-        """Note whether the chunk that began last has had no data yet."""
+        """Note whether the latest chunk has got no data yet."""
         if self._pieces:
             self._is_in_trailers = not self._pieces[-1]
 
@@ -219,17 +223,17 @@ class ResponseParser:
     # Called by httptools.
 
     def on_message_begin(self) -> None:
-        """A response begins: to our request, or without one."""
+        """Begin a response, to a request of the gateway or without a request."""
         if self.is_complete:
             raise _Enough
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header is whole; trailers come here too."""
+        """Note a complete header or trailer."""
         if not self.status:
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """The headers are whole, of an interim response or of the one that counts."""
+        """Note that the headers are complete, either of an interim response or of the final one."""
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 100:
@@ -247,7 +251,7 @@ class ResponseParser:
             raise _Enough
 
     def on_message_complete(self) -> None:
-        """The response has come to its end."""
+        """Note that the response has ended."""
         if self.status:
             assert self._parser is not None
             self.is_complete = True
@@ -260,7 +264,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    """Return the codings that the header `name` (lower case) lists, in the order they were applied."""
+    """Return the codings in the header `name` (lower case), in the order in which they were applied."""
     length = len(name)  # so that most headers cost no call
     values = [value for key, value in headers if len(key) == length and key.lower() == name]
     if not values:
@@ -270,7 +274,7 @@ def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str
 
 
 def announced_length(headers: Headers) -> int | None:
-    """Return the `Content-Length` of a response that the parser has taken; None where it has none."""
+    """Return the `Content-Length` of a response that the parser has accepted; None without that header."""
     for name, value in headers:
         if len(name) == 14 and name.lower() == b"content-length":
             return int(value)
@@ -278,7 +282,7 @@ def announced_length(headers: Headers) -> int | None:
 
 
 def keep_alive_seconds(headers: Headers, longest: float) -> float:
-    """Return the `timeout` of the Keep-Alive header, `longest` where it says none or more."""
+    """Return the `timeout` of the Keep-Alive header; `longest` if the header is missing or says more."""
     values = [value for name, value in headers if len(name) == 10 and name.lower() == b"keep-alive"]
     match = _KEEP_ALIVE_TIMEOUT.search(b",".join(values)) if values else None
     return longest if match is None else min(longest, float(match[1]))
@@ -297,7 +301,7 @@ def request_head(method: str, target: bytes, headers: Iterable[tuple[bytes, byte
     """Return the request line and the headers.
 
     Raises:
-        ValueError: something in it would end a line or the request itself early.
+        ValueError: a character in the request would end a line or the whole request early.
     """
     lines = [b"%b %b HTTP/1.1" % (method.encode("ascii"), target)]
     lines.extend([b"%b: %b" % header for header in headers])

@@ -1,4 +1,4 @@
-"""HTTP/1.1 over connections of our own: one piece of the body per read of the socket."""
+"""A transport for HTTP/1.1 with its own connections: each read of the socket gives one piece of the body."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Http1Transport"]
 
 
 class Http1Transport:
-    """A `Transport` with a pool of connections for each origin; no proxy variable is read.
+    """A `Transport` with a pool of connections for each origin. It ignores proxy variables.
 
     Args:
-        context: for https; where it is None, the system's certificates are trusted.
+        context: the TLS context for https; None: the system's certificates are trusted.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
@@ -41,7 +41,7 @@ class Http1Transport:
         """Send `request`; see `Transport`.
 
         Raises:
-            ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
+            ConnectTimedOut, Unreachable, InvalidResponse: no response arrived.
             ValueError: the request cannot be written as HTTP.
         """
         if request.handshake is not None:
@@ -59,7 +59,7 @@ class Http1Transport:
         return await exchange.on(await exchange.pool.connect(connect_timeout), on_connected)
 
     def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
-        """Send a request at once, on a connection that is kept open; None where there is none."""
+        """Send a request at once on a kept connection; return None if no connection is kept."""
         pool = self._pools.get(origin)
         kept = None if pool is None else pool.take_kept()
         if pool is None or kept is None:
@@ -90,7 +90,7 @@ class Http1Transport:
 
 
 class _Exchange(NamedTuple):
-    """One request, as it is written on whichever connection."""
+    """One request, written once for any connection of its pool."""
 
     pool: ConnectionPool
     head: bytes
@@ -98,7 +98,7 @@ class _Exchange(NamedTuple):
 
     @classmethod
     def of(cls, request: UpstreamRequest, pool: ConnectionPool) -> _Exchange:
-        """Return one that is to be carried by a connection of `pool`."""
+        """Return the exchange for a request on a connection of `pool`."""
         head = None if request.prepared is None else request.prepared.of(request)
         if head is None:
             head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
@@ -131,7 +131,7 @@ def _response(
 
 
 class _SentRequest:
-    """A `SentRequest`, and the connection that was kept open and carries it."""
+    """The `SentRequest` that a kept connection carries."""
 
     __slots__ = ("_connection", "_pool", "is_nearly_whole", "watch", "whole_response")
 
@@ -165,7 +165,7 @@ class _SentRequest:
 
 
 class _Body:
-    """The rest of the exchange; its connection is given back once."""
+    """The body of a response. The connection is given back once, when the body is closed."""
 
     __slots__ = ("_connection", "_may_linger", "_pool")
 

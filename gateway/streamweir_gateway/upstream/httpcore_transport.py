@@ -1,9 +1,9 @@
-"""httpx's own transport, for protocols that ours does not speak: HTTP/2 over TLS, and proxies.
+"""Sends requests by httpx, for protocols that `http1_transport` does not speak: HTTP/2 over TLS, and proxies.
 
-Every request has a connection of its own. httpcore tells an HTTP/2 server nothing about a stream that is
-left early, lets one slow reader hold up the others of its connection, and loses pooled connections whose
-request is cancelled twice; with a connection per request, closing it ends the run at the upstream, and
-nothing is shared. The price is a handshake per request.
+Every request has its own connection, because of three faults of httpcore: it does not tell an HTTP/2 server
+that a stream is left early, one slow reader delays the other readers of its connection, and pooled
+connections are lost if their request is cancelled twice. With a connection per request, closing the
+connection ends the run at the upstream. The price is a handshake per request.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _HAS_HTTP2: Final = find_spec("h2") is not None
 _BROKEN_HTTP2: Final[tuple[type[Exception], ...]] = (
     (import_module("h2.exceptions").H2Error,) if _HAS_HTTP2 else ()
 )
-"""httpcore lets these through as they are."""
+"""Exceptions of the HTTP/2 implementation that httpcore does not translate."""
 
 _NO_RESPONSE: Final[tuple[type[Exception], ...]] = (httpx.TransportError, TimeoutError, *_BROKEN_HTTP2)
 _NOT_CLOSED: Final[tuple[type[Exception], ...]] = (httpx.HTTPError, OSError, *_BROKEN_HTTP2)
 
 _CONNECTION_ENDED: Final = "closed connection"
-"""In h11's message where not the bytes were wrong, but their end came too early."""
+"""The text in h11's message if the bytes were right but ended too early."""
 
 
 class HttpcoreTransport:
-    """A `Transport` that sends each request through an `httpx.AsyncHTTPTransport` of its own.
+    """A `Transport` that sends each request through a new `httpx.AsyncHTTPTransport`.
 
-    Proxies are those of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY.
+    Proxies are taken from the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY.
 
     Args:
-        context: for https; where it is None, the system's certificates are trusted.
+        context: the TLS context for https; None: the system's certificates are trusted.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
@@ -69,7 +69,7 @@ class HttpcoreTransport:
         """Send `request`; see `Transport`.
 
         Raises:
-            ConnectTimedOut, Unreachable, InvalidResponse: there is no response.
+            ConnectTimedOut, Unreachable, InvalidResponse: no response arrived.
         """
         if request.handshake is not None:  # neither HTTP/2 nor a proxy carries one
             context = self._context if request.origin.scheme == "https" else None
@@ -87,7 +87,7 @@ class HttpcoreTransport:
             raise
 
     def begin(self, _origin: Origin, _head: bytes, _body: bytes) -> None:
-        """No connection is kept: each request has to wait for one."""
+        """Return None: no connection is kept, so each request has to wait for a new one."""
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -111,7 +111,7 @@ class HttpcoreTransport:
 
 
 def _httpx_request(request: UpstreamRequest, *, has_proxy: bool) -> httpx.Request:
-    """Return httpx's request, its target where each of httpcore's three ways sends it from unchanged."""
+    """Return the request for httpx. Its target is in the place from which httpcore sends it unchanged."""
     origin, target = request.origin, request.target.encode("ascii")
     url = httpx.URL(f"{origin.scheme}://{origin.netloc}")
     extensions: dict[str, Any] = {"target": target}
@@ -128,7 +128,7 @@ def _httpx_request(request: UpstreamRequest, *, has_proxy: bool) -> httpx.Reques
 
 
 class _Pieces(httpx.AsyncByteStream):
-    """A body that is still coming."""
+    """Passes a body that is still arriving to httpx."""
 
     def __init__(self, request: UpstreamRequest) -> None:
         self._request = request
@@ -142,10 +142,10 @@ class _Pieces(httpx.AsyncByteStream):
 
 
 class _Exchange:
-    """One request on a connection of its own, and the body of its response."""
+    """One request on its own connection, and the body of the response."""
 
     is_over: Final = False
-    """Only the next read shows it."""
+    """Always False, because only the next read shows the end of the body."""
     is_ready: Final = False
 
     def __init__(self, transport: httpx.AsyncHTTPTransport, running: set[_Exchange]) -> None:
@@ -160,7 +160,7 @@ class _Exchange:
     async def send(
         self, request: httpx.Request, connect_timeout: float | None, on_connected: Callable[[], None] | None
     ) -> TransportResponse:
-        """Return the response, its body unread."""
+        """Send the request; return the response with its body unread."""
         with _own_failures(has_headers=False):
             async with asyncio.timeout(connect_timeout) as clock:
                 request.extensions["trace"] = _follower(self._sockets, clock, on_connected)
@@ -181,10 +181,10 @@ class _Exchange:
         return b""
 
     def relay(self, take: Callable[[bytes], bool]) -> None:
-        """Impossible: httpcore hands out its reads to a task alone."""
+        """Return None: httpcore hands out its reads to a task only."""
 
     def let_end(self) -> None:
-        """Nothing to do: the connection carries nothing else, and is closed with the stream."""
+        """Do nothing: the connection carries no other request, and is closed with the stream."""
 
     def abort(self) -> None:
         if self._closing is None:
@@ -212,7 +212,7 @@ class _Exchange:
 def _follower(
     sockets: list[Any], clock: asyncio.Timeout, on_connected: Callable[[], None] | None
 ) -> Callable[..., Any]:
-    """Return the callback for httpcore's steps: it keeps the socket and sees when the request is sent."""
+    """Return the callback for httpcore's steps. It keeps the socket and notices when the request is sent."""
 
     async def follow(step: str, about: Mapping[str, Any]) -> None:
         if step == "connection.connect_tcp.complete":
@@ -245,7 +245,7 @@ def _failure(error: Exception, *, has_headers: bool) -> UpstreamFailure:
 
 
 def _is_malformed(error: BaseException | None) -> bool:
-    """Return whether the bytes are malformed, not just cut off."""
+    """Return whether the bytes are malformed, and did not just end too early."""
     while error is not None:
         if isinstance(error, (*_BROKEN_HTTP2, httpx.LocalProtocolError)):
             return True

@@ -1,4 +1,4 @@
-"""A response whose rest is not needed: if it ends soon, its connection is used again."""
+"""Waits for the end of a response that is not needed any more, so that its connection can be reused."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final
 __all__ = ["Lingering"]
 
 SECONDS: Final = 1.0
-"""Seconds that a response may take to end after the end of its stream."""
+"""The seconds that a response may take to end after the end of its stream."""
 
 BYTES: Final = 64 << 10
-"""And how much may still come."""
+"""The most bytes that may still arrive in that time."""
 
 
 class Lingering:
     """The wait for the end of a response, bounded in time and in bytes.
 
     Args:
-        on_whole: to be called when it has come to its end.
-        give_up: called when it takes too long, or too much.
+        on_whole: called by the owner when the response has ended.
+        give_up: called when the response takes too long or has too many bytes.
     """
 
     __slots__ = ("_bytes", "_give_up", "_timer", "on_whole")
@@ -32,11 +32,11 @@ class Lingering:
         self._timer = asyncio.get_running_loop().call_later(SECONDS, give_up)
 
     def note_read(self, size: int) -> None:
-        """Note `size` more bytes, behind which more follows."""
+        """Count `size` more bytes, after which the response has not ended yet."""
         self._bytes += size
         if self._bytes > BYTES:
             self._give_up()
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         self._timer.cancel()

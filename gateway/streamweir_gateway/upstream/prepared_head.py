@@ -1,4 +1,4 @@
-"""The head of a request to an upstream of which only the last headers differ from request to request."""
+"""The prepared head of a request to an upstream: only the last headers differ between requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["HeadTemplate", "PreparedHead"]
 
 
 class PreparedHead(NamedTuple):
-    """The written head of one request, whose body may still change.
+    """The head of one request in its written form; the body may still change.
 
     Attributes:
         method: the method of the request.
         origin: the origin of the request.
         target: the target of the request.
-        headers: the list of its headers, by which the request is known again.
+        headers: the list of its headers; a request with this list object has this head.
         head: the request line and the headers, without `Content-Length` and the empty line.
     """
 
@@ -28,7 +28,7 @@ class PreparedHead(NamedTuple):
     head: bytes
 
     def of(self, request: UpstreamRequest) -> bytes | None:
-        """Return the whole head of a request; None if it differs in more than its body from the own one."""
+        """Return the whole head of a request; None if more than the body differs from this request."""
         method, origin, target, headers, head = self
         is_own = request.headers is headers and request.target is target and request.origin is origin
         if not is_own or request.method != method or request.stream is not None or request.relayed:
@@ -41,7 +41,8 @@ class HeadTemplate(NamedTuple):
 
     Attributes:
         common: a request with the common headers.
-        lines: its request line and headers as they are written, without `Content-Length` and the empty line.
+        lines: the request line and headers of `common` as they are written, without `Content-Length` and the
+            empty line.
     """
 
     common: UpstreamRequest
@@ -49,7 +50,9 @@ class HeadTemplate(NamedTuple):
 
     @classmethod
     def made_of(cls, common: UpstreamRequest) -> Self | None:
-        """Return the template; None if a request cannot be written, which its sender notices.
+        """Return the template; None if `common` cannot be written.
+
+        The sender of the request will notice that.
 
         Args:
             common: a request with the common headers, whose method has a body.
@@ -62,7 +65,7 @@ class HeadTemplate(NamedTuple):
         return cls(common, head[: -len(b"\r\n")])
 
     def request(self, others: list[tuple[str, str]]) -> UpstreamRequest:
-        """Return a request with further headers, whose names and values can be written as they are."""
+        """Return a request with additional headers, whose names and values are valid as they are."""
         common = self.common
         headers = [*common.headers, *others]
         lines = "".join([f"{name}: {value}\r\n" for name, value in others])

@@ -1,7 +1,7 @@
-"""The head of a response that an upstream sends again, to the byte: read once.
+"""Reuses the parsed head of a response, if an upstream sends that head again byte for byte.
 
-Frequent requests have the same status and headers in their answers, and bodies of the same length. The head
-is forgotten with its connection.
+Responses to frequent requests often have the same status, the same headers and bodies of the same length. The
+head is dropped with its connection.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from .request import Headers
 __all__ = ["RepeatedHead", "repeated_head"]
 
 LONGEST: Final = 4096
-"""Bytes of a head that is remembered."""
+"""The most bytes of a head that is kept for reuse."""
 
 _END: Final = b"\r\n\r\n"
 
 
 class RepeatedHead:
-    """The head of a response that came whole in one read, on a connection that stays open.
+    """The head of a response that arrived completely in one read, on a connection that stays open.
 
     Attributes:
         status: the status of the response.
-        headers: as they were written, in order.
-        relayed: the head to send for it, and the key that it was written for.
+        headers: the headers in the order and spelling of the wire.
+        relayed: the head to send to the client for this response, and the key for which that head was
+            written.
 
     Args:
-        head: status line and headers, with the empty line behind them.
+        head: the status line and headers, with the empty line after them.
         size: the size of the whole response.
     """
 
@@ -41,20 +42,20 @@ class RepeatedHead:
         self._size = size
 
     def body(self, data: bytes) -> bytes | None:
-        """Return the body, where `data` is a whole response with this head."""
+        """Return the body if `data` is a whole response with this head; else None."""
         if len(data) != self._size or not data.startswith(self._head):
             return None
         return data[len(self._head) :]
 
 
 def repeated_head(data: bytes, status: int, headers: Headers, *, body_size: int) -> RepeatedHead | None:
-    """Return the head of a response, so that it is known again; None where it is in more than one piece.
+    """Return the head of a response for reuse; None if the response did not arrive in one piece.
 
     Args:
-        data: the read in which the whole response came, and nothing else.
-        status: which the parser has found in it.
-        headers: likewise.
-        body_size: the bytes of the body in it; a body in chunks has more bytes around them, and is refused.
+        data: the read that holds the whole response and no other bytes.
+        status: the status that the parser has found in `data`.
+        headers: the headers that the parser has found in `data`.
+        body_size: the bytes of the body in `data`. A body in chunks has more bytes around it, and gives None.
     """
     head_size, end = len(data) - body_size, data.find(_END)
     if head_size > LONGEST or not 0 < end == head_size - len(_END):

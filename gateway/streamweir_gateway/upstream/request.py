@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-"""In the order and the spelling of the wire."""
+"""Headers in the order and the spelling of the wire."""
 
 OnInterim: TypeAlias = Callable[[int, Headers], None]
 """Gets the status and the headers of an interim response."""
@@ -32,12 +32,12 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Origin(NamedTuple):
-    """Where connections go to. Source: RFC 6454."""
+    """The origin of a URL, to which connections go. Source: RFC 6454."""
 
     scheme: str
-    """`http` or `https`, of a WebSocket too."""
+    """`http` or `https`; for a WebSocket too."""
     host: str
-    """In lower case, in ASCII, without brackets."""
+    """The host in lower case, in ASCII, without brackets."""
     port: int
 
     @classmethod
@@ -45,7 +45,7 @@ class Origin(NamedTuple):
         """Return the origin of an http, https, ws or wss URL, without its credentials and path.
 
         Raises:
-            ValueError: it has no host, or one that cannot be.
+            ValueError: the URL has no host, or an impossible one.
         """
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -58,13 +58,13 @@ class Origin(NamedTuple):
 
     @property
     def netloc(self) -> str:
-        """Host and port as in a URL and in the Host header; the default port of the scheme is left out."""
+        """The host and port as in a URL and in the Host header, without the default port of the scheme."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def authorization_in(url: str) -> str | None:
-    """Return the Authorization header that the credentials in `url` make; None where there are none."""
+    """Return the Authorization header for the credentials in `url`; None without credentials."""
     parts = urlsplit(url)
     if parts.username is None:
         return None
@@ -73,7 +73,7 @@ def authorization_in(url: str) -> str | None:
 
 
 class RequestStream(Protocol):
-    """The rest of a body that comes while it is sent.
+    """The rest of a request body that arrives while it is being sent.
 
     Attributes:
         length: the length of the whole body; None if unknown: it is sent in chunks.
@@ -82,10 +82,10 @@ class RequestStream(Protocol):
     length: int | None
 
     async def read(self) -> bytes:
-        """Return the next piece; nothing at the end.
+        """Return the next piece; empty at the end.
 
         Raises:
-            Exception: the rest will not come, so that the request must not be completed.
+            Exception: the body broke off, so the request must not be completed.
         """
 
 
@@ -93,8 +93,8 @@ class HandshakeOffer(NamedTuple):
     """A client's handshake that is relayed.
 
     Attributes:
-        key: its `Sec-WebSocket-Key`.
-        host: the `Host` that the upstream gets; None: that of its URL.
+        key: the client's `Sec-WebSocket-Key`.
+        host: the `Host` header that the upstream gets; None: the host of its URL.
     """
 
     key: bytes
@@ -105,7 +105,7 @@ class WrittenHead(Protocol):
     """The head of a request that has been written before the request is sent."""
 
     def of(self, request: UpstreamRequest) -> bytes | None:
-        """Return the head of a request with another body; None if the request differs in anything else."""
+        """Return the head of a request with another body; None if the request differs in any other part."""
 
 
 class UpstreamRequest(NamedTuple):
@@ -114,24 +114,24 @@ class UpstreamRequest(NamedTuple):
     method: str
     origin: Origin
     target: str
-    """Path and query, as they go on the wire."""
+    """The path and query, exactly as they are sent."""
     headers: list[tuple[str, str]]
     body: bytes
     stream: RequestStream | None = None
     """The rest of the body, after `body`."""
     relayed: Headers = []  # noqa: RUF012 - never changed
-    """Further headers, as they go on the wire; none that frames."""
+    """More headers, sent exactly as they are. None of them frames the message."""
     on_interim: OnInterim | None = None
-    """Called with each interim response (`103 Early Hints`), where the transport reports them."""
+    """Called with each interim response (`103 Early Hints`), if the transport reports them."""
     handshake: HandshakeOffer | None = None
-    """The request is the handshake of a client's WebSocket."""
+    """The handshake of a client, if this request relays the handshake of a WebSocket."""
     exchange: WebSocketExchange | None = None
-    """The messages of the request, where the transport is a WebSocket."""
+    """The messages of the request, if the transport is a WebSocket."""
     prepared: WrittenHead | None = None
     """The head of this request, if it has been written already."""
 
     def wire_headers(self) -> Headers:
-        """Return the headers that go out: the given ones, and ours in place of those that frame."""
+        """Return the headers to send. The gateway's own replace those that frame the message."""
         headers = [(b"Host", self.origin.netloc.encode("ascii"))]
         for name, value in self.headers:
             if name.lower() not in _FRAMING:
@@ -150,7 +150,7 @@ _FRAMING: Final = frozenset(
         *("te", "trailer", "upgrade", "expect", "http2-settings"),
     }
 )
-"""Headers that frame a message or decide on its connection: only the gateway writes them."""
+"""Headers that frame a message or concern its connection. Only the gateway writes them."""
 
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
 
@@ -162,7 +162,7 @@ def _framing_header(length: int | None) -> tuple[bytes, bytes]:
 
 
 def _wire_text(value: str) -> bytes:
-    """Return bytes for a text. A client's bytes are Latin-1 here; other characters of a file become UTF-8."""
+    """Return the bytes of a text: Latin-1, as clients send it, or UTF-8 if a configured text needs it."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The sending of a request over a connection, whole or as its body comes in."""
+"""Sends a request over a connection, whole or while its body arrives."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class RequestWriter:
     """Writes the requests of one connection, one after the other.
 
     Args:
-        transport: the connection's.
+        transport: the transport of the connection.
 
     Attributes:
-        is_unsent: something that was written waits to be sent.
+        is_unsent: whether some of the written bytes wait to be sent.
     """
 
     __slots__ = ("_sent", "_task", "_transport", "is_unsent")
@@ -34,16 +34,16 @@ class RequestWriter:
 
     @property
     def is_over(self) -> bool:
-        """Whether the whole last request has been sent."""
+        """Whether the last request has been sent completely."""
         return not self.is_unsent and self._task is None
 
     @property
     def is_sending(self) -> bool:
-        """The rest of a request was still coming when this was last looked at."""
+        """Whether the rest of a request was still arriving at the last look."""
         return self._task is not None
 
     def write(self, head: bytes, body: bytes) -> None:
-        """Send a request, or a piece of one."""
+        """Send a request, or a piece of a request."""
         if len(body) <= _ONE_WRITE:
             self._transport.write(head + body)
         else:
@@ -59,28 +59,28 @@ class RequestWriter:
         has_news: Callable[[], bool],
         abort: Callable[[], None],
     ) -> None:
-        """Begin to send a request whose body is still coming.
+        """Begin to send a request whose body is still arriving.
 
         Args:
-            head: request line and headers.
+            head: the request line and headers.
             body: the beginning of the body.
-            stream: the rest, which is taken as fast as the other side takes it.
-            has_news: has anything come that the loop has not seen yet?
-            abort: called when the body does not come whole.
+            stream: the rest of the body, read as fast as the upstream takes it.
+            has_news: returns whether bytes have arrived that the event loop has not seen yet.
+            abort: called if the body breaks off.
         """
         self._task = asyncio.get_running_loop().create_task(self._send(head, body, stream, has_news, abort))
 
     def stop(self) -> None:
-        """Send nothing more of the request: there is an answer, or the connection is lost."""
+        """Stop sending the request, because a response has arrived or the connection is lost."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
 
     def note_unsent(self) -> None:
-        """Some of the written bytes wait to be sent."""
+        """Note that some of the written bytes wait to be sent."""
         self.is_unsent = True
 
     def note_sent(self) -> None:
-        """All of it has been sent."""
+        """Note that all written bytes have been sent."""
         self.is_unsent = False
         if self._sent is not None:
             self._sent.set()

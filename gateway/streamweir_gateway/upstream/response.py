@@ -1,4 +1,4 @@
-"""The response of an upstream, its content codings undone."""
+"""The response of an upstream, with its content codings decoded."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ class UpstreamResponse:
 
     Attributes:
         status: the status of the response.
-        headers: in the order and the spelling of the wire.
-        on_read: is called with each read, decoded, before it is returned; nothing at the end of the body.
-            None: nothing is called. Set before the first read.
-        on_relayed: takes reads of `relay` in place of `on_read`, once they have been relayed: the time
-            (`time.monotonic`), the size, the number of events before. The function that relays calls it.
-        is_whole: the body came to its proper end before the response was closed, or its stream did.
+        headers: the headers in the order and the spelling of the wire.
+        on_read: called with the decoded bytes of each read before they are returned, and with empty bytes at
+            the end of the body. None: no call. Set it before the first read.
+        on_relayed: called in place of `on_read` for reads that `relay` has passed on, with the time
+            (`time.monotonic()`), the size, and the number of events before the read. The relaying function
+            calls it.
+        is_whole: whether the body, or the stream in the body, ended properly before the response was closed.
     """
 
     def __init__(self, response: TransportResponse) -> None:
@@ -45,10 +46,10 @@ class UpstreamResponse:
         self._pieces: Iterator[bytes] = iter(())
 
     async def read(self) -> bytes:
-        """Return the bytes of one read, decoded; nothing at the end of the body.
+        """Return the decoded bytes of one read; empty at the end of the body.
 
         Raises:
-            UpstreamFailure: the body is not whole, or cannot be decoded.
+            UpstreamFailure: the body broke off, or cannot be decoded.
         """
         data = await self._read()
         if self.on_read is not None:
@@ -68,14 +69,15 @@ class UpstreamResponse:
 
     @property
     def is_over(self) -> bool:
-        """The body has been read to its proper end, as far as that is known before the next read."""
+        """Whether the body has been read to its proper end, as far as that is known without another read."""
         return self._decoder is None and self._body.is_over
 
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
-        """Let `take` have each read that comes, without waking the task, until it returns False.
+        """Call `take` with each read that arrives, without waking the task, until `take` returns False.
 
-        Bytes that `take` was not given are for `read`. None if the transport or a coding needs the task
-        for each read. This is not a coroutine: every stream would have to keep it.
+        The caller gets all other bytes by `read`. None is returned if the transport or a coding needs the
+        task for each read. This is not a coroutine function, because each stream would have to keep the
+        coroutine.
         """
         if not self._is_begun or self._decoder is not None:
             return None
@@ -83,10 +85,11 @@ class UpstreamResponse:
         return self._body.relay(take if is_noted or self.on_read is None else _noting(self.on_read, take))
 
     def let_end(self) -> None:
-        """The stream in the body has said that it is over: nothing more is read.
+        """Note that the stream in the body has ended, so that no more is read.
 
-        Leaving then gives the upstream a moment to end its response. Cut off at once, it would take its
-        client for gone, and might not finish what it does after its last event.
+        When the response is closed, the upstream then has a moment to end it. If the connection were closed
+        at once, the upstream would assume that its client has left, and might not finish its work after the
+        last event.
         """
         self.is_whole = True
         self._body.let_end()
@@ -98,11 +101,11 @@ class UpstreamResponse:
         return [value for key, value in self.headers if len(key) == length and key.lower() == wanted]
 
     def abort(self) -> None:
-        """Close the connection at once; nothing may be read any longer."""
+        """Close the connection at once. The body must not be read any longer."""
         self._body.abort()
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where the response has not come to its end."""
+        """Give the connection back if the response has ended; else close the connection."""
         self.is_whole = self.is_whole or self.is_over
         await self._body.aclose()
 
@@ -136,7 +139,7 @@ def _unchunked(codings: Iterable[str]) -> list[str]:
 
 
 def _noting(on_read: Callable[[bytes], object], take: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
-    """Return `take` with a call of `on_read` before it."""
+    """Return a function that calls `on_read` and then `take`."""
 
     def noted(data: bytes) -> bool:
         on_read(data)

@@ -10,11 +10,11 @@ __all__ = ["TlsFileError", "tls_context"]
 
 
 class TlsFileError(Exception):
-    """A file with certificates or a key cannot be used."""
+    """A file with certificates or a key is unusable."""
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return the context for connections to one upstream; it takes milliseconds, so make it once.
+    """Return the TLS context for connections to one upstream. The call takes milliseconds, so make it once.
 
     Raises:
         TlsFileError: a file is missing or has the wrong content.

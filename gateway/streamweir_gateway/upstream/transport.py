@@ -1,7 +1,7 @@
-"""Transports carry requests to upstreams: the interface between the client and its transports.
+"""The interface between `UpstreamClient` and the transports, which carry requests to upstreams.
 
-A transport raises `UpstreamFailure`s alone. It remembers nothing between requests but open connections,
-follows no redirect and undoes no content coding.
+A transport raises no other exceptions than `UpstreamFailure`. Between requests it keeps open connections
+only. It follows no redirects and decodes no content codings.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ __all__ = ["ResponseBody", "SentRequest", "Transport", "TransportResponse", "Who
 
 
 class ResponseBody(Protocol):
-    """The body of one response as it comes off the wire, its framing undone."""
+    """The body of one response in the coding of the wire, without the framing of HTTP."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has been read to its proper end, as far as that is known before the next read."""
+        """Whether the body has been read to its proper end, as far as that is known without another read."""
 
     @property
     def is_ready(self) -> bool:
-        """`read` would return at once, as far as that is known."""
+        """Whether `read` would return at once, as far as that is known."""
 
     async def read(self) -> bytes:
-        """Return the bytes that came since the last call, or come next; nothing at the end.
+        """Return the bytes that arrived since the last call, or wait for the next ones; empty at the end.
 
         Raises:
-            UpstreamFailure: the rest does not come.
+            UpstreamFailure: the body broke off.
         """
 
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
-        """Let `take` have each read that comes, without waking the task, until it returns False.
+        """Call `take` with each read that arrives, without waking the task, until `take` returns False.
 
-        Bytes that `take` was not given are for `read`. None if every read needs the task.
+        The caller gets all other bytes by `read`. Return None if every read needs the task.
         """
 
     def let_end(self) -> None:
-        """Note that its stream has ended: `aclose` may give it a moment to end too."""
+        """Note that the stream in the body has ended: `aclose` may then give the body a moment to end too."""
 
     def abort(self) -> None:
         """Close the connection at once."""
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where the response has not come to its end."""
+        """Give the connection back if the response has ended; else close the connection."""
 
 
 class TransportResponse(NamedTuple):
@@ -58,49 +58,49 @@ class TransportResponse(NamedTuple):
 
 
 class WholeResponse(NamedTuple):
-    """A response all of which has come."""
+    """A response that has arrived completely."""
 
     status: int
     headers: Headers
     body: bytes
     repeated: RepeatedHead | None = None
-    """Status and headers, where the next response may have the same."""
+    """The status and headers, if the next response may repeat them."""
 
 
 class SentRequest(Protocol):
-    """A request that has been sent, and for which no task waits yet."""
+    """A request that has been sent, and whose response no task awaits yet."""
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
-        """Call `listener` once, in the loop's own call, when something has come or the connection has ended.
+        """Call `listener` once, from the event loop, when bytes have arrived or the connection has ended.
 
         Args:
-            listener: None: make no call.
+            listener: called without arguments; None: no call is made.
             on_interim: called with each interim response.
         """
 
     def whole_response(self) -> WholeResponse | None:
-        """Return the response, where all of it has come; None where it has not, or never will."""
+        """Return the response if it has arrived completely; else None."""
 
     def is_nearly_whole(self) -> bool:
-        """Whether its headers have come, and the rest is so little that it can only be on its way."""
+        """Return whether the headers have arrived, and the rest is so little that it must be on its way."""
 
     def give_back(self) -> None:
-        """The whole response has been taken: the connection may carry another request."""
+        """Give the connection back for another request, because the whole response has been taken."""
 
     async def response(
         self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
     ) -> TransportResponse:
-        """Wait for the headers of the response, as `Transport.send` does; no callback is called any more.
+        """Wait for the headers of the response, as `Transport.send` does. No listener is called any more.
 
         Args:
-            request: the same; it is sent once more where the connection had ended before.
+            request: the request that was sent; it is sent again if the connection had ended before.
 
         Raises:
-            UpstreamFailure: there is no response.
+            UpstreamFailure: no response arrived.
         """
 
     def abort(self) -> None:
-        """Close the connection: the response is not needed."""
+        """Close the connection, because the response is not needed."""
 
 
 class Transport(Protocol):
@@ -113,25 +113,25 @@ class Transport(Protocol):
         connect_timeout: float | None,
         on_connected: Callable[[], None] | None,
     ) -> TransportResponse:
-        """Send `request` and wait for the headers of its response; its body has to be closed.
+        """Send `request` and wait for the headers of the response. The caller has to close the body.
 
         Args:
-            request: to the upstream.
-            connect_timeout: seconds to establish the connection, TLS included; None waits for ever.
-            on_connected: called when it does and the request goes out.
+            request: the request to the upstream.
+            connect_timeout: the seconds to establish the connection, including TLS; None: no limit.
+            on_connected: called when the connection is established and the request is sent.
 
         Raises:
-            UpstreamFailure: there is no response.
+            UpstreamFailure: no response arrived.
             ValueError: the request cannot be written as HTTP.
         """
 
     def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
-        """Send a request without waiting for anything; None where that cannot be done.
+        """Send a request without waiting; return None if the transport would have to wait.
 
         Args:
-            origin: where to.
-            head: request line and headers, not of a HEAD.
-            body: all of it.
+            origin: the origin to send to.
+            head: the request line and headers, not of a HEAD.
+            body: the whole body.
         """
 
     async def aclose(self) -> None:

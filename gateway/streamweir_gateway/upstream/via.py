@@ -1,4 +1,4 @@
-"""Recognises requests that the gateway has sent itself, by its own mark in `Via`.
+"""Recognises requests that this gateway has sent itself, by its mark in the `Via` header.
 
 Source: the configuration contract (what is counted: requests that come back); RFC 9110, section 7.6.3.
 """
@@ -19,9 +19,10 @@ _DIGITS: Final = 8
 
 
 def mark_of_start() -> str:
-    """Return 8 hexadecimal digits that are the same in all processes of one start, over reloads too.
+    """Return 8 hexadecimal digits, equal in all processes of one start of the gateway, also after a reload.
 
-    Python draws `authkey` at random when a program starts and hands it to the processes that it spawns.
+    Python draws `authkey` at random when a program starts, and gives it to the processes that the program
+    spawns.
     """
     return sha256(b"via" + bytes(multiprocessing.current_process().authkey)).hexdigest()[:_DIGITS]
 
@@ -39,14 +40,14 @@ class Via:
         self._value_of_old: Final = b"1.0 " + self._name
 
     def value(self, http_version: str = "1.1") -> bytes:
-        """Return the value to add to `Via` for a request that came in this version of HTTP."""
+        """Return the value to add to `Via`, for a request that arrived in this version of HTTP."""
         return self._value_of_old if http_version == "1.0" else self._value
 
     def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Check that this gateway has not sent a request itself.
+        """Check that a request was not sent by this gateway itself.
 
         Raises:
-            Refusal: it has (`LOOP_DETECTED`).
+            Refusal: this gateway has sent the request (`LOOP_DETECTED`).
         """
         if any(self._name in value for name, value in headers if name.lower() == b"via"):
             raise Refusal("LOOP_DETECTED")

@@ -1,1 +1,1 @@
-"""Upstreams that speak over a WebSocket: one connection for each stream."""
+"""Upstreams that speak over a WebSocket. Each stream has a connection for itself."""

@@ -1,4 +1,4 @@
-"""One connection to an upstream over a WebSocket.
+"""A WebSocket connection to an upstream.
 
     state       entered by                               a message             next state
     ─────────   ──────────────────────────────────────   ───────────────────   ───────────────────────────
@@ -37,31 +37,31 @@ from streamweir_gateway.upstream.websocket.message_body import MessageBody
 __all__ = ["WebSocketConnection"]
 
 READ_BUFFER: Final = 64 << 10
-"""Bytes of messages that may wait to be taken; then the upstream is no longer read."""
+"""The bytes of messages that may wait to be read. If more wait, the socket is not read."""
 
 CLOSE_SECONDS: Final = 1.0
-"""How long the upstream may take to end the connection behind a Close frame."""
+"""The seconds that the upstream may take to end the connection after a Close frame."""
 
 PONG_SECONDS: Final = 1.0
-"""How long the upstream may take to answer the ping that tries a parked connection."""
+"""The seconds that the upstream may take to answer the ping on a parked connection."""
 
 _NORMAL: Final = 1000
 _CLEAN: Final = frozenset({_NORMAL, 1005})  # 1005: a Close frame without a code
 
 
 class WebSocketConnection(asyncio.Protocol):
-    """Carries one stream after the other. Its states open this file.
+    """Carries one stream after the other. The docstring of this file lists its states.
 
     Attributes:
-        refusal: status and headers of an answer other than 101, in the state `refused`.
+        refusal: the status and headers of a response other than 101, in the state `refused`.
         headers: the headers of the 101.
-        is_usable: the connection is open, and neither side has closed it.
-        conversation: the conversation that the connection belongs to; None: it is not kept.
+        is_usable: whether the connection is open, and neither side has begun to close it.
+        conversation: the conversation that the connection belongs to; None: the connection is not kept.
 
     Args:
-        handshake: is sent once there is a connection.
-        limit: the most bytes of a message; None: frames are not read, and the connection is to be detached.
-        ping: seconds between pings of the gateway; None: it sends none.
+        handshake: sent when the connection is established.
+        limit: the most bytes of a message; None: frames are not read, and the caller will call `detach`.
+        ping: the seconds between pings of the gateway; None: it sends no pings.
         on_end: called once when no stream can be read from the connection any longer.
     """
 
@@ -83,7 +83,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._reader = WebSocketReader(limit or 0)
         self._ping = ping
         self._sender: FrameSender | None = None
-        """Set with the 101."""
+        """Sends frames; set when the 101 has arrived."""
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -93,7 +93,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._buffered = 0
         self._failure: UpstreamFailure | None = None
         self._is_over = False
-        """No message comes any more."""
+        """Whether no more messages will arrive."""
         self._awaited_pong: bytes | None = None
         self._take: Callable[[bytes], bool] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -102,10 +102,10 @@ class WebSocketConnection(asyncio.Protocol):
     # The opening
 
     async def open(self) -> None:
-        """Wait for the answer to the handshake: the state is `open` or `refused` then.
+        """Wait for the response to the handshake. The state is `open` or `refused` afterwards.
 
         Raises:
-            UpstreamFailure: there is no such answer.
+            UpstreamFailure: no response to the handshake arrived.
         """
         while self._handshake is not None and self.refusal is None:
             if self._failure is not None:
@@ -115,9 +115,9 @@ class WebSocketConnection(asyncio.Protocol):
             await self._news()
 
     def detach(self) -> tuple[asyncio.Transport, bytes]:
-        """Give the connection away, in the state `open`; return it with the bytes that came behind the 101.
+        """Give the transport away, in the state `open`; return it with the bytes that followed the 101.
 
-        The caller sets another protocol.
+        The caller sets another protocol on the transport.
         """
         assert self._transport is not None
         self._cancel_timers()
@@ -126,7 +126,7 @@ class WebSocketConnection(asyncio.Protocol):
         return transport, self._rest
 
     def begin(self, body: MessageBody, on_close: Callable[[int], None] | None) -> None:
-        """Let a stream read the messages that come from now on.
+        """Let a stream read the messages that arrive from now on.
 
         Args:
             body: makes the body of the stream.
@@ -138,7 +138,7 @@ class WebSocketConnection(asyncio.Protocol):
     # Sending
 
     def send_message(self, data: bytes) -> None:
-        """Send a message; nothing once the connection closes."""
+        """Send a message. If the connection is closing, do nothing."""
         if self.is_usable and self._sender is not None:
             self._sender.message(data)
 
@@ -146,19 +146,19 @@ class WebSocketConnection(asyncio.Protocol):
 
     @property
     def is_over(self) -> bool:
-        """The body has been read to its proper end."""
+        """Whether the body has been read to its proper end."""
         return self._is_over and not self._pieces and self._failure is None
 
     @property
     def is_ready(self) -> bool:
-        """`read` would return at once."""
+        """Whether `read` would return at once."""
         return bool(self._pieces) or self._is_over
 
     async def first(self) -> None:
         """Wait for the first message.
 
         Raises:
-            UpstreamFailure: the connection ends before it.
+            UpstreamFailure: the connection ended before the first message.
         """
         while not self._pieces:
             self._raise_failure()
@@ -167,10 +167,10 @@ class WebSocketConnection(asyncio.Protocol):
             await self._news()
 
     async def read(self) -> bytes:
-        """Return the part of the body that has come or comes next; nothing at the end.
+        """Return the part of the body that has arrived, or wait for the next; empty at the end.
 
         Raises:
-            UpstreamFailure: the rest does not come.
+            UpstreamFailure: the body broke off.
         """
         while not self._pieces:
             self._raise_failure()
@@ -185,7 +185,7 @@ class WebSocketConnection(asyncio.Protocol):
         return data
 
     async def relay(self, take: Callable[[bytes], bool]) -> None:
-        """Let `take` have each part of the body that comes, until it returns False or the stream ends."""
+        """Call `take` with each part of the body, until `take` returns False or the stream ends."""
         if self._pieces or self._is_over:
             return
         self._take = take
@@ -197,7 +197,7 @@ class WebSocketConnection(asyncio.Protocol):
     # The end
 
     def park(self) -> None:
-        """Drop every message that comes, until a stream reads again."""
+        """Drop every message that arrives, until a stream reads the connection again."""
         self._body = None
         self._pieces.clear()
         self._buffered = 0
@@ -205,7 +205,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     async def answers_ping(self) -> bool:
-        """Send a ping on a parked connection; return whether the upstream answers it in time."""
+        """Send a ping on a parked connection; return whether the upstream answers in time."""
         if not self.is_usable or self._sender is None or self._sender.is_full:
             return False
         self._awaited_pong = os.urandom(8)
@@ -219,7 +219,7 @@ class WebSocketConnection(asyncio.Protocol):
         return not self._is_over
 
     def close(self, code: int) -> None:
-        """Send a Close frame, unless one was sent; the connection ends within a second."""
+        """Send a Close frame, unless one was sent. The connection ends within a second."""
         self._body = self._failure = None
         self._pieces.clear()
         if self._handshake is not None:
@@ -237,34 +237,34 @@ class WebSocketConnection(asyncio.Protocol):
     # asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there: the handshake is sent."""
+        """Send the handshake, because the connection is established."""
         assert self._handshake is not None
         self._transport = cast("asyncio.Transport", transport)  # uvloop has a class of its own
         self._transport.write(self._handshake.head)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
+        """Take bytes that have arrived."""
         if self._handshake is not None:
             self._read_handshake(self._handshake, data)
         else:
             self._read_frames(data)
 
     def pause_writing(self) -> None:
-        """Written bytes wait to be sent."""
+        """Note that written bytes wait to be sent."""
         if self._sender is not None:
             self._sender.pause()
 
     def resume_writing(self) -> None:
-        """All of them have been sent."""
+        """Note that all written bytes have been sent."""
         if self._sender is not None:
             self._sender.resume()
 
     def eof_received(self) -> None:
-        """The upstream sends no more; the transport closes itself."""
+        """Note that the upstream sends no more. The transport closes itself."""
         self._end()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """Note that the connection is lost."""
         self._end(error)
         self._transport = None
         self._cancel_timers()
@@ -368,7 +368,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._on_end(self)
 
     def _end(self, error: Exception | None = None) -> None:
-        """No message comes any more: a Close frame has, or the connection has ended."""
+        """End the messages, because a Close frame has arrived or the connection has ended."""
         if self._handshake is not None:
             if self._handshake.refusal is not None:
                 self._handshake.refusal.end(error)

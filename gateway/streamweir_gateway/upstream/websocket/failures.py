@@ -1,4 +1,4 @@
-"""Failures of an upstream that speaks over a WebSocket.
+"""The failures of an upstream that speaks over a WebSocket.
 
 Source: the WebSocket contract, section 2 (the end); RFC 6455, section 7.4.
 """
@@ -16,14 +16,14 @@ __all__ = ["MessageTooBig", "ProtocolBreach", "SocketClosed"]
 _STATUSES: Final = {1011: 500, 1012: 503, 1013: 503}
 _REJECTIONS: Final = frozenset({1003, 1007, 1008, 1009, 1010})
 _HTTP_CODES: Final = range(4400, 4600)
-"""Close codes of services that mean an HTTP status and 4000."""
+"""The close codes by which services mean an HTTP status: the status plus 4000."""
 
 
 class SocketClosed(Truncated):
     """The connection ended with an error, or without a Close frame.
 
     Args:
-        code: the code of the Close frame; None: there was none.
+        code: the code of the Close frame; None: there was no Close frame.
     """
 
     def __init__(self, code: int | None) -> None:
@@ -32,13 +32,13 @@ class SocketClosed(Truncated):
 
     @property
     def status(self) -> int | None:
-        """The HTTP status with the same meaning; None if there is none."""
+        """The HTTP status with the same meaning; None if no status means this."""
         code = self.close_code or 0
         return code - 4000 if code in _HTTP_CODES else _STATUSES.get(code)
 
     @property
     def info_before_events(self) -> ErrorInfo:
-        """The failure for the client if the stream had no event yet."""
+        """The failure for the client if the stream has given no event yet."""
         if self.status is not None:
             return info_for_status(self.status)
         return error_info("UPSTREAM_REJECTED") if self.close_code in _REJECTIONS else self.info
@@ -49,7 +49,7 @@ class ProtocolBreach(Truncated):
 
     @property
     def info_before_events(self) -> ErrorInfo:
-        """The failure for the client if the stream had no event yet."""
+        """The failure for the client if the stream has given no event yet."""
         return error_info("UPSTREAM_INVALID_RESPONSE")
 
 

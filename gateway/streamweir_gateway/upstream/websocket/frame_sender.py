@@ -1,4 +1,4 @@
-"""Sends the frames of a client: messages, pings by the clock, and the answers to the pings of the server."""
+"""Sends the frames of a client: messages, regular pings, and answers to the server's pings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class FrameSender:
     """Writes frames to one transport.
 
     Attributes:
-        is_full: written bytes wait to be sent.
+        is_full: whether written bytes wait to be sent.
 
     Args:
         transport: the transport of the connection.
-        ping: seconds between pings; None: none are sent.
+        ping: the seconds between pings; None: no pings are sent.
     """
 
     __slots__ = ("_ping", "_pong", "_timer", "_transport", "is_full")
@@ -30,12 +30,12 @@ class FrameSender:
         self._transport = transport
         self._ping = ping
         self._pong: bytes | None = None
-        """The last ping that could not be answered yet."""
+        """The data of the last ping that could not be answered yet."""
         self._timer: asyncio.TimerHandle | None = None
         self._schedule_ping()
 
     def message(self, data: bytes) -> None:
-        """Send a message: text, or binary if `data` is no UTF-8."""
+        """Send a message: as text, or as binary if `data` is not UTF-8."""
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -48,30 +48,30 @@ class FrameSender:
         self._transport.write(client_frame(PING, data))
 
     def close(self, code: int) -> None:
-        """Send a Close frame, and no ping any more."""
+        """Send a Close frame, and no more pings."""
         self.stop()
         self._transport.write(close_frame(code))
 
     def answer(self, data: bytes) -> None:
-        """Answer a ping; of several that wait for a server that does not read, only the last one."""
+        """Answer a ping. While the server does not read, only the last of several pings is answered."""
         if self.is_full:
             self._pong = data
         else:
             self._transport.write(client_frame(PONG, data))
 
     def pause(self) -> None:
-        """Written bytes wait to be sent."""
+        """Note that written bytes wait to be sent."""
         self.is_full = True
 
     def resume(self) -> None:
-        """All of them have been sent."""
+        """Note that all written bytes have been sent."""
         self.is_full = False
         pong, self._pong = self._pong, None
         if pong is not None:
             self.answer(pong)
 
     def stop(self) -> None:
-        """Send no ping any more."""
+        """Send no more pings."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

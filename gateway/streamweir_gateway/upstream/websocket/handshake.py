@@ -1,4 +1,4 @@
-"""The opening handshake of a WebSocket as a client makes it: no socket, no clock.
+"""The opening handshake of a WebSocket, on the client's side. It uses neither socket nor clock.
 
 Source: RFC 6455, sections 4.1 and 4.2.2.
 """
@@ -30,7 +30,7 @@ class Switched(NamedTuple):
 
     Attributes:
         headers: the headers of the response.
-        rest: bytes that came behind it.
+        rest: the bytes that followed the response.
     """
 
     headers: Headers
@@ -41,14 +41,14 @@ class Handshake:
     """One handshake: call `feed` until `switched` or `refusal` is set.
 
     Attributes:
-        head: the request.
-        switched: set once the upstream has answered a valid 101.
-        refusal: set once the head of another answer has come; it parses the rest of that answer.
+        head: the head of the request.
+        switched: set when the upstream has sent a valid 101.
+        refusal: set when the head of another response has arrived; it parses the rest of that response.
 
     Args:
         head: the head of the request.
-        key: its `Sec-WebSocket-Key`.
-        subprotocols: the answer may choose one of these, and no extension; None: it may choose anything.
+        key: the `Sec-WebSocket-Key` of the request.
+        subprotocols: the response may choose one of these, and no extension; None: no restriction.
     """
 
     def __init__(self, head: bytes, key: bytes, subprotocols: tuple[str, ...] | None) -> None:
@@ -60,10 +60,10 @@ class Handshake:
         self._data = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the bytes of one read; return the bytes in it of a refusal's body.
+        """Take the bytes of one read; return those bytes that belong to the body of a refusal.
 
         Raises:
-            InvalidResponse: the answer is not one to a handshake.
+            InvalidResponse: the response is not one to a handshake.
         """
         if self.refusal is not None:
             return self.refusal.feed(data)
@@ -86,7 +86,7 @@ class Handshake:
         return b""
 
     def _check(self, headers: Headers) -> None:
-        """Raise `InvalidResponse` if a 101 is no answer to this handshake."""
+        """Raise `InvalidResponse` if a 101 does not answer this handshake."""
         is_valid = (
             coding_list(headers, b"upgrade") == ["websocket"]
             and "upgrade" in coding_list(headers, b"connection")
@@ -108,8 +108,8 @@ def handshake_for(request: UpstreamRequest, subprotocols: tuple[str, ...]) -> Ha
     """Return the handshake of a request.
 
     Args:
-        request: to the upstream; its body is not part of the handshake.
-        subprotocols: offered.
+        request: the request to the upstream; its body is not part of the handshake.
+        subprotocols: the subprotocols to offer.
 
     Raises:
         ValueError: the request cannot be written as HTTP.
@@ -123,7 +123,7 @@ def relayed_handshake(request: UpstreamRequest) -> Handshake:
     """Return the handshake of a client's own request, unchanged.
 
     Args:
-        request: to the upstream, with `handshake`.
+        request: the request to the upstream, with `handshake` set.
 
     Raises:
         ValueError: the request cannot be written as HTTP.

@@ -1,4 +1,4 @@
-"""Connections that are kept between two requests of one conversation (`websocket: {keep: ...}`).
+"""Keeps connections between two requests of one conversation (`websocket: {keep: ...}`).
 
 Source: the WebSocket contract, section 2 (`keep`).
 """
@@ -25,8 +25,8 @@ class KeptConnections:
     """Parked connections, the oldest first.
 
     Args:
-        seconds: how long a connection is kept.
-        most: the most connections; the oldest is closed first.
+        seconds: the time for which a connection is kept.
+        most: the most connections to keep; the oldest is closed first.
     """
 
     def __init__(self, seconds: float, most: int) -> None:
@@ -35,7 +35,7 @@ class KeptConnections:
         self._kept: dict[Hashable, _Kept] = {}
 
     async def take(self, identity: Hashable) -> WebSocketConnection | None:
-        """Return the connection of a conversation; None if there is none that the upstream answers on."""
+        """Return the connection of a conversation; None if none is kept on which the upstream answers."""
         kept = self._kept.pop(identity, None)
         if kept is None:
             return None
@@ -60,7 +60,7 @@ class KeptConnections:
         self._kept[identity] = _Kept(connection, timer)
 
     def forget(self, connection: WebSocketConnection) -> None:
-        """A connection has ended, whether it was parked or not."""
+        """Forget a connection that has ended, whether or not it was parked."""
         kept = self._kept.get(connection.conversation)
         if kept is not None and kept.connection is connection:
             kept.timer.cancel()

@@ -1,4 +1,4 @@
-"""The messages of a WebSocket as a body that the reader of a dialect can cut into frames again.
+"""Writes the messages of a WebSocket as a body, which the reader of a dialect can cut into frames.
 
 Source: the WebSocket contract, section 2 (reading).
 """
@@ -19,14 +19,14 @@ __all__ = ["MessageBody"]
 _BEGINS_SSE: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 _LINE_BREAK: Final = re.compile(rb"\r\n|\r|\n")
 _UNREADABLE: Final = b'{"\xff'
-"""In place of a binary message that is no text: no dialect can read it, so that it counts as malformed."""
+"""Replaces a binary message that is not text. No dialect can read this, so it counts as malformed."""
 
 
 class MessageBody:
     """Writes messages as a body. Empty messages are left out.
 
     Attributes:
-        size: bytes of the messages so far.
+        size: the bytes of all messages that have been written.
 
     Args:
         framing: the framing of the body.
@@ -39,7 +39,10 @@ class MessageBody:
         self.size = 0
         self._framing = framing
         self._is_joined: bool | None = None if messages == "auto" else True
-        """The messages are pieces of a body. None: the first one has not come."""
+        """Whether the messages are pieces of one body.
+
+        None: the first message, which decides, has not arrived.
+        """
         if framing == "text":
             self._is_joined = True
 
@@ -61,7 +64,7 @@ class MessageBody:
         return _as_events(messages) if self._framing == "sse" else _as_lines(messages)
 
     def _binary(self, frame: WebSocketFrame) -> bytes:
-        """Return the text of a binary message; nothing for a control frame."""
+        """Return the text of a binary message; empty for a control frame."""
         if frame.opcode != BINARY:
             return b""
         if self._is_joined or (self._is_joined is None and frame.data.startswith(_BEGINS_SSE)):
@@ -88,7 +91,7 @@ def _as_lines(messages: Sequence[bytes]) -> bytes:
 
 
 def _in_one_line(message: bytes) -> bytes:
-    """Return a message without line breaks: compact JSON, if it is JSON."""
+    """Return a message without line breaks: as compact JSON, if it is JSON."""
     if not _LINE_BREAK.search(message):
         return message
     try:

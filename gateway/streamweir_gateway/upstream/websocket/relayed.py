@@ -1,4 +1,4 @@
-"""Handshakes of clients, relayed to their service."""
+"""Relays the handshakes of clients to their service."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ async def send_handshake(
     connect_timeout: float | None,
     on_connected: Callable[[], None] | None,
 ) -> TransportResponse:
-    """Send a client's handshake over a connection of its own; see `Transport.send`.
+    """Send a client's handshake over a new connection; see `Transport.send`.
 
     Args:
-        request: with `handshake`.
-        context: for TLS; None: without.
-        connect_timeout: seconds to establish the connection, TLS included; None waits for ever.
-        on_connected: called when it does and the request goes out.
+        request: the request, with `handshake` set.
+        context: the TLS context; None: no TLS.
+        connect_timeout: the seconds to establish the connection, including TLS; None: no limit.
+        on_connected: called when the connection is established and the request is sent.
 
     Returns:
         A response whose body is a `RelayedSocket`.
 
     Raises:
-        UpstreamFailure: there is no response.
+        UpstreamFailure: no response arrived.
         ValueError: the request cannot be written as HTTP.
     """
     connection = WebSocketConnection(relayed_handshake(request), limit=None, ping=None, on_end=lambda _: None)
@@ -58,7 +58,7 @@ async def send_handshake(
 
 
 class RelayedSocket:
-    """The body of the answer to a handshake: a connection to take over, or the body of a refusal."""
+    """The body of the response to a handshake: a connection to take over, or the body of a refusal."""
 
     __slots__ = ("_connection",)
 
@@ -66,7 +66,7 @@ class RelayedSocket:
         self._connection: WebSocketConnection | None = connection
 
     def detach(self) -> tuple[asyncio.Transport, bytes]:
-        """Return the connection behind a 101, and the bytes that came behind it."""
+        """Return the transport after a 101, and the bytes that followed the 101."""
         connection, self._connection = self._connection, None
         assert connection is not None
         return connection.detach()
@@ -87,7 +87,7 @@ class RelayedSocket:
         return None
 
     def let_end(self) -> None:
-        """Nothing: the connection is closed behind the body."""
+        """Do nothing: the connection is closed after the body."""
 
     def abort(self) -> None:
         connection, self._connection = self._connection, None

@@ -8,21 +8,24 @@ from typing import Literal, NamedTuple, TypeAlias
 __all__ = ["BodyFraming", "MessageFraming", "WebSocketExchange", "WebSocketSettings"]
 
 BodyFraming: TypeAlias = Literal["sse", "ndjson", "text"]
-"""How messages become a body: each one an SSE event, each one a line, or all of them joined."""
+"""How messages become a body: each an SSE event, each a line, or all joined."""
 
 MessageFraming: TypeAlias = Literal["auto", "sse", "ndjson"]
-"""The form of the messages: frames, or pieces of a body in SSE or NDJSON. `auto`: the first one decides."""
+"""The form of the messages: frames, or pieces of a body in SSE or NDJSON.
+
+`auto`: the first message decides.
+"""
 
 
 class WebSocketSettings(NamedTuple):
     """The configuration of a connection.
 
     Attributes:
-        subprotocols: offered in the handshake.
-        ping: seconds between pings of the gateway; None: it sends none.
+        subprotocols: the subprotocols to offer in the handshake.
+        ping: the seconds between pings of the gateway; None: it sends no pings.
         framing: the framing of the messages.
-        keep: seconds for which a connection stays open behind a stream; None: it is closed.
-        most_kept: the most connections that are kept.
+        keep: the seconds for which a connection stays open after a stream; None: it is closed.
+        most_kept: the most connections to keep.
         event_bytes: the most bytes of one message.
         stream_bytes: the most bytes of all messages of a stream.
     """
@@ -37,11 +40,11 @@ class WebSocketSettings(NamedTuple):
 
 
 class WebSocketExchange(NamedTuple):
-    """The messages of one request, and the form of its answer.
+    """The messages of one request, and the form of the answer.
 
     Attributes:
         hello: messages that are sent on a new connection before the request.
-        cancel: the message that is sent before a Close frame that ends a run early; None: there is none.
+        cancel: the message to send before a Close frame that ends a run early; None: no message is sent.
         framing: the framing of the body that the messages become.
         on_close: called with the code of the upstream's Close frame, while the stream is read.
         conversation: the key of the client and its thread; None: the connection is not kept.

@@ -1,4 +1,4 @@
-"""Requests over a WebSocket: the handshake, the messages of the request, and the messages of the answer."""
+"""A transport for WebSockets: sends a handshake and messages, and reads the messages of the answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MESSAGE_TOO_BIG: Final = 1009
 _MEDIA_TYPES: Final = {"sse": b"text/event-stream", "ndjson": b"application/x-ndjson", "text": b"text/plain"}
 
 _OF_ONE_REQUEST: Final = frozenset({b"x-request-id", b"traceparent", b"tracestate", b"via"})
-"""Headers that differ from one request of a client to its next."""
+"""Headers that differ between requests of one client, and so are not part of the key of a kept connection."""
 
 
 class WebSocketTransport:
@@ -34,7 +34,7 @@ class WebSocketTransport:
 
     Args:
         settings: the settings of the connections.
-        context: for wss; None: the system's certificates are trusted.
+        context: the TLS context for wss; None: the system's certificates are trusted.
     """
 
     def __init__(self, settings: WebSocketSettings, context: ssl.SSLContext | None = None) -> None:
@@ -50,10 +50,10 @@ class WebSocketTransport:
         connect_timeout: float | None,
         on_connected: Callable[[], None] | None,
     ) -> TransportResponse:
-        """Send `request` and wait for the first message of its answer, or for a refusal; see `Transport`.
+        """Send `request` and wait for the first message of the answer, or for a refusal; see `Transport`.
 
         Raises:
-            UpstreamFailure: there is no response.
+            UpstreamFailure: no response arrived.
             ValueError: the request cannot be written as HTTP.
         """
         exchange = request.exchange or WebSocketExchange()
@@ -86,7 +86,7 @@ class WebSocketTransport:
         return TransportResponse(200, _with_type(connection.headers, exchange), body)
 
     def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
-        """Return None: a WebSocket is never opened without waiting for it."""
+        """Return None: opening a WebSocket always has to wait."""
         del origin, head, body
         return None
 
@@ -97,7 +97,7 @@ class WebSocketTransport:
             connection.close(_GOING_AWAY)
 
     def _identity(self, request: UpstreamRequest, exchange: WebSocketExchange) -> Hashable:
-        """Return the key of the kept connection of a request; None if no connection is kept for it."""
+        """Return the key under which the connection of a request is kept; None if it is not kept."""
         if self._settings.keep is None or exchange.conversation is None:
             return None
         headers = tuple(
@@ -127,7 +127,7 @@ class WebSocketTransport:
         return connection
 
     async def _opened(self, connection: WebSocketConnection) -> None:
-        """Wait for the answer to the handshake; forget a connection that is not open behind it."""
+        """Wait for the response to the handshake; forget the connection if it is not open afterwards."""
         try:
             await connection.open()
         finally:
@@ -145,7 +145,10 @@ class WebSocketTransport:
 
 
 class _Body:
-    """The answer to one request, as a body; its connection is closed or kept once."""
+    """The answer to one request, as a body.
+
+    The connection is closed or kept once, when the body is closed.
+    """
 
     __slots__ = ("_connection", "_exchange", "_has_ended", "_kept", "_settings", "messages")
 
@@ -203,7 +206,7 @@ class _Body:
 
 
 def _with_type(headers: Headers, exchange: WebSocketExchange) -> Headers:
-    """Return the headers of a 101 with the media type of the body that the messages become."""
+    """Return the headers of a 101, with the media type of the body that the messages make."""
     others = [(name, value) for name, value in headers if name.lower() not in _DESCRIBING]
     return [*others, (b"Content-Type", _MEDIA_TYPES[exchange.framing])]
 
