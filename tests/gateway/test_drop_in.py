@@ -12,6 +12,7 @@ import pytest
 from faulty_upstreams import leaks_to_client
 from hosts import get, served, streaming
 from loopback import Answer, Client, Gateway, ask, client, gateway, relayed, settled
+from patience import PATIENCE
 from scripted_upstream import Call, Script, upstream
 from streams import Recorded, recorded_streams
 from streamweir import Translator, convert
@@ -90,7 +91,7 @@ async def test_frame_leaves_at_once() -> None:
         for frame in FRAMES:
             shown.clear()
             await call.send(frame)
-            await asyncio.wait_for(shown.wait(), 5)
+            await asyncio.wait_for(shown.wait(), PATIENCE)
 
     async def read(connected: Client) -> None:
         for frame in FRAMES:

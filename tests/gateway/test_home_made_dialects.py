@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, gateway, settled
+from patience import PATIENCE
 from running_gateway import running_gateway
 from scripted_upstream import Call, answer, upstream
 from streamweir.codec.dialects import Dialects
@@ -150,7 +151,7 @@ async def serves(folder: Path, *, workers: int) -> None:
         assert (await ask(running.at)).assert_valid().text == "Hello"
         file.write_text(json.dumps({**ACME, "terminal": ["fin"]}))
         running.signal(signal.SIGHUP)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while (await ask(running.at)).assert_valid().end["reason"] != "done":  # noqa: ASYNC110
                 await asyncio.sleep(0.1)  # another process is watched
 

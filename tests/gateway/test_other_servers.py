@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from loopback import Gateway, Log, ask, client, one_endpoint
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, chunk, upstream
 from streamweir.testing import check_stream
 from streamweir_gateway.app import build_app
@@ -70,11 +71,11 @@ async def test_upstream_is_left_when_the_client_leaves(http: str, script: Script
     async with upstream(script) as server, plain_server(one_endpoint(server.url), http) as running:
         async with client(running) as connected:
             connected.send()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 await server.called.wait()
             await connected.until(seen)
             connected.leave()
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(PROMPTLY):
                 await server.call.closed.wait()
                 assert (await running.log.next_line())["reason"] == "client_gone"
         assert len(running.streams) == 0
@@ -157,7 +158,7 @@ async def test_server_that_raises_when_the_client_has_left_ends_the_stream(takes
     async with upstream(one_event) as server:
         # Long enough for the upstream to be asked first, also where the machine is busy.
         app = build_app(one_endpoint(server.url, heartbeat="500ms"), log=log)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await app(scope(), caller.receive, caller.send)
             await server.call.closed.wait()
     assert log.lines[-1]["reason"] == "client_gone"
@@ -172,7 +173,7 @@ async def test_server_that_raises_when_the_client_has_left_lets_the_run_continue
 
     async with upstream(slowly) as server:
         app = build_app(one_endpoint(server.url, heartbeat="20ms", on_disconnect="continue"), log=log)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             await app(scope(), caller.receive, caller.send)
     assert (log.lines[-1]["reason"], log.lines[-1]["events"]) == ("client_gone", 5)
 
@@ -183,12 +184,12 @@ async def test_cancellation_from_outside_is_raised() -> None:
         caller = Caller()
         app = build_app(one_endpoint(server.url), log=log)
         task = asyncio.ensure_future(app(scope(), caller.receive, caller.send))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await server.called.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await server.call.closed.wait()
     assert log.lines[-1]["reason"] == "cancelled"
 
@@ -200,5 +201,5 @@ async def test_cancel_scope_of_the_caller_ends_the_request() -> None:
         with anyio.move_on_after(2) as ended:
             await app(scope(), caller.receive, caller.send)
         assert ended.cancelled_caught
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await server.call.closed.wait()

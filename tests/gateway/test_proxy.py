@@ -7,6 +7,7 @@ import re
 import pytest
 
 from loopback import ask, client, gateway, one_endpoint, relayed, settled
+from patience import PROMPTLY
 from scripted_upstream import CLOSE_DELIMITED, HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +51,7 @@ async def test_body_ends_with_the_final_event_on_an_open_upstream() -> None:
         await call.until_closed()
 
     async with upstream(goes_on) as server, gateway(one_endpoint(server.url)) as running:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             got = (await ask(running)).assert_valid()
             await server.call.closed.wait()
     assert got.text == "Hello"

@@ -17,7 +17,7 @@ def run(*arguments: str, input: bytes = b"", cwd: Path | None = None) -> subproc
     """Run the command to its end; where processes can be forked, without starting Python anew."""
     command = [*COMMAND, *arguments]
     if sys.platform != "linux":
-        return subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=60, check=False)
+        return subprocess.run(command, input=input, capture_output=True, cwd=cwd, timeout=90, check=False)
     (stdin, to_it), (out, stdout), (err, stderr) = os.pipe(), os.pipe(), os.pipe()
     warm = warm_command()
     warm.start(arguments, cwd or Path.cwd(), (stdin, stdout, stderr))
@@ -59,4 +59,4 @@ def started(*arguments: str, cwd: Path | None = None) -> Iterator[subprocess.Pop
                     pipe.close()
             except BrokenPipeError:
                 pass
-        process.wait(timeout=20)
+        process.wait(timeout=90)

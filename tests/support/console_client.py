@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from loopback import Answer, Client, Gateway, Log, ask
+from patience import PATIENCE
 from running_gateway import Running, running_gateway
 from streamweir_gateway.runs.live_streams import LiveStreams
 
-PATIENCE = 30.0
 TOKEN = "a-token-of-these-tests-0123"
 API = "/api/v1/"
 

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from loopback import Answer, Gateway, ask, gateway, settled
-from scripted_upstream import PATIENCE
+from patience import PROMPTLY
 from streamweir.errors import CODES
 from streamweir_gateway.fake import FakeBackend, Settings, serve_fake
 from streamweir_gateway.fake.secrets import CREDENTIALS, PRIVATE
@@ -47,7 +47,7 @@ class Relay:
 
     async def settled(self) -> None:
         """Nothing is left of what was asked, on either side."""
-        async with asyncio.timeout(PATIENCE / 5):
+        async with asyncio.timeout(PROMPTLY):
             while self.backend.playing or len(self.gateway.streams):  # noqa: ASYNC110 - neither tells
                 await asyncio.sleep(0.005)
         told = json.dumps(self.gateway.log.lines, default=str)

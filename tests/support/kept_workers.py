@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from loopback import Gateway, Log
+from patience import PATIENCE
 from ports import free_port, until_open
 from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["KeptWorker", "kept_worker"]
-
-_PATIENCE = 60.0
 
 
 class KeptWorker:
@@ -39,7 +38,7 @@ async def kept_worker(store: str, said: Path) -> AsyncIterator[KeptWorker]:
         env={**os.environ, "STORE": store, "SAID": str(said)},
     )  # fmt: skip
     try:
-        await until_open(port, "the application", _PATIENCE)
+        await until_open(port, "the application", PATIENCE)
         yield KeptWorker(process, port, said)
     finally:
         if process.returncode is None:

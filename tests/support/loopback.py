@@ -13,7 +13,8 @@ import h11
 import uvicorn
 from starlette.types import ASGIApp
 
-from scripted_upstream import PATIENCE, Script, upstream
+from patience import PATIENCE
+from scripted_upstream import Script, upstream
 from streams import events_of
 from streamweir.codec.dialects import Dialects
 from streamweir.testing import check_stream

@@ -7,6 +7,8 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from patience import PATIENCE
+
 __all__ = ["by_curl", "by_fetch", "printed"]
 
 FETCH: Final = """
@@ -21,7 +23,7 @@ try { while (!(await reader.read()).done); console.log("whole"); } catch { conso
 
 async def printed(*command: str | Path) -> str:
     run = await asyncio.create_subprocess_exec(*map(str, command), stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         out, _ = await run.communicate()
     return out.decode().strip()
 

@@ -12,7 +12,7 @@ def asked(
     port: int, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[dict[str, str], bytes, int]:
     """Send a request; return the headers, the body and the status of the answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=90)
     try:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body=body, headers=sent)
@@ -29,7 +29,7 @@ def wait_for(port: int) -> None:
     Raises:
         AssertionError: it does not within half a minute.
     """
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while True:
         try:
             asked(port, "GET", "/healthz")

@@ -1,14 +1,23 @@
 """Ports of this machine, for programs that cannot choose one themselves."""
 
 import asyncio
+import random
 import socket
 import sys
 
+CHOSEN = range(10_000, 32_000)
+"""Below the ports that the system gives to connections and to servers that ask for any."""
+
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """Return a port that nobody listens on; no connection takes it before the program listens."""
+    while True:
+        port = random.SystemRandom().choice(CHOSEN)  # tests of properties seed the usual generator
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 async def until_open(port: int, server: str, within: float) -> None:

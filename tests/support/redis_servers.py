@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 from ports import free_port
 
@@ -30,11 +31,21 @@ class RedisServer:
     def command(self, *words: str | bytes) -> bytes:
         """Return the raw answer to one command."""
         parts = [word if isinstance(word, bytes) else word.encode() for word in words]
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(
                 b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
             )
-            return connection.recv(1 << 20)
+            with connection.makefile("rb") as answer:
+                return _reply(answer)
+
+
+def _reply(answer: IO[bytes]) -> bytes:
+    """Read one whole reply of the protocol RESP 2."""
+    head = answer.readline()
+    number = int(head[1:]) if head[:1] in b"$*" else 0
+    if head.startswith(b"*"):
+        return head + b"".join(_reply(answer) for _ in range(number))
+    return head + (answer.read(number + 2) if head.startswith(b"$") and number >= 0 else b"")
 
 
 def redis_binaries() -> list[Path]:
@@ -67,9 +78,9 @@ def redis_server(binary: Path, *options: str) -> Iterator[RedisServer]:
 
 
 def _until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             connection.sendall(b"PING\r\n")
             if connection.recv(100).startswith(b"+PONG"):
                 return

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ from typing import Any
 from command_line import COMMAND
 from loopback import Gateway, Log
 from other_processes import workers_of
+from patience import PATIENCE
 from streamweir_gateway.runs.live_streams import LiveStreams
-
-PATIENCE = 60.0
 
 
 class Running:
@@ -58,13 +57,19 @@ class Running:
 
     async def says(self, word: str) -> dict[str, Any]:
         """Wait for a line of the log whose `event` holds `word`."""
+        return await self.line(lambda line: word in line["event"])
+
+    async def line(self, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for a line of the log that fits; the first one."""
+        return (await self.lines(1, fits))[0]
+
+    async def lines(self, count: int, fits: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Wait for so many lines of the log that fit; all that have been read."""
         async with asyncio.timeout(PATIENCE):
-            while True:
-                for line in self.told:
-                    if word in line["event"]:
-                        return line
+            while len(found := [line for line in self.told if fits(line)]) < count:
                 self._news.clear()
                 await self._news.wait()
+        return found
 
     def workers(self) -> list[int]:
         """Process ids of the workers (Linux); none once the parent has gone."""

@@ -23,8 +23,7 @@ import anyio.lowlevel
 from anyio.abc import ByteStream, TaskGroup
 from anyio.streams.tls import TLSStream
 
-PATIENCE = 30.0
-"""Seconds after which a test has hung."""
+from patience import PATIENCE
 
 READ_SIZE = 65536
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
-from scripted_upstream import PATIENCE
+from patience import PATIENCE
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
 RawHandler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-PATIENCE = 60
+PATIENCE = 90
 """Seconds after which a command is killed."""
 MAX_REQUEST = 1 << 16
 
@@ -43,7 +43,7 @@ class WarmCommand:
     def close(self) -> None:
         """Let the process end, and wait for it."""
         self._socket.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=60)
 
     def start(self, arguments: Sequence[str], folder: Path, descriptors: Sequence[int]) -> None:
         """Start the command in `folder`; `descriptors` are its stdin, stdout and stderr."""

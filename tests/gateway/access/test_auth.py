@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import WHOLE, Call, upstream
 from streamweir_gateway.config import GatewayConfig
 
@@ -103,7 +104,7 @@ async def raw(running: Gateway, header: bytes) -> bytes:
         connected.writer.write(
             b"GET /chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + header + b"\r\n\r\n"
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             return await connected.reader.read()
 
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from loopback import ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import WHOLE, upstream
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ async def test_response_has_nosniff(method: str, target: str, accept: str, statu
 
 async def test_refusal_of_bytes_that_are_no_http_has_nosniff() -> None:
     config = settled(endpoints={"/chat": {"upstream": "http://127.0.0.1:9"}})
-    async with gateway(config) as running, client(running) as connected, asyncio.timeout(5):
+    async with gateway(config) as running, client(running) as connected, asyncio.timeout(PROMPTLY):
         connected.writer.write(b"GET <script> HTTP/1.1\r\n\r\n")
         head = await connected.reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import WHOLE, answer, upstream
 from streamweir.errors import ConfigurationError
 from streamweir_gateway.config import GatewayConfig
@@ -28,7 +29,7 @@ async def sent(
 ) -> tuple[int, str]:
     """Send a request with exactly these headers; return the status and the text of the answer."""
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    async with client(running) as connected, asyncio.timeout(5):
+    async with client(running) as connected, asyncio.timeout(PROMPTLY):
         connected.writer.write(
             f"{method} {target} HTTP/1.1\r\n{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
         )

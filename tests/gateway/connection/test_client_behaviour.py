@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 
 from loopback import ask, client, gateway, one_endpoint, relayed
+from patience import PROMPTLY, until
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Script, Upstream, chunk, upstream
 
 pytestmark = pytest.mark.anyio
 
 TOKEN, _, DONE = HELLO
-LIMIT = 1.0
-"""Seconds within which the upstream's connection has to be closed once the client has left."""
 
 
-async def seconds_until_closed(server: Upstream, since: float) -> float:
-    async with asyncio.timeout(5):
+async def left_by_its_client(server: Upstream) -> None:
+    """Wait until the upstream's connection is closed: soon after the client has left, or never."""
+    async with asyncio.timeout(PROMPTLY):
         await server.call.closed.wait()
-    return server.call.closed_at - since
 
 
 def waiting_after(*pieces: bytes) -> Script:
@@ -46,13 +45,12 @@ async def test_upstream_is_left_when_its_client_leaves(
     async with upstream(script) as server, gateway(one_endpoint(server.url, heartbeat=heartbeat)) as running:
         async with client(running) as connected:
             connected.send()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 await server.called.wait()
             await connected.until(seen)
             await asyncio.sleep(0.05)
-            left = time.monotonic()
             connected.leave()
-            assert await seconds_until_closed(server, left) < LIMIT
+            await left_by_its_client(server)
         line = await running.log.next_line()
         assert (line["reason"], line["events"]) == ("client_gone", 2 if seen else 0)
         assert len(running.streams) == 0
@@ -77,9 +75,8 @@ async def test_flooding_upstream_is_left_when_its_client_leaves() -> None:
     ):
         connected.send()
         await connected.until(b"Hel")
-        left = time.monotonic()
         connected.leave()
-        assert await seconds_until_closed(server, left) < LIMIT
+        await left_by_its_client(server)
 
 
 async def test_connection_attempt_ends_when_its_client_leaves() -> None:
@@ -94,9 +91,9 @@ async def test_connection_attempt_ends_when_its_client_leaves() -> None:
             client(running) as connected,
         ):
             connected.send()
-            await asyncio.sleep(0.2)
+            await until(lambda: len(running.streams) == 1)
             connected.leave()
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(PROMPTLY):
                 line = await running.log.next_line()
         for blocked in waiting:
             blocked.close()
@@ -115,9 +112,8 @@ async def test_upstream_that_does_not_read_is_left_when_its_client_leaves() -> N
     ):
         connected.send(body=b"x" * 9_000_000)
         await asyncio.sleep(0.3)
-        left = time.monotonic()
         connected.leave()
-        assert await seconds_until_closed(server, left) < LIMIT
+        await left_by_its_client(server)
 
 
 async def test_many_clients_that_leave_at_once_are_all_released() -> None:
@@ -130,7 +126,7 @@ async def test_many_clients_that_leave_at_once_are_all_released() -> None:
                 await asyncio.sleep(delay)
 
         await asyncio.gather(*(visit(number % 10 / 50) for number in range(60)))
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(PROMPTLY):
             for _ in range(60):
                 await running.log.next_line()
             await asyncio.gather(*(call.closed.wait() for call in server.calls))
@@ -163,7 +159,7 @@ async def test_client_that_does_not_read_is_dropped(caplog: pytest.LogCaptureFix
         async with client(running) as connected:
             connected.stop_reading()
             connected.send()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 line = await running.log.next_line()
             assert line["reason"] == "slow_client"
         assert len(running.streams) == 0
@@ -179,7 +175,7 @@ async def test_unread_bytes_of_a_dropped_client_are_discarded() -> None:
     ):
         connected.stop_reading()
         connected.send()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PROMPTLY):
             assert (await running.log.next_line())["reason"] == "slow_client"
             await asyncio.sleep(0.1)
             connected.writer.transport.resume_reading()  # type: ignore[attr-defined]
@@ -200,7 +196,7 @@ async def test_client_that_does_not_read_a_folded_answer_is_dropped() -> None:
     ):
         connected.stop_reading()
         connected.send(headers=[("Accept", "application/json")])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
     assert (line["framing"], line["reason"]) == ("json", "slow_client")
     assert line["bytes_out"] < 20_000_000
@@ -208,7 +204,7 @@ async def test_client_that_does_not_read_a_folded_answer_is_dropped() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there the system tells how much it still holds")
 async def test_client_that_reads_little_of_a_flood_is_kept() -> None:
-    timeouts = {"write": "400ms", "first_event": "60s"}
+    timeouts = {"write": "2s", "first_event": "60s"}
     async with upstream(flood) as server, gateway(one_endpoint(server.url, timeouts=timeouts)) as running:
         bare = socket.socket()
         bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -217,7 +213,7 @@ async def test_client_that_reads_little_of_a_flood_is_kept() -> None:
         await loop.sock_connect(bare, running.address)
         await loop.sock_sendall(bare, b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
         with bare:
-            for _ in range(40):
+            for _ in range(50):  # longer than a client may read nothing
                 assert await loop.sock_recv(bare, 2000)
                 await asyncio.sleep(0.05)
             assert len(running.streams) == 1
@@ -240,13 +236,11 @@ async def test_dropped_clients_leave_no_open_stream() -> None:
         for connected in clients:
             connected.stop_reading()
             connected.send()
-        await asyncio.sleep(0.5)
-        assert len(running.streams) == len(clients)
+        await until(lambda: len(running.streams) == len(clients))
+        await asyncio.sleep(0.5)  # every buffer up to the clients is full
         for connected in clients:
             connected.leave()
-        async with asyncio.timeout(LIMIT):
-            while len(running.streams):  # noqa: ASYNC110 - nothing says when they are gone
-                await asyncio.sleep(0.01)
+        await until(lambda: len(running.streams) == 0, PROMPTLY)
 
 
 async def test_client_that_reads_slowly_is_kept() -> None:
@@ -256,7 +250,7 @@ async def test_client_that_reads_slowly_is_kept() -> None:
         piece = b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * size)
         await call.send(SSE, chunk(piece), chunk(DONE), LAST_CHUNK)
 
-    timeouts = {"write": "400ms", "idle": "200ms", "first_event": "60s"}
+    timeouts = {"write": "2s", "idle": "200ms", "first_event": "60s"}
     async with (
         upstream(big) as server,
         gateway(one_endpoint(server.url, timeouts=timeouts)) as running,
@@ -267,9 +261,9 @@ async def test_client_that_reads_slowly_is_kept() -> None:
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         began = time.monotonic()
         while await connected.step():  # noqa: ASYNC110 - a slow reader, no poll
-            await asyncio.sleep(0.008)
+            await asyncio.sleep(0.03)
         connected.answer.assert_valid()
-        assert time.monotonic() - began > 0.5
+        assert time.monotonic() - began > 2
         assert connected.answer.end["status"] == "completed"
 
 
@@ -285,15 +279,17 @@ async def test_heartbeats_are_sent_before_the_first_event_and_in_silence(accept:
 
     got = (await relayed(slowly, heartbeat="100ms", headers=[("Accept", accept)])).assert_valid()
     assert got.pieces[0] == beat, "before the first event"
-    assert got.pieces.count(beat) in range(4, 8)
+    first = next(number for number, piece in enumerate(got.pieces) if b"Hel" in piece)
+    assert beat in got.pieces[first:], "in silence"
+    assert got.pieces.count(beat) <= (got.times[-1] - got.times[0]) / 0.1 + 2
     assert got.pieces[-1] != beat
 
 
 async def test_heartbeat_is_not_sent_while_events_come() -> None:
     async def steadily(call: Call) -> None:
-        await call.send(SSE, *[chunk(TOKEN)] * 10, chunk(DONE), LAST_CHUNK, pause=0.05)
+        await call.send(SSE, *[chunk(TOKEN)] * 25, chunk(DONE), LAST_CHUNK, pause=0.1)
 
-    got = (await relayed(steadily, heartbeat="300ms")).assert_valid()
+    got = (await relayed(steadily, heartbeat="2s")).assert_valid()
     assert b"ping" not in got.body
 
 
@@ -304,7 +300,7 @@ async def test_headers_leave_with_the_first_heartbeat() -> None:
         client(running) as connected,
     ):
         connected.send()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             await connected.step()
         assert connected.answer.status == 200
 
@@ -333,7 +329,7 @@ async def test_requests_do_not_wait_for_each_other() -> None:
         await call.send(chunk(DONE), LAST_CHUNK)
 
     async with upstream(pausing) as server, gateway(one_endpoint(server.url)) as running:
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PROMPTLY):
             answers = await asyncio.gather(*(ask(running) for _ in range(150)))
     assert {got.assert_valid().text for got in answers} == {"Hel"}
     assert len({got.header("x-request-id") for got in answers}) == 150

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from loopback import Gateway, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +31,7 @@ async def exchanged(running: Gateway, *pieces: bytes, pause: float = 0.0, half_c
     """All that the gateway sends before it closes the connection."""
     reader, writer = await asyncio.open_connection(*running.address)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PROMPTLY):
             for piece in pieces:
                 writer.write(piece)
                 await writer.drain()
@@ -176,7 +177,7 @@ async def test_request_that_is_too_large_is_refused_before_it_is_read(sent: byte
 async def test_bytes_behind_a_refusal_are_read_up_to_a_bound(refused: bytes) -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running, client(running) as connected:
         connected.writer.write(refused)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             taken = await written(connected.writer, up_to=200_000_000)
     # A mebibyte by the gateway, and what two sockets of the system hold.
     assert taken < 20_000_000
@@ -207,7 +208,7 @@ async def written(writer: asyncio.StreamWriter, *, up_to: int) -> int:
 )
 async def test_slow_clients_are_not_waited_for(pieces: tuple[bytes, ...]) -> None:
     async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             got = await exchanged(running, *pieces, pause=0.02)
     assert refusal(got) == (400, "BAD_REQUEST")
     assert server.connections == 0
@@ -249,14 +250,14 @@ async def test_header_value_is_stripped_of_white_space() -> None:
 @pytest.mark.parametrize("sent", [b"", b"\r\n", b"\r\n\r\n\r\n"], ids=["nothing", "a line", "lines"])
 async def test_connection_without_a_request_is_closed(sent: bytes) -> None:
     async with quick_gateway("http://127.0.0.1:9") as running:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             got = await exchanged(running, sent)
     assert got == b"" if not sent else refusal(got) == (400, "BAD_REQUEST")
 
 
 async def test_empty_lines_do_not_keep_an_idle_connection() -> None:
     async with quick_gateway("http://127.0.0.1:9") as running:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             got = await exchanged(
                 running, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", *[b"\r\n"] * 40, pause=0.02
             )
@@ -406,7 +407,7 @@ async def test_client_that_leaves_after_sending_ahead_is_noticed(behind: bytes) 
         writer.write(POST + TWO + behind)
         await server.called.wait()
         writer.close()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await server.call.closed.wait()
     assert len(server.calls) == 1
 
@@ -445,7 +446,7 @@ async def test_half_closed_client_of_a_stream_has_left() -> None:
     async with upstream(silent) as server, quick_gateway(server.url) as running:
         asking = asyncio.create_task(exchanged(running, POST + TWO, half_close=True))
         await server.called.wait()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await server.call.closed.wait()
         await asking
 
@@ -469,7 +470,7 @@ async def test_many_slow_clients_do_not_delay_others() -> None:
             for one in slow:
                 one.setblocking(False)
             loop = asyncio.get_running_loop()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PROMPTLY):
                 heads = [await loop.sock_recv(one, 12) for one in slow]
         finally:
             for one in slow:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, gateway, settled
-from scripted_upstream import PATIENCE, SSE, Call, chunk, upstream
+from patience import PATIENCE
+from scripted_upstream import SSE, Call, chunk, upstream
 from streamweir_gateway.remembered_headers import MOST_RESULTS, HeaderMemory, Memo, memo_of
 
 pytestmark = pytest.mark.anyio

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from console_client import TOKEN, console_of
+from patience import PATIENCE
 from places import DOCS
 from ports import free_port, until_open
 
@@ -68,7 +69,10 @@ async def test_page_api_and_feed_pass_nginx_with_the_directives_of_the_docs(tmp_
         foreign = {**own, "Origin": "http://elsewhere.example"}
         assert (await client.get("/api/v1/info", headers=foreign)).status_code == 403
         assert (await client.get("/", headers={"Host": "rebound.example"})).status_code == 403
-        async with client.stream("GET", "/api/v1/feed?since=0", headers=own) as feed, asyncio.timeout(20):
+        async with (
+            client.stream("GET", "/api/v1/feed?since=0", headers=own) as feed,
+            asyncio.timeout(PATIENCE),
+        ):
             assert feed.status_code == 200
             await console.call("/legacy")
             async for line in feed.aiter_lines():

@@ -11,6 +11,7 @@ import pytest
 from capture_checks import assert_well_formed, body_of, events_in, of_kind
 from console_client import TOKEN, Console, console_of
 from loopback import ask
+from patience import PATIENCE
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name == "nt", reason="Unix sockets")]
@@ -196,7 +197,7 @@ async def test_flood_of_requests_leaves_the_console_whole(tmp_path: Path) -> Non
         for _ in range(10):
             await asyncio.gather(*(console.call("/chat") for _ in range(30)))
             await asyncio.gather(*(console.call("/nothing") for _ in range(10)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while (await console.get("streams"))["total"] != 100:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         assert await flood_of_wrong_requests(console) == set()

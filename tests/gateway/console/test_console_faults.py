@@ -21,6 +21,7 @@ from capture_checks import (
 from cases import case
 from console_client import Console, console_of
 from loopback import client
+from patience import PATIENCE
 from ports import free_port
 from scripted_upstream import (
     HELLO,
@@ -144,7 +145,7 @@ async def test_capture_of_each_fault_has_the_bytes_and_the_word_of_the_log(
 
 
 async def log_line(console: Console, request_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             for line in console.running.told:
                 if line.get("request_id") == request_id and "reason" in line:
@@ -249,7 +250,7 @@ async def test_capture_of_a_stream_under_way_has_its_bytes_so_far(tmp_path: Path
             asking = asyncio.create_task(console.call("/chat"))
             row = await console.row(state="streaming")
             # A read is shown once its last line is complete, or has been waited for.
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while not body_of(of_kind(lines := await console.capture(row["id"]), "read")):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
                 assert not of_kind(lines, "end")

@@ -15,6 +15,7 @@ from capture_checks import of_kind
 from cases import case
 from console_client import Console, console_of
 from loopback import Answer, ask, client
+from patience import PATIENCE
 from scraped_metrics import samples
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
 from streamweir_gateway.fake import Settings, serve_fake
@@ -77,7 +78,7 @@ class Ends:
 
     async def line(self, name: str) -> dict[str, Any]:
         """The log line of a request."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 for line in self.console.running.told:
                     if line.get("request_id") == name and line.get("event") == "request":

@@ -13,6 +13,7 @@ from capture_checks import assert_whole, body_of, of_kind
 from console_client import Console, console_of
 from loopback import Answer, client
 from other_processes import sockets_of
+from patience import PATIENCE
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
@@ -41,7 +42,7 @@ async def test_rows_plots_and_captures_of_all_workers_are_shown_as_one(tmp_path:
                 answers += await crowd(console, 10)
                 await asyncio.sleep(0.1)
             ids = {answer.header("x-request-id") for answer in answers}
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while len(rows := await console.rows(state="ended", limit=2000)) < len(answers):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
             assert {row["request_id"] for row in rows} == ids
@@ -56,7 +57,7 @@ async def test_rows_plots_and_captures_of_all_workers_are_shown_as_one(tmp_path:
                 assert (await console.get(f"streams/{row['id']}"))["attempts"][0]["ended"] == "eof"
             told = {(await feed.row(state="ended"))["id"] for _ in rows}
             assert told == {row["id"] for row in rows}
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while sum((await console.get("plots"))["reasons"].get("done", [])) < len(answers):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
             plots = await console.get("plots", endpoint="/chat")
@@ -124,7 +125,7 @@ async def test_reload_takes_settings_over_and_names_those_for_a_restart(tmp_path
             assert (await console.request("/api/v1/info")).status == 200
             console.running.file.write_text("endpoints: {no: 1}")
             console.running.signal(signal.SIGHUP)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while "reload_error" not in (shown := await console.get("config")):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
             assert shown["reload_error"]["problems"]

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from patience import PATIENCE
 from streamweir.capture.masking import SecretMask
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.masking_queue import MaskingQueue
@@ -30,7 +31,7 @@ def queue_of_logs() -> tuple[MaskingQueue, list[LogMask]]:
 async def test_queue_in_an_idle_process_masks_all_logs() -> None:
     queue, logs = queue_of_logs()
     entries = [log.raw[0] for log in logs[:40]]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while any(entry[-1] is RAW for entry in entries):  # noqa: ASYNC110 - masking has no event
             await asyncio.sleep(0.05)
     assert all(b"secret-of-the-file" not in entry[2] for entry in entries)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import for_each
-from scripted_upstream import PATIENCE
+from patience import PATIENCE
 from streamweir import Translator
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import ConfigurationError

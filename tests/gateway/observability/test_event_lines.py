@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client
+from patience import PATIENCE
 from redis_servers import redis_binaries, redis_server
 from running_gateway import Running, running_gateway
 from scraped_metrics import samples
@@ -31,7 +32,7 @@ def lines(running: Running, *events: str) -> list[dict[str, Any]]:
 
 
 async def until_said(running: Running, event: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not lines(running, event):  # noqa: ASYNC110 - another process writes
             await asyncio.sleep(0.05)
 
@@ -167,7 +168,7 @@ async def test_store_that_goes_away_from_several_workers_gives_one_line_each(tmp
                 finally:
                     os.kill(redis.process.pid, signal.SIGCONT)
                 await until_said(running, "store back")
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE):
                     while await workers_without_store(running):  # noqa: ASYNC110 - the page only
                         await asyncio.sleep(0.1)
                 found = lines(running, "store away", "store back")

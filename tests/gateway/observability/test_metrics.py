@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from loopback import Gateway, ask, client, gateway, one_endpoint, settled
+from patience import PROMPTLY
 from running_gateway import running_gateway
 from scraped_metrics import Samples, samples, scrape
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
@@ -26,7 +27,7 @@ REFUSED = "http://127.0.0.1:1"
 
 
 async def until(running: Gateway, name: str, value: float, **labels: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PROMPTLY):
         while (await samples(running)).get(name, **labels) != value:  # noqa: ASYNC110 - the page only
             await asyncio.sleep(0.02)
 

@@ -20,6 +20,7 @@ import pytest
 
 from command_line import COMMAND
 from loopback import ask, client, gateway, one_endpoint, settled
+from patience import PROMPTLY
 from running_gateway import Running
 from scripted_upstream import HELLO, SSE, WHOLE, Call, upstream
 from streamweir_gateway.app import build_app
@@ -149,7 +150,7 @@ class TestTheLine:
                 await ask(running, target="/nowhere")
                 await ask(running, headers=[("X-Streamweir-Protocol", "none")])
             await ask(running, "GET", "/healthz", body=b"")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 while len(running.log.lines) < 15:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
             assert len(running.log.lines) == 15
@@ -454,7 +455,7 @@ class TestWriting:
             lines.write(f"{number:01000d}")
         os.set_blocking(reading, False)
         got = b""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             while got.count(b"\n") < 200:
                 try:
                     got += os.read(reading, 1 << 16)

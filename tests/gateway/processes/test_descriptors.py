@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopback import ask, client
+from patience import PATIENCE
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
 
@@ -45,7 +46,7 @@ async def test_idle_connections_give_way_the_oldest_first(tmp_path: Path) -> Non
         for connected in streaming:
             connected.send()
             await connected.until(b"Hel")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert await idle[0].reader.read() == b""
     assert not [line for line in running.told if line["level"] == "error"]
 
@@ -60,7 +61,7 @@ async def test_running_stream_is_kept_while_connections_are_refused(tmp_path: Pa
         assert {(got.status, got.json["error"]["code"]) for got in refused} == {(503, "OVERLOADED")}
         assert refused[0].header("retry-after") is not None
         streaming[0].leave()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not [line for line in running.told if line.get("reason") == "client_gone"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         connected = await stack.enter_async_context(client(running.at))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client
+from patience import PATIENCE
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Script, chunk, upstream
 
@@ -95,7 +96,7 @@ async def test_with_nothing_under_way_a_stop_is_prompt(workers: int, tmp_path: P
         await idle.whole()
         half.writer.write(b"POST /chat HTTP/1.1\r\n")
         running.signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await running.ended() == 0
         assert await silent.reader.read() == b""
 
@@ -112,7 +113,7 @@ async def test_second_signal_ends_streams_at_once(workers: int, tmp_path: Path) 
         await asyncio.sleep(0.3)
         running.signal(signal.SIGTERM)
         got = (await connected.whole()).assert_valid()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await running.ended() == 0
     assert got.end["reason"] == "draining"
 
@@ -136,7 +137,7 @@ async def test_client_that_reads_late_gets_the_end(workers: int, tmp_path: Path)
         await asyncio.sleep(5)
         connected.read_on()
         got = (await connected.whole()).assert_valid()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await running.ended() == 0
     assert got.error is not None
     assert (got.error["code"], got.end["reason"]) == ("GATEWAY_DRAINING", "draining")
@@ -155,7 +156,7 @@ async def test_client_that_does_not_read_delays_no_stop_beyond_its_time(signals:
         for _ in range(signals):
             running.signal(signal.SIGTERM)
             await asyncio.sleep(0.3)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             assert await running.ended() == 0
     assert not [line for line in running.told if line["level"] == "error"]
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client, settled
+from patience import PATIENCE
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
 from streamweir_gateway.processes import worker_place
@@ -30,7 +31,7 @@ async def endless(call: Call) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - it is other processes that are watched
             await asyncio.sleep(0.05)
 
@@ -64,7 +65,7 @@ async def test_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
             async with client(running.at) as connected:
                 connected.send()
                 await connected.until(b"Hel")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while await replaced(running) != "2.0":  # noqa: ASYNC110 - each new worker counts itself
                     await asyncio.sleep(0.1)
             assert not [line for line in running.told if "ended" in line["event"]]
@@ -125,7 +126,7 @@ async def test_reload_while_a_worker_hangs_does_not_stop_the_parent_from_stoppin
             running.signal(signal.SIGTERM)
             await asyncio.sleep(0.1)
             running.signal(signal.SIGTERM)  # in a hurry
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(PATIENCE):
                 assert await running.ended() == 0
             assert [line["pid"] for line in running.told if "is killed" in line["event"]] == [stopped]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, ask, client, gateway, one_endpoint
+from patience import PATIENCE
 from scripted_upstream import CLOSE_DELIMITED, HELLO, SSE, WHOLE, Call, Script, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +22,7 @@ async def raw(running: Gateway, *pieces: bytes) -> tuple[bytes, dict[str, Any]]:
         for piece in pieces:
             connected.writer.write(piece)
             await asyncio.sleep(0.01)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             head, _, body = (await connected.reader.read()).partition(b"\r\n\r\n")
     return head, json.loads(body)
 

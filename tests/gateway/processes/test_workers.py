@@ -16,6 +16,7 @@ import pytest
 
 from loopback import ask, client
 from other_processes import is_alive, kill, sockets_of
+from patience import PATIENCE
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
@@ -30,7 +31,7 @@ def endpoints(url: str, **options: Any) -> dict[str, Any]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - it is other processes that are watched
             await asyncio.sleep(0.05)
 
@@ -177,7 +178,7 @@ def rewritten(running: Running, text: str | None = None, **keys: Any) -> None:
 
 
 async def answers(running: Running, target: str, status: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             got = [(await ask(running.at, target=target)).status for _ in range(4)]
             if got == [status] * 4:
@@ -192,7 +193,7 @@ async def config_in_readiness(running: Running) -> str:
 async def served_file(running: Running, *, refused: int) -> str:
     """Return the hash of the file, as readiness and metrics show it; `refused` reloads have been counted."""
     hashed = f"sha256:{hashlib.sha256(running.file.read_bytes()).hexdigest()}"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await config_in_readiness(running) != hashed:  # noqa: ASYNC110 - another process is watched
             await asyncio.sleep(0.1)
         shown = (await ask(running.at, "GET", "/metrics", body=b"")).body.decode()
@@ -206,7 +207,7 @@ async def served_file(running: Running, *, refused: int) -> str:
 async def test_changed_file_is_taken_over(workers: int, tmp_path: Path) -> None:
     async def waiting(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
-        await asyncio.wait_for(goes_on.wait(), 20)
+        await asyncio.wait_for(goes_on.wait(), PATIENCE)
         await call.send(chunk(HELLO[2]), LAST_CHUNK)
 
     goes_on = asyncio.Event()

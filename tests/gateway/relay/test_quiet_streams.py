@@ -9,7 +9,8 @@ import pytest
 
 from cases import case
 from loopback import ask, client, gateway, settled
-from scripted_upstream import HELLO, LAST_CHUNK, PATIENCE, Call, answer, chunk, upstream
+from patience import PATIENCE, PROMPTLY
+from scripted_upstream import HELLO, LAST_CHUNK, Call, answer, chunk, upstream
 from streamweir.testing import check_stream
 from streamweir_gateway.relay import quiet_stream
 from streamweir_gateway.runs.client_gone import ClientGone
@@ -122,7 +123,7 @@ async def test_quiet_stream_of_a_client_that_leaves_is_closed() -> None:
         connected.send()
         await connected.until(b": one")
         connected.leave()
-        with anyio.fail_after(3):
+        with anyio.fail_after(PROMPTLY):
             await server.call.closed.wait()
 
 

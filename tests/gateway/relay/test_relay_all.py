@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from loopback import Gateway, ask, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import answer, upstream
 from web_app import WebApp, serving
 
@@ -365,7 +366,7 @@ async def test_client_that_leaves_ends_the_request_at_the_service(tmp_path: Path
         async with old.client.stream("GET", "/forever") as response:
             async for _ in response.aiter_raw():
                 break
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await old.web.left.wait()
         line = await old.gateway.log.next_line()
     assert line["reason"] == "client_gone"
@@ -396,7 +397,7 @@ async def test_client_that_leaves_during_an_unread_upload_ends_the_request() -> 
                 await fill(sender, b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n")
                 at_once = struct.pack("ii", 1, 0)
                 sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(PROMPTLY):
                 line = await running.log.next_line()
         is_over.set()
     assert line["reason"] == "client_gone"
@@ -433,7 +434,7 @@ async def test_interim_responses_of_the_service_are_forwarded(version: str) -> N
             reader, writer = await asyncio.open_connection(*running.address[:2])
             writer.write(f"GET /x HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
             if version == "1.1":
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PROMPTLY):
                     first = await reader.readuntil(b"\r\n\r\n")
                 assert first == b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n"
             may_answer.set()
@@ -586,7 +587,7 @@ async def test_upload_that_stops_is_not_completed(pieces: int) -> None:
         async with gateway(settled(endpoints={"/*": endpoint})) as running:
             reader, writer = await asyncio.open_connection(*running.address[:2])
             writer.write(b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 answered = await reader.read()
             line = await running.log.next_line()
             writer.close()

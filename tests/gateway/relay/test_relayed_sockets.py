@@ -18,7 +18,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
 from loopback import Gateway, ask, client, gateway, settled
-from scripted_upstream import PATIENCE, answer, upstream
+from patience import PATIENCE
+from scripted_upstream import answer, upstream
 from socket_service import Service, accepted, raw_service, service, switching
 from streamweir_gateway.connection.exchange import HttpExchange
 from streamweir_gateway.connection.protocol import HttpProtocol

@@ -11,7 +11,8 @@ import pytest
 
 from cases import case
 from loopback import Gateway, gateway, settled
-from scripted_upstream import PATIENCE, Call, Script, answer, chunk, upstream
+from patience import PATIENCE
+from scripted_upstream import Call, Script, answer, chunk, upstream
 from streamweir_gateway.app import build_app
 from streamweir_gateway.processes.generations import Generations
 from streamweir_gateway.relay import taskless_relays

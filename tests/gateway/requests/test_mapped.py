@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from loopback import Answer, Gateway, ask, client, gateway, one_endpoint, settled
+from patience import PROMPTLY
 from scripted_upstream import WHOLE, Call, Upstream, answer, upstream
 
 pytestmark = pytest.mark.anyio
@@ -215,7 +216,7 @@ async def test_first_event_timeout_includes_first_requests() -> None:
         )
         async with gateway(config) as running:
             got = (await post(running, HI)).assert_valid()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PROMPTLY):
             await server.call.closed.wait()
     assert got.error is not None
     assert (got.error["code"], got.end["reason"]) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
@@ -229,7 +230,7 @@ async def test_disconnect_ends_a_first_request() -> None:
         config = settled(endpoints={"/chat": ragflow(server.url)})
         async with gateway(config) as running, client(running) as connected:
             connected.send(headers=[JSON], body=json.dumps(HI).encode())
-            with anyio.fail_after(5):
+            with anyio.fail_after(PROMPTLY):
                 await server.called.wait()
                 connected.leave()
                 await server.call.closed.wait()

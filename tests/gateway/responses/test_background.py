@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, client, gateway, settled
+from patience import PROMPTLY
 from redis_servers import redis_binaries, redis_server
 from responses_api import PATH, about, chunks, create, endpoint, front, last_response, messages, says_count
 from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
@@ -93,7 +94,7 @@ async def test_cancel_ends_a_background_response() -> None:
         await gate.asked.wait()
         got = await about(running, "POST", f"{response['id']}/cancel")
         assert (got.status, got.json["status"]) == (200, "cancelled")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await gate.left.wait()
         assert (await about(running, "GET", response["id"])).json["status"] == "cancelled"
 
@@ -104,7 +105,7 @@ async def test_delete_ends_and_forgets_a_background_response() -> None:
         response = (await create(running, input="one", background=True)).json
         await gate.asked.wait()
         assert (await about(running, "DELETE", response["id"])).json["deleted"] is True
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await gate.left.wait()
         assert (await about(running, "GET", response["id"])).status == 404
 

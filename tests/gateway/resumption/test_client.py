@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
 from streamweir.client import (
     ConnectionFailed,
@@ -131,7 +132,7 @@ async def test_client_that_reconnected_applies_idle_and_not_first_event_to_silen
             timeouts = {"connect": "100ms", "first_event": "100ms", "idle": "200ms"}
             events = stream_request(url, json={}, resume=resume, timeouts=timeouts)
             received = asyncio.create_task(_all(events))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PROMPTLY):
                 while events.resumes < 2:
                     assert not received.done(), received
                     await asyncio.sleep(0.01)
@@ -201,7 +202,7 @@ async def test_client_cancel_stops_the_run() -> None:
                     assert await events.cancel() == "cancelled"
         assert isinstance(event.data, SessionEnd)
         assert (event.data.status, event.data.reason) == ("cancelled", "cancelled")
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(PROMPTLY):
             while not server.call.closed.is_set():  # noqa: ASYNC110 (the script sets it when it looks)
                 await asyncio.sleep(0.01)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client
+from patience import PATIENCE
 from redis_servers import RedisServer, redis_binaries, redis_server
 from running_gateway import Running, running_gateway
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
@@ -88,7 +89,7 @@ async def test_run_of_a_killed_replica_ends_once_for_all_readers(tmp_path: Path)
             ]
             await asyncio.sleep(0.2)
             first.signal(signal.SIGKILL)
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(PATIENCE):
                 answers = await asyncio.gather(*reading)
         assert len({answer.body for answer in answers}) == 1
         answer = answers[0]
@@ -109,7 +110,7 @@ async def test_cancel_at_another_replica_stops_the_run(tmp_path: Path) -> None:
         assert (answer.status, answer.json["run"]["reason"]) == (200, "cancelled")
         whole = await reader.whole()
         assert whole.end["reason"] == "cancelled"
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             await server.call.closed.wait()
 
 
@@ -158,7 +159,7 @@ async def test_full_store_cuts_readers_at_other_replicas_short(tmp_path: Path) -
             whole = await reader.whole()
             assert whole.end["status"] == "completed"
             assert whole.body.count(b"RESUME_LOST") == 1
-            async with asyncio.timeout(6):
+            async with asyncio.timeout(PATIENCE):
                 short, other = await asyncio.gather(*reading)
             assert whole.body.startswith(short.body)
             assert other.body.endswith(b'"code":"RUN_LOST"}}\n\n')

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from loopback import Answer, Gateway, ask, client, gateway, settled
+from patience import PROMPTLY
 from redis_servers import RedisServer, redis_binaries, redis_server
 from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
 from streamweir import ConfigurationError
@@ -188,7 +189,7 @@ async def test_client_that_does_not_read_is_cut_off_and_its_run_continues(store:
     timeouts = {"write": "500ms"}
     async with upstream(flood) as server, gateway(kept(server.url, store, timeouts=timeouts)) as running:
         handle = "run_" + secrets.token_hex(16)
-        async with client(running) as lazy, asyncio.timeout(20):
+        async with client(running) as lazy, asyncio.timeout(PROMPTLY):
             lazy.send(headers=[("X-Streamweir-Run", handle)])
             while not lazy.answer.status:
                 await lazy.step()
@@ -236,7 +237,7 @@ async def test_cancel_stops_a_run_within_a_second(store: str) -> None:
             )
             whole = (await first.whole()).assert_valid()
         assert whole.end["reason"] == "cancelled"
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             await server.call.closed.wait()
         again = await ask(running, "POST", f"/-/runs/{handle}/cancel", body=b"")
         assert (again.status, again.json["run"]) == (200, run)
@@ -450,7 +451,7 @@ async def test_run_without_readers_ends_after_on_disconnect() -> None:
             await asyncio.sleep(0.9)  # readers are looked for once a second
             first.leave()
             left = time.monotonic()
-        async with asyncio.timeout(6):
+        async with asyncio.timeout(PROMPTLY):
             await server.call.closed.wait()
         assert 2 <= server.call.closed_at - left <= 5
         answer = await ask(running, "GET", f"/-/runs/{handle}", body=b"")

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from loopback import Log, one_endpoint
-from scripted_upstream import HELLO, LAST_CHUNK, PATIENCE, SSE, Call, Script, answer, chunk, upstream
+from patience import PATIENCE
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Script, answer, chunk, upstream
 from streamweir.codec.base import Options
 from streamweir.codec.registry import process_dialects
 from streamweir.events import Content, Event, Stamp, Thinking

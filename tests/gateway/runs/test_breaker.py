@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, answer, chunk, upstream
 from streamweir_gateway.config import Breaker, GatewayConfig
 from streamweir_gateway.runs.breaker import CircuitBreaker
@@ -122,7 +123,7 @@ async def test_half_open_breaker_admits_one_trial_and_its_first_event_closes_it(
             assert (await ask(running)).error is not None, "the trial is under way"
             assert server.connections == 2
             trial.leave()
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(PROMPTLY):
                 while len(running.streams):  # noqa: ASYNC110 - nothing says when it is gone
                     await asyncio.sleep(0.01)
         got = await ask(running)  # the permit of the trial that was given up

@@ -9,6 +9,7 @@ import pytest
 
 from cases import case
 from loopback import Answer, ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, chunk, upstream
 from streams import Recorded, recorded_streams
 from streamweir.codec.registry import process_dialects
@@ -455,7 +456,7 @@ async def test_client_that_leaves_during_the_opening_leaves_the_upstream() -> No
         await one.called.wait()
         await anyio.sleep(0.1)
         connected.leave()
-        with anyio.fail_after(3):
+        with anyio.fail_after(PROMPTLY):
             await one.call.closed.wait()
         assert (await running.log.next_line())["reason"] == "client_gone"
         assert two.connections == 0

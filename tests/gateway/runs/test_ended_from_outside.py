@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import Client, Gateway, client, gateway, one_endpoint
+from patience import PROMPTLY
 from scripted_upstream import SSE, Call, Upstream, chunk, upstream
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.runs import live_delivery
@@ -50,14 +51,14 @@ async def unread(**timeouts: str) -> AsyncIterator[tuple[Upstream, Gateway, Clie
     ):
         connected.stop_reading()
         connected.send()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await server.called.wait()
         yield server, running, connected
 
 
 async def waits_for_client(server: Upstream) -> None:
     """Return when the upstream cannot send any more, because every buffer up to the client is full."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PROMPTLY):
         blocked = 0
         while blocked < 5:
             await asyncio.sleep(0.02)
@@ -106,7 +107,7 @@ async def test_rest_without_write_timeout_is_limited_in_time(
         await waits_for_client(server)
         await end(running)
         began = time.monotonic()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
         assert time.monotonic() - began < 0.4 + AT_ONCE
         await closed_within(server, AT_ONCE)

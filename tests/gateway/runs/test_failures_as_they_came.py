@@ -16,6 +16,7 @@ from cases import case
 from failing_upstreams import DOCUMENT, REFUSAL, STREAMS, native, plays, refuses
 from faulty_upstreams import SHORT
 from loopback import Answer, Gateway, ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import upstream
 from streamweir import Translator, convert
 from streamweir.codec.registry import process_dialects
@@ -332,7 +333,7 @@ async def test_client_of_http_1_0_gets_every_frame_and_a_plain_close(dialect: st
             b"POST /plain/breaks HTTP/1.0\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             answer = await reader.read()  # a reset would raise
         writer.close()
         assert stream.begun in answer

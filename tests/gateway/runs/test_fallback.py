@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Script, answer, chunk, upstream
 from streamweir_gateway.config import GatewayConfig
 
@@ -109,7 +110,7 @@ async def test_connection_of_a_given_up_attempt_is_closed() -> None:
         gateway(a_list(one.url, two.url)) as running,
     ):
         await ask(running)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await one.call.closed.wait()
 
 
@@ -180,10 +181,10 @@ async def test_client_that_leaves_ends_all_attempts() -> None:
     ):
         async with client(running) as connected:
             connected.send()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 await two.called.wait()
             connected.leave()
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(PROMPTLY):
                 line = await running.log.next_line()
                 await two.call.closed.wait()
         assert line["reason"] == "client_gone"

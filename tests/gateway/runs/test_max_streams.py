@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from loopback import ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, SSE, WHOLE, Call, answer, chunk, upstream
 from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.runs.admission import Admissions, Overloaded
@@ -49,7 +50,7 @@ async def test_stream_over_max_streams_is_refused() -> None:
         assert (line["status"], line["code"], line.get("reason")) == (503, "OVERLOADED", None)
         assert server.connections == 2
         clients[0].leave()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             while len(running.streams) > 1:  # noqa: ASYNC110 - nothing says when it is gone
                 await asyncio.sleep(0.01)
         async with client(running) as connected:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, client, gateway, one_endpoint, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, Upstream, answer, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ class Run:
 async def line_after_leaving(running: Gateway, server: Upstream, seen: bytes, run: Run) -> dict[str, Any]:
     async with client(running) as connected:
         connected.send()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await server.called.wait()
         await connected.until(seen)
         connected.leave()
@@ -87,7 +88,7 @@ async def test_run_without_its_client_ends_after_continue_for() -> None:
         await connected.until(b"Hel")
         left = time.monotonic()
         connected.leave()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
         assert line["reason"] == "client_gone"
         assert time.monotonic() - left >= 0.3
@@ -104,7 +105,7 @@ async def test_timeouts_hold_without_the_client() -> None:
         connected.send()
         await connected.until(b"Hel")
         connected.leave()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
         assert (line["reason"], line["code"]) == ("client_gone", "UPSTREAM_TIMEOUT")
 
@@ -121,7 +122,7 @@ async def test_drain_ends_a_run_without_its_client() -> None:
         await asyncio.sleep(0.1)
         assert len(running.streams) == 1
         running.streams.drain()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
         assert line["reason"] == "client_gone"
 
@@ -141,11 +142,11 @@ async def test_client_that_leaves_during_a_write_is_noticed() -> None:
     ):
         connected.stop_reading()
         connected.send()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await server.called.wait()
         await asyncio.sleep(0.3)
         connected.leave()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
         assert line["reason"] == "client_gone"
         assert line["events"] == 203
@@ -160,7 +161,7 @@ async def test_client_that_does_not_read_ends_its_run() -> None:
     ):
         connected.stop_reading()
         connected.send()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             line = await running.log.next_line()
         assert line["reason"] == "slow_client"
         assert line["events"] < 203

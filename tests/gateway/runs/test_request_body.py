@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from loopback import Client, Gateway, ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, SSE, WHOLE, Call, Script, Upstream, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -41,13 +42,13 @@ async def test_body_over_the_limit_of_all_bodies_is_refused(coding: str) -> None
     async with bounded(WHOLE) as (running, backend), client(running) as first, client(running) as second:
         await half_sent(first)
         second.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\n" + length + body)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             head, _, refusal = (await second.reader.read()).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 1" in head.lower()
         assert b'"OVERLOADED"' in refusal
         first.writer.write(BODY[-1:])
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             assert b'"status":"completed"' in await first.reader.read()
         assert (await ask(running, body=BODY)).assert_valid().end["status"] == "completed"
         assert len(backend.calls) == 2
@@ -82,7 +83,7 @@ async def test_request_body_is_freed_after_any_end(script: Script | bytes) -> No
         for _ in range(4):
             async with client(running) as leaving:
                 await half_sent(leaving)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 await running.log.next_line()
             assert (await ask(running, body=BODY)).status == 200
             await running.log.next_line()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from loopback import Answer, ask, client, gateway, settled
+from patience import PROMPTLY
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, Upstream, answer, chunk, upstream
 from streamweir.errors import error_info
 from streamweir_gateway.config import GatewayConfig, Retries
@@ -207,11 +208,11 @@ async def test_client_that_leaves_ends_a_wait() -> None:
     async with upstream(BUSY) as server, gateway(retrying(server.url, backoff="9s")) as running:
         async with client(running) as connected:
             connected.send()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 await server.called.wait()
             await asyncio.sleep(0.1)
             connected.leave()
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(PROMPTLY):
                 line = await running.log.next_line()
         assert line["reason"] == "client_gone"
         assert len(server.calls) == 1
@@ -221,7 +222,7 @@ async def test_client_that_leaves_ends_a_wait() -> None:
 async def test_drain_ends_a_wait() -> None:
     async with upstream(BUSY) as server, gateway(retrying(server.url, backoff="9s")) as running:
         asking = asyncio.create_task(ask(running))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await server.called.wait()
         await asyncio.sleep(0.1)
         running.streams.drain()

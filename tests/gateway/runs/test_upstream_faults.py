@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from loopback import Answer, ask, gateway, one_endpoint, relayed
+from patience import PROMPTLY
 from scripted_upstream import (
     CLOSE_DELIMITED,
     HELLO,
@@ -177,7 +178,7 @@ async def test_total_timeout_ends_a_stream() -> None:
 @pytest.mark.slow
 async def test_slow_body_of_an_error_does_not_delay_it() -> None:
     head = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 100\r\n\r\n{"
-    async with asyncio.timeout(4):
+    async with asyncio.timeout(PROMPTLY):
         got = await failing(then_silent(head), timeouts={"first_event": "60s"})
     assert got == ("UPSTREAM_ERROR", "upstream_error")
 
@@ -259,7 +260,7 @@ async def test_soft_evidence_before_the_end_of_the_body_is_complete(ending: byte
 
 async def test_silence_after_soft_evidence_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "SETTLE_SECONDS", 0.2)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PROMPTLY):
         got = (await relayed(then_silent(SSE, SOFT))).assert_valid()
     assert (got.end["status"], got.end["reason"]) == ("completed", "done")
 
@@ -272,7 +273,7 @@ async def test_silence_after_the_error_of_a_standard_upstream_ends_the_stream(
     error = {"error_type": "timeout", "code": "UPSTREAM_TIMEOUT", "message": "x", "recoverable": True}
     event = {"type": "error", "data": {**error, "terminal": True}, "metadata": {}}
     script = then_silent(SSE, chunk(b"data: %b\n\n" % json.dumps(event).encode()))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PROMPTLY):
         got = await relayed(script, speaks="standard")
     assert failure(got) == ("UPSTREAM_TIMEOUT", "upstream_error")
 

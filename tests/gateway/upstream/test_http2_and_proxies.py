@@ -13,7 +13,8 @@ import pytest
 import trustme
 
 from loopback import ask, gateway, settled
-from scripted_upstream import HELLO, PATIENCE, Call, answer, upstream
+from patience import PATIENCE
+from scripted_upstream import HELLO, Call, answer, upstream
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import (
     InvalidResponse,

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from scripted_upstream import PATIENCE, Call, Script, Upstream, answer, upstream
+from patience import PATIENCE
+from scripted_upstream import Call, Script, Upstream, answer, upstream
 from streamweir_gateway.upstream import connection_pool
 from streamweir_gateway.upstream.client import UpstreamClient
 from streamweir_gateway.upstream.failures import NotSent, Unreachable, UpstreamFailure

@@ -14,7 +14,8 @@ from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 
 from loopback import Answer, ask, client, gateway, one_endpoint, settled
-from scripted_upstream import PATIENCE, answer, upstream
+from patience import PATIENCE
+from scripted_upstream import answer, upstream
 from socket_service import accepted, raw_service, service, switching
 from streams import Recorded, recorded_streams
 from streamweir_gateway.upstream.websocket.connection import WebSocketConnection

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import trustme
 
-from scripted_upstream import PATIENCE, Call, Upstream, answer, upstream
+from patience import PATIENCE
+from scripted_upstream import Call, Upstream, answer, upstream
 from streamweir_gateway.config import Tls, UpstreamConfig
 from streamweir_gateway.upstream.client import UpstreamClient, UpstreamClients
 from streamweir_gateway.upstream.failures import ConnectTimedOut, NotConnected, Unreachable

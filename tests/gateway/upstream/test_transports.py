@@ -12,11 +12,11 @@ from contextvars import ContextVar
 import pytest
 
 from loopback import ask, gateway, one_endpoint
+from patience import PATIENCE
 from scripted_upstream import (
     CLOSE_DELIMITED,
     HELLO,
     LAST_CHUNK,
-    PATIENCE,
     SSE,
     Call,
     Script,

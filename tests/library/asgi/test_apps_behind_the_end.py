@@ -10,6 +10,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import StreamingResponse
 
 from hosts import DONE, HELLO, TOKENS, Call, asking, body, get, served, start
+from patience import PROMPTLY
 from streamweir.asgi import StreamweirMiddleware, work_behind_end
 from streamweir.runs import Resume
 
@@ -92,7 +93,7 @@ async def test_app_behind_its_end_gets_no_disconnect_and_runs_to_its_end(
 ) -> None:
     app = App(TOKENS[0], ending, work=0.7, sends=3, pause=0.01)
     server = Server(StreamweirMiddleware(app, **{"speaks": "legacy", **options}), spec_version=version)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PROMPTLY):
         await server.run()
     assert app.done == ["saved", "finally"]
     assert [message["more_body"] for message in server.sent[1:]] == [True] * (len(server.sent) - 2) + [False]
@@ -141,7 +142,7 @@ async def test_app_that_sends_for_ever_behind_its_end_gets_a_disconnect(
             tasks.cancel_scope.cancel()
 
     server = Server(mounted(app), spec_version=version)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PROMPTLY):
         await server.run()
     assert sent[0] > 10
     assert server.answer.assert_valid().text == "Hello"
@@ -154,11 +155,11 @@ async def test_app_of_a_kept_run_behind_its_end_runs_on_and_gets_a_disconnect(
 ) -> None:
     monkeypatch.setattr(work_behind_end, "_LATE_MESSAGE_SECONDS", 0.2)
     saving = App(*HELLO, work=0.7)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PROMPTLY):
         await Server(mounted(saving, resume=Resume()), spec_version=version).run()
     assert saving.done == ["saved", "finally"]
     endless = App(*HELLO, sends=1000, pause=0.01)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         await Server(mounted(endless, resume=Resume()), spec_version=version).run()
     assert endless.done == ["told", "finally"]
 
@@ -193,7 +194,7 @@ async def test_app_that_does_not_return_behind_its_end_gets_a_disconnect(
     monkeypatch.setattr(work_behind_end, "_ENDED_BODY_SECONDS", 0.1)
     monkeypatch.setattr(work_behind_end, "_RUN_ON_SECONDS", 0.3)
     app = App(*HELLO, work=60)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PROMPTLY):
         await Server(mounted(app), spec_version=version).run()
     assert app.done == ["told", "finally"]
 
@@ -215,7 +216,7 @@ async def test_app_that_has_ended_its_body_gets_a_disconnect_after_a_second(
         assert not heard
         heard.append(await receive())  # Litestar returns only then
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         await Server(mounted(app), spec_version=version, requests=()).run()
     assert heard == [DISCONNECT]
 
@@ -231,7 +232,7 @@ async def test_app_that_has_ended_its_body_gets_a_disconnect_after_a_second(
 )
 async def test_app_whose_stream_is_cut_off_gets_a_disconnect_at_once(options: Any) -> None:
     app = App(*TOKENS * 4, b"data: {\n\n" * 3, work=60)
-    with anyio.fail_after(2):
+    with anyio.fail_after(PROMPTLY):
         await Server(mounted(app, **options)).run()
     assert app.done == ["told", "finally"]
 
@@ -263,10 +264,10 @@ async def test_fastapi_app_saves_its_answer_and_runs_its_background_task() -> No
     app.add_middleware(StreamweirMiddleware, speaks="legacy")
     async with served(app) as host:
         assert (await get(host)).assert_valid().text == "Hello"  # the body ends before the work does
-        with anyio.fail_after(5):
+        with anyio.fail_after(PROMPTLY):
             await complete.acquire()
         async with asking(host) as connected:  # a client that leaves at the last event
             await connected.until(b"session_end")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PROMPTLY):
             await complete.acquire()
     assert done == ["saved", "finally", "background"] * 2

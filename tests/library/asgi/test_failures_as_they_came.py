@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from hosts import DONE, HELLO, SSE, TOKENS, Call, body, sending, start
+from patience import PROMPTLY
 from streamweir import ConfigurationError, StreamError
 from streamweir.asgi import NormalizeMiddleware, SafeErrorMiddleware, StreamweirMiddleware
 from streamweir.runs import Resume
@@ -268,7 +269,7 @@ async def test_clock_of_the_middleware_ends_the_body_properly_behind_the_error(
                 pass
             tasks.cancel_scope.cancel()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         done = await outcome(app, timeouts=timeouts)
     assert done.raised is None
     assert done.has_ended
@@ -284,7 +285,7 @@ async def test_clock_that_runs_out_before_the_first_byte_is_a_status(messages: A
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         done = await outcome(app, timeouts={"first_event": 0.1}, paths="/chat")
     assert done.answer.status == 504
     assert done.answer.json["error"]["code"] == "UPSTREAM_TIMEOUT"

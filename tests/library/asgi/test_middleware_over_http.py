@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 
 from hosts import DONE, HELLO, TOKENS, asking, body, get, served, start, streaming
 from loopback import client
+from patience import PROMPTLY
 from streamweir import bind_context, collect_stream_warning, current_request_id, stream_warning_event
 from streamweir.asgi import EventStreamResponse, StreamweirMiddleware, work_behind_end
 
@@ -138,7 +139,7 @@ async def test_generator_is_closed_when_the_client_leaves(host: str, silent: boo
             await connected.until(b'"lo"')
             left = time.monotonic()
             connected.leave()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PROMPTLY):
                 await generators.closed.wait()
         assert time.monotonic() - left < 1
 
@@ -149,7 +150,7 @@ async def test_generator_is_closed_when_the_client_leaves_before_its_first_event
     async with served(getattr(generators, host)()) as running, asking(running) as connected:
         await asyncio.sleep(0.1)
         connected.leave()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await generators.closed.wait()
 
 
@@ -165,7 +166,7 @@ async def test_generator_that_yields_after_the_end_is_stopped(
     async with served(getattr(generators, host)()) as running:
         answer = await get(running)
         assert answer.assert_valid().text == "Hello"
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await generators.closed.wait()
 
 
@@ -188,7 +189,7 @@ async def test_application_can_ask_whether_the_client_has_left() -> None:
             await asyncio.sleep(0.05)
             assert asked
             assert not noticed.is_set()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await noticed.wait()
 
 
@@ -219,7 +220,7 @@ async def test_background_task_runs_after_the_stream() -> None:
         for target in ("/chat", "/own"):
             ran.clear()
             assert (await get(running, target)).assert_valid().text == "Hello"
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(PROMPTLY):
                 await ran.wait()
 
 
@@ -300,7 +301,7 @@ async def test_timeout_before_a_covered_response_becomes_a_stream() -> None:
             assert answer.end["reason"] == "first_event_timeout"
             answer = await get(running, headers=[("Accept", "application/json")])
             assert answer.status == 504
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(PROMPTLY):
                 await left.wait()
 
 

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from hosts import Call, served
 from loopback import Answer, client
+from patience import PROMPTLY
 from streamweir.asgi import EventStreamResponse, StreamweirMiddleware
 from streamweir.errors import ConfigurationError
 from streamweir.runs import MemoryStore, Resume, RunStore, StoreUnavailable
@@ -143,21 +144,21 @@ async def host_of(
         finally:
             content.open()
             if content.started:
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PROMPTLY):
                     await content.ended.wait()
 
 
 async def ask(
     host: Any, target: str = "/chat", *, method: str = "POST", headers: Headers = (), body: bytes = b"{}"
 ) -> Answer:
-    async with asyncio.timeout(10), client(host) as connected:
+    async with asyncio.timeout(PROMPTLY), client(host) as connected:
         connected.send(method, target, headers=headers, body=body)
         return await connected.whole()
 
 
 async def left_behind(host: Any, *, headers: Headers = ()) -> tuple[str, Answer]:
     """Read a run as far as its third word, leave, and return its handle."""
-    async with asyncio.timeout(10), client(host) as connected:
+    async with asyncio.timeout(PROMPTLY), client(host) as connected:
         connected.send("POST", "/chat", headers=headers)
         await connected.until(b'"word 3 "')
         return handle_of(connected.answer), connected.answer
@@ -221,7 +222,7 @@ async def test_response_content_continues_after_its_client_has_left(place: str) 
     async with host_of(content, place) as host:
         handle, _ = await left_behind(host)
         content.open()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await content.ended.wait()
         again = await ask(host, headers=[("Last-Event-ID", f"{handle}.3")])
         assert b'"word 19 "' in again.body
@@ -236,7 +237,7 @@ async def test_cancel_closes_silent_content_within_a_second(place: str) -> None:
         handle, _ = await left_behind(host)
         cancelled = await ask(host, f"/-/runs/{handle}/cancel")
         assert (cancelled.status, cancelled.json["run"]["reason"]) == (200, "cancelled")
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PROMPTLY):
             await content.ended.wait()
 
 
@@ -245,7 +246,7 @@ async def test_response_run_without_readers_ends_after_continue_for(place: str) 
     content = Content(until=8)
     async with host_of(content, place, resume=Resume(continue_for="100ms")) as host:
         handle, _ = await left_behind(host)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await content.ended.wait()
         again = await ask(host, headers=[("Last-Event-ID", f"{handle}.3")])
         assert b'"client_gone"' in again.body
@@ -271,7 +272,7 @@ async def test_response_run_with_a_brought_handle_is_cancelled_by_leaving(place:
     brought = [("X-Streamweir-Run", f"run_{'7' * 32}")]
     async with host_of(content, place, resume=Resume(continue_for="100ms")) as host:
         await left_behind(host, headers=brought)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PROMPTLY):
             await content.ended.wait()
         again = await ask(host, headers=[("Last-Event-ID", f"{brought[0][1]}.3")])
         assert b'"client_gone"' in again.body
@@ -303,10 +304,10 @@ async def test_response_without_its_store_is_whole_and_ends_with_its_client(plac
         assert not check_stream(answer.body)
     content = Content(until=8)
     async with host_of(content, place, store=Away()) as host:
-        async with asyncio.timeout(5), client(host) as connected:
+        async with asyncio.timeout(PROMPTLY), client(host) as connected:
             connected.send("POST", "/chat")
             await connected.until(b'"word 3 "')
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             await content.ended.wait()
 
 

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from hosts import Call, get, served
 from loopback import Answer, Client, client
+from patience import PROMPTLY
 from streamweir.asgi import NormalizeMiddleware, StreamweirMiddleware
 from streamweir.errors import ConfigurationError
 from streamweir.runs import MemoryStore, Resume, StoreUnavailable
@@ -123,14 +124,14 @@ async def mounted(
         finally:
             agent.go_on()
             if agent.calls:
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PROMPTLY):
                     await agent.ended.wait()
 
 
 async def ask(
     host: Any, target: str = "/chat", *, method: str = "POST", headers: Headers = (), body: bytes = b"{}"
 ) -> Answer:
-    async with asyncio.timeout(10), client(host) as connected:
+    async with asyncio.timeout(PROMPTLY), client(host) as connected:
         connected.send(method, target, headers=headers, body=body)
         return await connected.whole()
 
@@ -248,7 +249,7 @@ async def test_cancel_reaches_a_silent_generator_within_a_second() -> None:
         )
         answer = await connected.whole()
         assert answer.assert_valid().end["status"] == "cancelled"
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PROMPTLY):
             await agent.ended.wait()
         assert agent.ended_at - asked < 1
         again = await ask(host, f"/-/runs/{handle}/cancel")
@@ -262,7 +263,7 @@ async def test_run_without_readers_ends_after_continue_for() -> None:
         left = time.monotonic()
         await asyncio.sleep(1)
         assert not agent.ended.is_set()
-        async with asyncio.timeout(6):
+        async with asyncio.timeout(PROMPTLY):
             await agent.ended.wait()
         assert 1.5 < agent.ended_at - left < 5.5
         answer = await ask(host, f"/-/runs/{handle}", method="GET")

@@ -12,6 +12,7 @@ import pytest
 from kept_app import WORDS
 from kept_workers import KeptWorker, kept_worker
 from loopback import Answer, ask, client
+from patience import PATIENCE
 from redis_servers import RedisServer, redis_binaries, redis_server
 from streamweir.testing import check_stream
 
@@ -56,7 +57,7 @@ async def test_runs_of_a_killed_worker_end_once(tmp_path: Path) -> None:
         reading = [asyncio.create_task(read(second, handle)) for _ in range(3)]
         await asyncio.sleep(0.3)
         first.process.send_signal(signal.SIGKILL)
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE):
             answers = await asyncio.gather(*reading)
         assert len({answer.body for answer in answers}) == 1
         answer = answers[0]
@@ -79,7 +80,7 @@ async def test_cancel_at_one_worker_ends_the_generator_of_another(tmp_path: Path
         stopped = await ask(second.at, "POST", f"/-/runs/{handle}/cancel", body=b"")
         assert (stopped.status, stopped.json["run"]["reason"]) == (200, "cancelled")
         assert (await reader.whole()).end["reason"] == "cancelled"
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE):
             while first.said() != ["began", "ended"]:  # noqa: ASYNC110 (another process says it)
                 await asyncio.sleep(0.05)
 

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from patience import PROMPTLY
 from streamweir.asgi import EventStreamResponse
 from streamweir.emit import event_sending
 from streamweir.runs import MemoryStore, Resume
@@ -31,7 +32,7 @@ class Server:
 
     async def call(self, response: EventStreamResponse) -> None:
         scope = {"type": "http", "method": "GET", "path": "/chat", "headers": [], "query_string": b""}
-        with anyio.fail_after(10):
+        with anyio.fail_after(PROMPTLY):
             await response(scope, self._receive, self._send)
 
     async def _receive(self) -> Any:

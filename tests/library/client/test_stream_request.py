@@ -12,6 +12,7 @@ import anyio
 import httpx
 import pytest
 
+from patience import PROMPTLY
 from scripted_upstream import Call, Script, Upstream, upstream
 from streamweir import MessageStreamHandler, Translator
 from streamweir.client import (
@@ -608,7 +609,7 @@ async def test_many_streams_end_cleanly_in_a_storm_of_cancellations() -> None:
                 await read(server)
             ended += 1
 
-        with anyio.fail_after(8):
+        with anyio.fail_after(PROMPTLY):
             async with anyio.create_task_group() as tasks:
                 for number in range(30):
                     tasks.start_soon(one, number * 0.005)
@@ -743,7 +744,7 @@ async def test_cancel_without_an_answer_ends_after_first_event_timeout() -> None
         stream_request(f"{server.url}/chat", timeouts={"first_event": 0.3}) as events,
     ):
         await anext(events)
-        with anyio.fail_after(5), pytest.raises(RequestTimeout):
+        with anyio.fail_after(PROMPTLY), pytest.raises(RequestTimeout):
             await events.cancel()
 
 

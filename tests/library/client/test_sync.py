@@ -19,6 +19,7 @@ import pytest
 import trustme
 
 import streamweir.client
+from patience import PROMPTLY
 from scripted_upstream import Call, Script, upstream
 from streamweir.client import StreamRequestError
 from streamweir.client.sync import StreamRequest, stream_request
@@ -170,7 +171,7 @@ async def test_server_that_is_not_there_cannot_be_connected_to() -> None:
 
 
 async def in_a_thread(function: Callable[[], Any]) -> Any:
-    with anyio.fail_after(20):
+    with anyio.fail_after(PROMPTLY):
         return await anyio.to_thread.run_sync(function)
 
 

@@ -11,6 +11,7 @@ from weakref import ref
 
 import pytest
 
+from patience import PROMPTLY
 from streamweir.delivery.clock_sweep import TICK_SECONDS, ClockSweep, Watched, sweep_of
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +77,7 @@ async def test_clock_is_looked_at_again_at_the_time_that_it_returns() -> None:
 
     clock.act = act
     sweep_here().look_soon(clock)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PROMPTLY):
         await last.wait()
     pauses = [after - before for before, after in zip(clock.looks, clock.looks[1:], strict=False)]
     assert all(pause >= 3 * TICK_SECONDS - 0.002 for pause in pauses)

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from patience import PROMPTLY
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.delivery import ClientGoneError, Delivery
 from streamweir.delivery.scheduler import GroupScheduler
@@ -185,7 +186,7 @@ async def test_silence_gets_heartbeats_and_pieces_hold_them_back() -> None:
         await client.came.wait()
         assert client.pieces[0].startswith(b":")
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         assert await supervised(delivery.clock, delivery, act) == []
 
 
@@ -201,7 +202,7 @@ async def test_client_that_does_not_read_is_dropped_as_slow() -> None:
             tasks.cancel_scope.cancel()
         assert supervisor.dropped == "slow_client"
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         assert await supervised(delivery.clock, delivery, act) == ["abandoned"]
 
 
@@ -214,7 +215,7 @@ async def test_timeout_of_the_source_is_reported_once() -> None:
         await source.has_ended.wait()
         await anyio.sleep(0.05)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PROMPTLY):
         assert await supervised(delivery.clock, delivery, act) == ["first_event_timeout"]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from redis_servers import RedisServer, redis_binaries, redis_server
 from streamweir import ConfigurationError
 from streamweir.runs import RedisStore, RunStore, StoreFull, StoreUnavailable
@@ -287,7 +288,7 @@ async def test_wait_survives_a_broken_connection(server: RedisServer) -> None:
         await asyncio.sleep(0.1)
         server.command("CLIENT", "KILL", "TYPE", "pubsub")
     await store.append(run, "t", 0, [b"1"], ttl=60)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await waiting
     await store.aclose()
     await other.aclose()
@@ -295,7 +296,7 @@ async def test_wait_survives_a_broken_connection(server: RedisServer) -> None:
 
 async def _claimed_soon(store: RedisStore, run: str) -> bool:
     """Return whether a run can be claimed once the server has freed deleted keys, which it does later."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(StoreFull):
                 return await store.claim(run, "t", b"{}", ttl=60)
@@ -382,7 +383,7 @@ def test_import_of_runs_does_not_load_redis() -> None:
 
 
 async def _is_up(store: RedisStore, expected: bool) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while store.is_up is not expected:  # noqa: ASYNC110 (it is asked once a second)
             await asyncio.sleep(0.05)
 

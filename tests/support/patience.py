@@ -1,0 +1,49 @@
+"""How long tests wait: for the condition itself, and long enough for a loaded machine."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+
+import anyio
+
+PATIENCE = 90.0
+"""Seconds after which a test has hung. Waiting ends as soon as the condition holds."""
+
+PROMPTLY = 20.0
+"""Seconds within which something has to happen that takes no time on an idle machine.
+
+It is below every default timeout that could end the same wait in place of the behaviour under test.
+"""
+
+
+async def until(holds: Callable[[], bool | Awaitable[bool]], within: float = PATIENCE) -> None:
+    """Wait until a condition that has no event of its own holds.
+
+    Raises:
+        TimeoutError: it did not hold within so many seconds.
+    """
+    async with asyncio.timeout(within):
+        while True:
+            result = holds()
+            if await result if isawaitable(result) else result:
+                return
+            await asyncio.sleep(0.02)
+
+
+def wait_until(holds: Callable[[], bool], within: float = PATIENCE) -> None:
+    """Do the same in a test that has no event loop."""
+    deadline = time.monotonic() + within
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.02)
+
+
+async def let_loop_run(seconds: float) -> None:
+    """Sleep in many small steps: a stalled machine takes time from the steps, and no round of the event loop.
+
+    It lets parts of this process that are on one event loop do what is ready.
+    """
+    for _ in range(max(10, round(seconds / 0.01))):
+        await anyio.sleep(0.01)
