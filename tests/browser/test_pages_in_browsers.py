@@ -23,11 +23,11 @@ import trustme
 from websockets.asyncio.server import ServerConnection
 
 from loopback import Gateway, ask, gateway, settled
+from patience import PATIENCE
 from places import ROOT
 from scripted_upstream import (
     HELLO,
     LAST_CHUNK,
-    PATIENCE,
     SSE,
     WHOLE,
     Call,

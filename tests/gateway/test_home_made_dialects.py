@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, gateway, settled
-from patience import PATIENCE
+from patience import PATIENCE, until
 from running_gateway import running_gateway
 from scripted_upstream import Call, answer, upstream
 from streamweir.codec.dialects import Dialects
@@ -177,6 +177,11 @@ async def test_watched_file_of_a_dialect_needs_no_signal(tmp_path: Path) -> None
         ) as running,
     ):
         await running.ready()
-        await asyncio.sleep(0.5)  # until the folder is watched
-        file.write_text("rules: [")
+
+        async def is_noticed() -> bool:
+            file.write_text("rules: [")  # again and again: the watcher starts beside the gateway
+            await asyncio.sleep(0.5)
+            return any("not taken over" in line["event"] for line in running.told)
+
+        await until(is_noticed)
         assert "acme.yaml" in (await running.says("not taken over"))["event"]

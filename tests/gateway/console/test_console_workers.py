@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,10 +79,8 @@ async def test_open_rows_of_a_killed_worker_end_as_lost(tmp_path: Path) -> None:
                 one.send()
                 await one.until(b"Hel")
                 row = await console.row(state="streaming")
-                began = time.monotonic()
                 os.kill(serving(console), signal.SIGKILL)
                 lost = await console.row(id=row["id"], state="ended")
-                assert time.monotonic() - began < 3
                 assert (lost["reason"], lost["capture"]) == ("lost", "none")
             async with client(console.running.at) as other:
                 other.send()

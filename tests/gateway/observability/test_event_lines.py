@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loopback import ask, client
-from patience import PATIENCE
+from patience import until
 from redis_servers import redis_binaries, redis_server
 from running_gateway import Running, running_gateway
 from scraped_metrics import samples
@@ -32,9 +32,7 @@ def lines(running: Running, *events: str) -> list[dict[str, Any]]:
 
 
 async def until_said(running: Running, event: str) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not lines(running, event):  # noqa: ASYNC110 - another process writes
-            await asyncio.sleep(0.05)
+    await running.line(lambda line: bool(line["event"] == event))
 
 
 async def test_breaker_that_opens_and_closes_gives_one_line_each(tmp_path: Path) -> None:
@@ -132,7 +130,7 @@ async def test_store_that_goes_away_and_comes_back_gives_one_line_each(tmp_path:
         async with upstream(WHOLE) as server:
             endpoints = {"/chat": {"upstream": server.url, "speaks": "legacy", "resume": "on"}}
             async with running_gateway(
-                tmp_path, endpoints=endpoints, store={"url": url, "timeout": "300ms"}
+                tmp_path, endpoints=endpoints, store={"url": url, "timeout": "2s"}
             ) as running:
                 await running.ready()
                 assert (await ask(running.at)).status == 200
@@ -155,7 +153,7 @@ async def test_store_that_goes_away_from_several_workers_gives_one_line_each(tmp
     with redis_server(redis_binaries()[0]) as redis:
         async with upstream(WHOLE) as server:
             endpoints = {"/chat": {"upstream": server.url, "speaks": "legacy", "resume": "on"}}
-            store = {"url": redis.url, "timeout": "300ms"}
+            store = {"url": redis.url, "timeout": "2s"}
             async with running_gateway(
                 tmp_path, endpoints=endpoints, store=store, server={"workers": 2}
             ) as running:
@@ -168,13 +166,11 @@ async def test_store_that_goes_away_from_several_workers_gives_one_line_each(tmp
                 finally:
                     os.kill(redis.process.pid, signal.SIGCONT)
                 await until_said(running, "store back")
-                async with asyncio.timeout(PATIENCE):
-                    while await workers_without_store(running):  # noqa: ASYNC110 - the page only
-                        await asyncio.sleep(0.1)
+                await until(lambda: have_a_store(running))
                 found = lines(running, "store away", "store back")
     assert [line["event"] for line in found] == ["store away", "store back"]
 
 
-async def workers_without_store(running: Running) -> bool:
-    """Whether a worker has not noticed yet that the store answers again."""
-    return (await samples(running.at)).get("store_up") != 1
+async def have_a_store(running: Running) -> bool:
+    """Whether all workers have noticed that the store answers again."""
+    return (await samples(running.at)).get("store_up") == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Gateway, Log, ask, client
+from patience import until
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, WHOLE, Call, chunk, upstream
 from streamweir_gateway.runs.live_streams import LiveStreams
@@ -61,7 +62,7 @@ async def test_readiness_goes_there_too_and_a_changed_file_is_taken_over(tmp_pat
     admin = free_address()
     async with upstream(endless) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
-        server = {"admin": f"127.0.0.1:{admin[1]}", "drain": "1s"}
+        server = {"admin": f"127.0.0.1:{admin[1]}", "drain": "60s"}
         async with running_gateway(tmp_path, endpoints=endpoints, server=server) as running:
             await running.ready()
             await taken_over(running, server={**server, "health": "/alive"}, endpoints=endpoints)
@@ -71,10 +72,13 @@ async def test_readiness_goes_there_too_and_a_changed_file_is_taken_over(tmp_pat
                 connected.send()
                 await connected.until(b"Hel")
                 running.signal(signal.SIGTERM)
-                await asyncio.sleep(0.2)
-                assert (await got(admin, "/readyz")).status == 503
+                await until(lambda: is_not_ready(admin))
                 assert (await got(admin, "/alive")).status == 200
             assert await running.ended() == 0
+
+
+async def is_not_ready(admin: tuple[str, int]) -> bool:
+    return (await got(admin, "/readyz")).status == 503
 
 
 async def taken_over(running: Running, **keys: object) -> None:

@@ -61,9 +61,7 @@ async def test_running_stream_is_kept_while_connections_are_refused(tmp_path: Pa
         assert {(got.status, got.json["error"]["code"]) for got in refused} == {(503, "OVERLOADED")}
         assert refused[0].header("retry-after") is not None
         streaming[0].leave()
-        async with asyncio.timeout(PATIENCE):
-            while not [line for line in running.told if line.get("reason") == "client_gone"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        await running.line(lambda line: line.get("reason") == "client_gone")
         connected = await stack.enter_async_context(client(running.at))
         connected.send()
         await connected.until(b"Hel")

@@ -6,14 +6,13 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loopback import ask, client, settled
-from patience import PATIENCE
+from patience import PATIENCE, until
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
 from streamweir_gateway.processes import worker_place
@@ -30,17 +29,11 @@ async def endless(call: Call) -> None:
     await call.until_closed()
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110 - it is other processes that are watched
-            await asyncio.sleep(0.05)
-
-
-async def replaced(running: Running) -> str:
+async def replaced(running: Running, times: str) -> bool:
     metrics = await ask(running.at, "GET", "/metrics", body=b"")
     found = re.search(rb'streamweir_workers_replaced_total{reason="hung"} (\S+)', metrics.body)
     assert found
-    return found[1].decode()
+    return found[1].decode() == times
 
 
 async def test_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
@@ -65,9 +58,7 @@ async def test_worker_that_hangs_is_replaced(tmp_path: Path) -> None:
             async with client(running.at) as connected:
                 connected.send()
                 await connected.until(b"Hel")
-            async with asyncio.timeout(PATIENCE):
-                while await replaced(running) != "2.0":  # noqa: ASYNC110 - each new worker counts itself
-                    await asyncio.sleep(0.1)
+            await until(lambda: replaced(running, "2.0"))  # each new worker counts itself
             assert not [line for line in running.told if "ended" in line["event"]]
 
 
@@ -82,12 +73,12 @@ async def test_worker_with_hang_time_off_is_not_replaced(tmp_path: Path) -> None
             await asyncio.sleep(3)
             assert running.workers() == before
             os.kill(before[0], signal.SIGCONT)
-            assert await replaced(running) == "0.0"
+            assert await replaced(running, "0.0")
 
 
-def padded(file: dict[str, Any], megabytes: int = 2) -> str:
-    """A configuration that no pipe and no socket takes at once."""
-    headers = {f"X-{number}": "x" * 1000 for number in range(megabytes * 1000)}
+def padded(file: dict[str, Any]) -> str:
+    """A configuration of a megabyte, which no pipe and no socket takes at once."""
+    headers = {f"X-{number}": "x" * 8000 for number in range(125)}
     chat = {**file["endpoints"]["/chat"], "headers": headers}
     return json.dumps({**file, "endpoints": {"/chat": chat}})
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, ask, client, gateway, one_endpoint
-from patience import PATIENCE
+from patience import PATIENCE, let_loop_run
 from scripted_upstream import CLOSE_DELIMITED, HELLO, SSE, WHOLE, Call, Script, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -144,7 +144,7 @@ async def test_request_leaves_nothing_for_the_garbage_collector(script: Script) 
         try:
             await ask(running)
             await running.log.next_line()
-            await asyncio.sleep(0.05)  # until the connections have been closed
+            await let_loop_run(0.1)  # until the connections have been closed
             gc.set_debug(gc.DEBUG_SAVEALL)
             gc.collect()
             left = {type(found).__qualname__ for found in gc.garbage if _is_ours(type(found))}

@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 from loopback import ask, client
 from other_processes import is_alive, kill, sockets_of
-from patience import PATIENCE
+from patience import PATIENCE, until
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
@@ -28,12 +27,6 @@ pytestmark = [
 
 def endpoints(url: str, **options: Any) -> dict[str, Any]:
     return {"/chat": {"upstream": url, "speaks": "legacy", **options}}
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110 - it is other processes that are watched
-            await asyncio.sleep(0.05)
 
 
 async def test_all_workers_serve_and_a_reload_reaches_each_once(tmp_path: Path) -> None:
@@ -243,8 +236,13 @@ async def test_watched_file_needs_no_signal(tmp_path: Path) -> None:
         running_gateway(tmp_path, "--reload", endpoints=endpoints(server.url)) as running,
     ):
         await running.ready()
-        await asyncio.sleep(0.5)  # the watcher starts beside the gateway
-        rewritten(running, endpoints={"/new": endpoints(server.url)["/chat"]})
-        await answers(running, "/new", 200)
+        new = {"/new": endpoints(server.url)["/chat"]}
+
+        async def is_taken_over() -> bool:
+            rewritten(running, endpoints=new)  # again and again: the watcher starts beside the gateway
+            await asyncio.sleep(0.5)
+            return (await ask(running.at, target="/new")).status == 200
+
+        await until(is_taken_over)
         running.signal(signal.SIGTERM)
         assert await running.ended() == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loopback import Gateway, client, gateway, settled
-from patience import PROMPTLY
+from patience import PATIENCE, PROMPTLY
 from redis_servers import redis_binaries, redis_server
 from responses_api import PATH, about, chunks, create, endpoint, front, last_response, messages, says_count
 from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
@@ -41,12 +41,12 @@ class Gate:
 
 async def settles(running: Gateway, response_id: str, *statuses: str) -> dict[str, Any]:
     """Return a response once its status is none of these."""
-    for _ in range(500):
-        found: dict[str, Any] = (await about(running, "GET", response_id)).json
-        if found["status"] not in statuses:
-            return found
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"still {found['status']}")
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found: dict[str, Any] = (await about(running, "GET", response_id)).json
+            if found["status"] not in statuses:
+                return found
+            await asyncio.sleep(0.02)
 
 
 async def test_background_response_is_answered_at_once_and_read_whole_at_its_end() -> None:

@@ -14,7 +14,7 @@ from loopback import ask, client
 from patience import PATIENCE
 from redis_servers import RedisServer, redis_binaries, redis_server
 from running_gateway import Running, running_gateway
-from scripted_upstream import LAST_CHUNK, SSE, Call, Upstream, chunk, upstream
+from scripted_upstream import LAST_CHUNK, SSE, Call, Script, Upstream, chunk, upstream
 from streamweir.testing import check_stream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -24,6 +24,11 @@ WORDS = 30
 
 async def slowly(call: Call) -> None:
     """Send a word every 50 ms until the gateway closes the connection."""
+    await words(call, goes_on=None)
+
+
+async def words(call: Call, goes_on: asyncio.Event | None) -> None:
+    """Do so, and wait for `goes_on` after some of them."""
     left = asyncio.create_task(call.until_closed())
     try:
         await call.send(SSE, chunk(b'data: {"type": "tool_call", "tool_name": "t", "tool_id": "c"}\n\n'))
@@ -32,6 +37,8 @@ async def slowly(call: Call) -> None:
             if left.done():
                 return
             await call.send(chunk(b'data: {"type": "token", "content": "word %d "}\n\n' % i))
+            if goes_on is not None and i == 5:
+                await goes_on.wait()
         await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
     finally:
         left.cancel()
@@ -39,11 +46,11 @@ async def slowly(call: Call) -> None:
 
 @asynccontextmanager
 async def replicas(
-    folder: Path, number: int, *, server: RedisServer | None = None, **file: Any
+    folder: Path, number: int, *, server: RedisServer | None = None, script: Script = slowly, **file: Any
 ) -> AsyncIterator[tuple[list[Running], Upstream]]:
     async with AsyncExitStack() as stack:
         store = server or stack.enter_context(redis_server(redis_binaries()[0]))
-        backend = await stack.enter_async_context(upstream(slowly))
+        backend = await stack.enter_async_context(upstream(script))
         endpoint = {
             "upstream": backend.url,
             "speaks": "legacy",
@@ -87,7 +94,7 @@ async def test_run_of_a_killed_replica_ends_once_for_all_readers(tmp_path: Path)
                 asyncio.create_task(ask(replica.at, "GET", f"/-/runs/{handle}", body=b""))
                 for replica in (second, third, second, third)
             ]
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.2)  # most of them have begun to read
             first.signal(signal.SIGKILL)
             async with asyncio.timeout(PATIENCE):
                 answers = await asyncio.gather(*reading)
@@ -144,23 +151,30 @@ async def test_slow_replica_whose_run_was_not_seized_continues(tmp_path: Path) -
 
 
 async def test_full_store_cuts_readers_at_other_replicas_short(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    async def held(call: Call) -> None:
+        await words(call, goes_on)
+
     with redis_server(redis_binaries()[0], "--maxmemory-policy", "noeviction") as store:
-        async with replicas(tmp_path, 2, server=store) as ((first, second), _), client(first.at) as reader:
+        async with (
+            replicas(tmp_path, 2, server=store, script=held) as ((first, second), _),
+            client(first.at) as reader,
+        ):
             reader.send()
             await reader.until(b"word 3 ")
             handle = reader.answer.header("x-streamweir-run")
             headers = [("X-Streamweir-Protocol", "openai-chat")]
-            reading = [
-                asyncio.create_task(ask(second.at, "GET", f"/-/runs/{handle}", headers=extra, body=b""))
-                for extra in ([], headers)
-            ]
-            await asyncio.sleep(0.2)
-            store.command("CONFIG", "SET", "maxmemory", "1")
-            whole = await reader.whole()
-            assert whole.end["status"] == "completed"
-            assert whole.body.count(b"RESUME_LOST") == 1
-            async with asyncio.timeout(PATIENCE):
-                short, other = await asyncio.gather(*reading)
+            async with client(second.at) as one, client(second.at) as two:
+                for reading, extra in ((one, []), (two, headers)):
+                    reading.send("GET", f"/-/runs/{handle}", headers=extra, body=b"")
+                    await reading.until(b"word 1 ")
+                store.command("CONFIG", "SET", "maxmemory", "1")
+                goes_on.set()
+                whole = await reader.whole()
+                assert whole.end["status"] == "completed"
+                assert whole.body.count(b"RESUME_LOST") == 1
+                short, other = await one.whole(), await two.whole()
             assert whole.body.startswith(short.body)
             assert other.body.endswith(b'"code":"RUN_LOST"}}\n\n')
 

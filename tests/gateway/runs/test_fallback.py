@@ -149,13 +149,13 @@ async def test_last_failure_is_reported() -> None:
 
 async def test_first_event_timeout_starts_anew_for_each_attempt() -> None:
     async def late(call: Call) -> None:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.8)
         await call.send(GOOD)
 
     async with (
         upstream(silent) as one,
         upstream(late) as two,
-        gateway(a_list(one.url, two.url)) as running,
+        gateway(a_list(one.url, two.url, timeouts={**TIMEOUTS, "first_event": "1500ms"})) as running,
     ):
         assert (await ask(running)).assert_valid().text == "Hello"
 

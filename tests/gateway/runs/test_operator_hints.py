@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -151,7 +152,9 @@ async def test_hint_of_buffered_events_names_buffering() -> None:
 
     hint = await hint_of(buffered)
     assert hint is not None
-    assert "events in the last 1 ms of 6" in hint
+    found = re.search(r"events in the last (\d+) ms of (\d+)", hint)
+    assert found
+    assert int(found[1]) * 4 < int(found[2])
     assert hint.endswith("something between buffers")
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from loopback import Client, Gateway, ask, client, gateway, settled
-from patience import PROMPTLY
+from patience import PROMPTLY, let_loop_run
 from scripted_upstream import HELLO, SSE, WHOLE, Call, Script, Upstream, chunk, upstream
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ async def half_sent(connected: Client) -> None:
     head = b"POST /chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY)
     connected.writer.write(head + BODY[:-1])
     await connected.writer.drain()
-    await asyncio.sleep(0.2)
+    await let_loop_run(0.3)
 
 
 @pytest.mark.parametrize("coding", ["length", "chunks"])
@@ -58,7 +58,7 @@ async def test_body_over_the_limit_of_all_bodies_is_refused(coding: str) -> None
 async def test_announced_body_does_not_count_before_it_comes() -> None:
     async with bounded(WHOLE) as (running, _), client(running) as idle:
         idle.writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
-        await asyncio.sleep(0.1)
+        await let_loop_run(0.1)
         assert (await ask(running, body=BODY)).assert_valid().end["status"] == "completed"
 
 

@@ -1,7 +1,6 @@
 """Retries of the same upstream: conditions, number and waits."""
 
 import asyncio
-import socket
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from loopback import Answer, ask, client, gateway, settled
 from patience import PROMPTLY
+from ports import free_port
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, Upstream, answer, chunk, upstream
 from streamweir.errors import error_info
 from streamweir_gateway.config import GatewayConfig, Retries
@@ -127,12 +127,11 @@ async def test_attempt_is_not_repeated_after_the_first_event(first: bytes) -> No
 
 
 async def test_refused_connection_is_retried() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = taken.getsockname()
-    async with gateway(retrying(f"http://127.0.0.1:{address[1]}", attempts=10, backoff="40ms")) as running:
+    port = free_port()
+    async with gateway(retrying(f"http://127.0.0.1:{port}", attempts=10, backoff="40ms")) as running:
         asking = asyncio.create_task(ask(running))
         await asyncio.sleep(0.1)
-        async with upstream(WHOLE, port=address[1]) as server:
+        async with upstream(WHOLE, port=port) as server:
             got = await asking
             assert got.assert_valid().text == "Hello"
             assert server.connections == 1
@@ -196,11 +195,9 @@ def test_wait_doubles_and_is_at_least_retry_after() -> None:
 
 @pytest.mark.slow
 async def test_total_timeout_ends_a_wait() -> None:
-    began = time.monotonic()
     timeouts = {"connect": "1s", "first_event": "1s", "idle": "1s", "total": "1s"}
-    got, server, _ = await asked([BUSY], backoff="9s", endpoint={"timeouts": timeouts})
+    got, server, _ = await asked([BUSY], backoff="60s", endpoint={"timeouts": timeouts})
     assert got.assert_valid().end["reason"] == "total_timeout"
-    assert time.monotonic() - began < 5
     assert len(server.calls) == 1
 
 

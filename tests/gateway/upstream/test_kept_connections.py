@@ -94,7 +94,7 @@ def closing_after(age: float, runs: Counter[bytes], *headers: str) -> Iterator[s
 
 @pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
 async def test_request_on_an_aging_connection_is_sent_exactly_once() -> None:
-    clients, rounds, age = 1000, 10, 1.0
+    clients, rounds, age = 400, 10, 1.0
     runs, lost = Counter[bytes](), list[UpstreamFailure]()
 
     async def visit(number: int) -> None:
@@ -150,9 +150,9 @@ async def connections_after(pause: float, response: bytes) -> int:
 
 
 async def test_connection_is_dropped_before_its_announced_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_pool, "KEEP_ALIVE_SECONDS", 0.4)
+    monkeypatch.setattr(connection_pool, "KEEP_ALIVE_SECONDS", 2.0)
     assert await connections_after(0.1, answer(b"a")) == 1
-    assert await connections_after(0.35, answer(b"a")) == 2
+    assert await connections_after(1.95, answer(b"a")) == 2
     assert await connections_after(0.05, answer(b"a", "Keep-Alive: timeout=0")) == 2
 
 
@@ -160,7 +160,7 @@ async def test_idle_time_after_which_an_upstream_closed_is_remembered() -> None:
     async def closing(call: Call) -> None:
         await call.send(answer(b"a"))
         with suppress(TimeoutError):
-            async with asyncio.timeout(0.2):
+            async with asyncio.timeout(1):
                 await call.read_request()
                 await call.send(answer(b"b"))
 
@@ -171,8 +171,8 @@ async def test_idle_time_after_which_an_upstream_closed_is_remembered() -> None:
 
     async with upstream(closing) as server:
         client = UpstreamClient()
-        assert await pause_of(0.3) == 1
-        assert await pause_of(0.18) == 2  # long enough to be in danger
+        assert await pause_of(1.5) == 1
+        assert await pause_of(0.9) == 2  # long enough to be in danger
         assert await pause_of(0.0) == 3
         assert await pause_of(0.0) == 3
         await client.aclose()

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 import pytest
 
 from loopback import ask, gateway, one_endpoint
-from patience import PATIENCE
+from patience import PATIENCE, let_loop_run
 from scripted_upstream import (
     CLOSE_DELIMITED,
     HELLO,
@@ -572,7 +572,7 @@ async def left_at_the_last_event(ending: Script, *, lets_end: bool) -> tuple[int
                 assert (await response.read()).startswith(b"last")
                 if lets_end:
                     response.let_end()
-            await asyncio.sleep(0.2)
+            await let_loop_run(0.2)
         call = server.calls[0]
         await client.aclose()
         return server.connections, call
@@ -600,7 +600,7 @@ async def test_finished_stream_waits_for_the_end_of_its_response() -> None:
     async with upstream(script) as server, gateway(one_endpoint(server.url)) as running:
         for _ in range(2):
             assert (await ask(running)).assert_valid().text == "Hello"
-            await asyncio.sleep(0.3)
+            await let_loop_run(0.3)
         assert server.connections == 1
 
 
@@ -641,7 +641,7 @@ async def test_unread_response_slows_the_upstream(piece: bytes) -> None:
             before = -1
             while before != len(sent):
                 before = len(sent)
-                await asyncio.sleep(0.2)
+                await let_loop_run(0.2)
             largest = max([len(await response.read()) for _ in range(50)])
         assert largest <= (64 << 10) + (256 << 10)
         assert sum(sent) < 64 << 20  # what the kernel's buffers take
