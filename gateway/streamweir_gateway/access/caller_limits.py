@@ -15,16 +15,16 @@ from streamweir_gateway.config import Caller, EndpointConfig
 __all__ = ["CallerLimits"]
 
 RETRY_SECONDS: Final = 1
-"""Seconds after which a client may ask for a stream again. When a stream ends is not known in advance."""
+"""The seconds after which a client may ask for a stream again. The end of a stream cannot be predicted."""
 
 
 class CallerLimits:
     """The limits of one entry of `auth.keys`. Streams and requests are counted in this process.
 
     Attributes:
-        rate: counts its requests; None if they count for the gateway's limit.
-        open_streams: the number of open streams, which the code that serves a stream changes.
-        models: the models that it may ask; empty if all.
+        rate: counts the requests of the key; None if they count for the gateway's limit.
+        open_streams: the number of open streams; the code that serves a stream changes it.
+        models: the models that the key may ask; empty: all models.
 
     Args:
         name: the name of the key.
@@ -40,14 +40,14 @@ class CallerLimits:
         self.models = frozenset(caller.models)
 
     def may_call(self, endpoint: EndpointConfig) -> bool:
-        """Do both the `endpoints` of the key and the `auth` of the endpoint allow the call?"""
+        """Return whether both the `endpoints` of the key and the `auth` of the endpoint allow the call."""
         return endpoint.lets_in(self._name, self._caller)
 
     def check_access(self, endpoints: Iterable[EndpointConfig]) -> None:
-        """Check that the caller may call one of the endpoints at a path.
+        """Check that the caller may call at least one of the endpoints at a path.
 
         Raises:
-            Refusal: it may call none of them.
+            Refusal: the caller may not call any of the endpoints.
         """
         if not any(map(self.may_call, endpoints)):
             raise Refusal("FORBIDDEN")
@@ -60,7 +60,7 @@ class CallerLimits:
         """Check that the caller may begin a stream.
 
         Raises:
-            Refusal: the caller has as many open streams as it may have.
+            Refusal: the caller has reached its limit of open streams.
         """
         if self._max_streams is not None and self.open_streams >= self._max_streams:
             raise Refusal("OVERLOADED", headers={"Retry-After": str(RETRY_SECONDS)})

@@ -21,17 +21,17 @@ __all__ = ["ClientAddress", "client_address", "client_network", "is_sent_by"]
 ClientAddress: TypeAlias = IPv4Address | IPv6Address
 
 MAX_HOPS: Final = 32
-"""The most entries that are read; each costs time."""
+"""The most entries of X-Forwarded-For that are read, because each costs time."""
 
 _WITH_PORT: Final = re.compile(r"\[(?P<v6>[^\]]{0,64})\](?::\d{1,5})?|(?P<v4>[^:\[\]]{0,64}):\d{1,5}")
 
 
 def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -> ClientAddress | None:
-    """Return the address of a request's client; None if there is none, as on a Unix socket.
+    """Return the address of a request's client; None if it has no address, as on a Unix socket.
 
-    It is the peer of the connection. If the peer is a trusted proxy, it is the rightmost address of
-    X-Forwarded-For that is not a trusted proxy. An unreadable entry ends the search, because no trusted proxy
-    wrote the entries to its left.
+    The address is that of the connection's peer. If the peer is a trusted proxy, it is the rightmost address
+    in X-Forwarded-For that is not a trusted proxy. An unreadable entry ends the search, because no trusted
+    proxy wrote the entries to its left.
     """
     found = _peer(scope)
     if found is None or not _is_trusted(found, trusted):
@@ -54,7 +54,7 @@ def client_network(address: ClientAddress) -> str:
 
 
 def is_sent_by(scope: Scope, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Is the peer of a request's connection in one of `networks`?"""
+    """Return whether the peer of a request's connection is in one of `networks`."""
     peer = _peer(scope) if networks else None
     return peer is not None and _is_trusted(peer, networks)
 
@@ -70,7 +70,7 @@ def _newest_first(headers: HeaderList) -> Iterator[str]:
 
 
 def _address(text: str) -> ClientAddress | None:
-    """Read `203.0.113.7`, `203.0.113.7:4711`, `2001:db8::7`, `[2001:db8::7]` or `[2001:db8::7]:4711`."""
+    """Return the address in `203.0.113.7`, `203.0.113.7:4711`, `2001:db8::7` or `[2001:db8::7]:4711`."""
     text = text.strip(" \t")
     if match := _WITH_PORT.fullmatch(text):
         text = match["v6"] or match["v4"] or ""
@@ -82,7 +82,7 @@ def _address(text: str) -> ClientAddress | None:
 
 
 _read_before = lru_cache(maxsize=512)(_address)
-"""`_address` with a cache, for peers of connections: most of them have been read before."""
+"""`_address` with a cache, for the peers of connections, because most peers are seen again."""
 
 
 def _is_trusted(address: ClientAddress, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:

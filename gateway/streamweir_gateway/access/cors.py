@@ -1,7 +1,8 @@
 """CORS: the pages of other origins that may call and may read responses.
 
-Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). Keys are
-headers that a page sets itself. Cookies belong to the services behind the gateway; `credentials` allows them.
+Source: the Fetch standard, section 3.3 (CORS protocol); the configuration contract (`cors`). A key is a
+header that a page sets itself, so it needs no credentials mode. Cookies belong to the services behind the
+gateway; `credentials` allows them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from streamweir_gateway.config import Cors
 __all__ = ["CorsPolicy", "is_preflight", "speaks_of_cors"]
 
 MAX_AGE_SECONDS: Final = 600
-"""Seconds for which a browser may cache the answer to a preflight."""
+"""The seconds for which a browser may cache the answer to a preflight."""
 
 _REQUEST_HEADERS: Final = (
     "Accept",
@@ -46,12 +47,12 @@ _MOST_ASKED: Final = 64
 
 
 def speaks_of_cors(response: HeaderList) -> bool:
-    """Whether a response has CORS headers."""
+    """Return whether a response has CORS headers."""
     return any(name.lower() == _ALLOW_ORIGIN for name, _ in response)
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Is it a preflight? Any other OPTIONS is an ordinary request."""
+    """Return whether a request is a preflight. Other OPTIONS requests are ordinary requests."""
     if scope["method"] != "OPTIONS":
         return False
     names = {name for name, _ in scope["headers"]}
@@ -59,7 +60,7 @@ def is_preflight(scope: Scope) -> bool:
 
 
 class CorsPolicy:
-    """The CORS headers of responses.
+    """Decides which pages may call, and makes the CORS headers of responses.
 
     Args:
         cors: the allowed origins, cookies and headers.
@@ -81,18 +82,18 @@ class CorsPolicy:
         return [(b"access-control-allow-origin", origin), *self._credentials, _EXPOSED, _VARY]
 
     def lets_in(self, request: HeaderList) -> bool:
-        """May the page that sent `request` call?"""
+        """Return whether the page that sent `request` may call the gateway."""
         return self._any or self._allowed_origin(request) is not None
 
     def preflight(self, request: HeaderList, methods: Sequence[str]) -> Headers:
-        """Return the further headers of the answer to a preflight.
+        """Return the additional headers of the answer to a preflight.
 
         Args:
-            request: its headers.
-            methods: the methods of the path; empty if there is no such path.
+            request: the headers of the preflight.
+            methods: the methods of the path; empty if the path does not exist.
 
         Raises:
-            Refusal: the request that it asks for is not allowed.
+            Refusal: the request that the preflight announces is not allowed.
         """
         if not self.lets_in(request):
             raise Refusal("BAD_REQUEST", "Pages of this origin may not call here.")
@@ -117,7 +118,7 @@ def _asked_headers(request: HeaderList) -> list[str]:
     """Return the names of headers that a page wants to send.
 
     Raises:
-        Refusal: they are not header names, or too many.
+        Refusal: the names are invalid, or there are too many.
     """
     lines = header_values(request, b"access-control-request-headers")
     names = [name for line in lines for entry in line.split(",", _MOST_ASKED) if (name := entry.strip(" \t"))]

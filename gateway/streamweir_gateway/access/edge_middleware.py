@@ -1,7 +1,7 @@
-"""The outermost layer: adds the headers of every response, and answers exceptions from below safely.
+"""The outermost layer: adds headers to every response, and answers exceptions of inner layers safely.
 
-Only the first message of a response is inspected, so that an event costs nothing here.
-Source: the standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
+Only the first message of a response is inspected, so that this layer costs nothing per event. Source: the
+standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from streamweir_gateway.observability.trace_context import new_request_id
 __all__ = ["PRIVATE", "RELAYED", "RELAYS_ALL", "EdgeMiddleware"]
 
 RELAYED: Final = "relayed"
-"""The key of `scope["state"]` that is set if the response is the upstream's own."""
+"""The key of `scope["state"]` that is set if the response comes from the upstream unchanged."""
 
 RELAYS_ALL: Final = "relays_all"
-"""The key of `scope["state"]` that is set behind `relay: all`: the service's CORS headers win."""
+"""The key of `scope["state"]` that is set at `relay: all`: the service's CORS headers are used."""
 
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 _OURS: Final = frozenset({REQUEST_ID, _NO_SNIFFING[0]})
@@ -40,10 +40,10 @@ _CORS: Final = frozenset(
     }
 )
 _OURS_WITH_CORS: Final = _OURS | _CORS
-"""Headers of an upstream that are dropped because they would contradict the gateway's."""
+"""Headers of an upstream's response that are dropped because they would contradict the gateway's headers."""
 _RELAYED: Final = frozenset({REQUEST_ID})
 _RELAYED_WITH_CORS: Final = _RELAYED | _CORS
-"""The same for responses of the upstream's own to pages that the gateway's CORS allows."""
+"""The same headers, for unchanged responses of the upstream to pages that the gateway's CORS allows."""
 
 
 PRIVATE: Final = "streamweir.private"
@@ -53,8 +53,8 @@ PRIVATE: Final = "streamweir.private"
 class EdgeMiddleware:
     """The first layer for every HTTP request.
 
-    An exception before the response starts becomes a status and an envelope. A later exception is raised
-    again, so that the server breaks the connection; code that writes streams ends them itself.
+    An exception before the response starts is answered with a status and an envelope. A later exception is
+    raised again, so that the server breaks the connection. Code that writes streams ends them itself.
 
     Args:
         app: the rest of the gateway.
@@ -66,7 +66,7 @@ class EdgeMiddleware:
         self._cors = cors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request. Its id is in `scope["state"]["request_id"]`."""
+        """Serve a request, whose id is in `scope["state"]["request_id"]`."""
         request_id = request_id_of(scope["headers"], make=new_request_id)
         state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
@@ -95,7 +95,10 @@ class _Response:
         self._state = state
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Pass on a message. This is no coroutine, because one more would cost every event."""
+        """Forward a message.
+
+        This is not a coroutine function, because a coroutine more would cost time per event.
+        """
         if not self.is_started:
             self.is_started = True
             message = {**message, "headers": self._headers(message)}

@@ -1,9 +1,9 @@
-"""Refuses pages of other sites if the gateway asks for no keys.
+"""Refuses pages of other sites if the gateway has no keys.
 
-Any page in a browser can send requests to a port of its machine and, under a name whose address it changes
-(DNS rebinding), read the answers. Browsers add `Origin` or `Sec-Fetch-Site`, which no page can leave out;
-programs send neither. Source: the configuration contract (`cors`); the Fetch standard, section 3.2; W3C Fetch
-Metadata.
+Any page in a browser can send requests to a port of the browser's machine. With DNS rebinding (the page
+changes the address of its own host name) it can also read the answers. Browsers add `Origin` or
+`Sec-Fetch-Site`, which no page can leave out; other programs send neither. Source: the configuration contract
+(`cors`); the Fetch standard, section 3.2; W3C Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEYS_INSTEAD: Final = "or ask for keys (auth.keys)"
 
 
 class ForeignPages:
-    """Refuses requests of foreign pages to a gateway that asks for no keys.
+    """Refuses requests of foreign pages to a gateway that has no keys.
 
     Args:
         config: the configuration of the gateway.
@@ -46,12 +46,12 @@ class ForeignPages:
         """Check that a request does not come from a foreign page.
 
         Args:
-            scope: the scope of the request.
-            is_judged_there: a service behind `relay: all` judges pages by their `Origin` itself. It is sent
-                its own Host, so a page without an `Origin` has to be judged here.
+            scope: the ASGI scope of the request.
+            is_judged_there: whether a service behind `relay: all` judges pages by their `Origin` itself. The
+                service gets its own Host, so a page without an `Origin` has to be judged here.
 
         Raises:
-            Refusal: a foreign page sends it; the message names the setting that would allow it.
+            Refusal: a foreign page sent the request; the message names the setting that would allow it.
         """
         if is_handshake(scope):
             self._check_handshake(scope)
@@ -67,9 +67,11 @@ class ForeignPages:
             raise Refusal("FORBIDDEN", _about_host(scope["headers"]))
 
     def _check_handshake(self, scope: Scope) -> None:
-        """Check the page that opens a WebSocket: no browser asks before, and services rarely judge `Origin`.
+        """Check the page that opens a WebSocket.
 
-        The page may also come from the `Host` of the handshake, if that is a name of this gateway.
+        Browsers send no preflight, and services rarely judge `Origin`.
+
+        The page may come from the `Host` of the handshake too, if that is a name of this gateway.
         """
         origins = header_values(scope["headers"], b"origin")
         if not origins or ANY_ORIGIN in self._origins or is_sent_by(scope, self._trusted):
@@ -81,7 +83,7 @@ class ForeignPages:
             raise Refusal("FORBIDDEN", _about_origin(origins[0]))
 
     def _is_own(self, origin: str, headers: HeaderList) -> bool:
-        """Return whether an origin is the `Host` of the request, which is a name of this gateway."""
+        """Return whether an origin is the request's `Host`, and that `Host` is a name of this gateway."""
         match = _ORIGIN.fullmatch(origin)
         hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]
         if match is None or len(hosts) != 1 or hosts[0] is None:
@@ -93,11 +95,12 @@ class ForeignPages:
     def has_own_host(self, headers: HeaderList, *, may_be_address: bool) -> bool:
         """Return whether the `Host` of a request is a name of this gateway.
 
-        Loopback names and addresses, and the names in `server.hosts`, are.
+        Such names are loopback names and addresses, and the names in `server.hosts`.
 
         Args:
             headers: the headers of the request.
-            may_be_address: any other address counts too; a page has an address only if it comes from there.
+            may_be_address: whether any other address counts too; a page is named by an address only if it
+                comes from there.
         """
         hosts = [_HOST_AND_PORT.fullmatch(host) for host in header_values(headers, b"host")]
         names = [_plain(match[1]) for match in hosts if match is not None]
@@ -107,7 +110,7 @@ class ForeignPages:
         )
 
     def _is_known(self, origin: str, scope: Scope) -> bool:
-        """Is an origin configured, on this machine, or the gateway's own address?"""
+        """Return whether an origin is configured, on this machine, or the gateway's own address."""
         if origin in self._origins:
             return True
         match = _ORIGIN.fullmatch(origin)
@@ -117,7 +120,10 @@ class ForeignPages:
         return is_loopback_host(address[0]) or address in self._own_addresses(scope)
 
     def _own_addresses(self, scope: Scope) -> Iterator[tuple[str, int | None]]:
-        """Yield the addresses of this end of the connection. Pages choose `Host`, so it does not count."""
+        """Yield the addresses of this end of the connection.
+
+        `Host` does not count, because pages choose it.
+        """
         host, port = scope.get("server") or (self._listen.host, self._listen.port)
         yield _plain(host), port
         yield _plain(self._listen.host), port
@@ -128,7 +134,7 @@ def _is_from_browser(headers: HeaderList) -> bool:
 
 
 def _plain(host: str) -> str:
-    """Return a host for comparison: an address without brackets, or a name in lower case."""
+    """Return a host in a comparable form: an address without brackets, or a name in lower case."""
     name = host.strip("[]").removesuffix(".").lower()
     return str(ip_of(name) or name)
 

@@ -17,7 +17,7 @@ from streamweir_gateway.config import Caller, RateLimit
 __all__ = ["Identification"]
 
 WRONG_KEYS: Final = RateLimit(requests=20, seconds=60.0)
-"""Wrong keys per client address. Beyond this limit wrong keys are answered with 429; valid keys never are."""
+"""The wrong keys allowed per client address. Further wrong keys get a 429; valid keys never do."""
 
 
 class Identification:
@@ -32,7 +32,10 @@ class Identification:
         self._wrong_keys = RateLimiter(WRONG_KEYS)
 
     def without_keys(self, headers: HeaderList) -> list[tuple[bytes, bytes]]:
-        """Return `headers` without those that contain a key of the gateway. Nothing is checked or counted."""
+        """Return `headers` without headers that contain a key of the gateway.
+
+        Keys are neither checked nor counted.
+        """
         return without_headers(headers, self._keys.headers_with_keys(headers))
 
     def known(self, headers: HeaderList) -> Credential | None:
@@ -50,11 +53,11 @@ class Identification:
         Args:
             headers: the headers of the request.
             address: the address under which wrong keys are counted.
-            foreign: headers that may contain a key for the upstream instead.
+            foreign: the names of headers that may contain a key for the upstream instead.
             offered: the key among the subprotocols of a handshake.
 
         Raises:
-            Refusal: there is no key, a wrong key, or there were too many wrong keys.
+            Refusal: the key is missing or wrong, or there were too many wrong keys.
         """
         try:
             return self._keys.credential(headers, foreign=foreign, offered=offered)

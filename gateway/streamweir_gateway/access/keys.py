@@ -27,13 +27,13 @@ class Credential(NamedTuple):
     """A client that has authenticated."""
 
     name: str
-    """The name of its key in the configuration."""
+    """The name of the client's key in the configuration."""
     headers: frozenset[bytes]
     """The headers that contained the key, which are not forwarded."""
 
 
 class WrongKey(Refusal):
-    """The request has a key, but not a valid one."""
+    """The key of the request is not valid."""
 
     def __init__(self) -> None:
         super().__init__("UNAUTHENTICATED", headers=_CHALLENGE)
@@ -43,7 +43,7 @@ class Keys:
     """The keys of a gateway.
 
     Args:
-        callers: by name.
+        callers: the callers by name.
     """
 
     def __init__(self, callers: Mapping[str, Caller]) -> None:
@@ -60,11 +60,11 @@ class Keys:
         Args:
             headers: the headers of the request, names in lower case.
             foreign: those of `KEY_HEADERS` that may be meant for the upstream.
-            offered: the key among the subprotocols of a handshake; a key in a header counts before it.
+            offered: the key among the subprotocols of a handshake. A key in a header takes precedence.
 
         Raises:
             WrongKey: the key is wrong, or there are two different keys.
-            Refusal: there is no key.
+            Refusal: the request has no key.
         """
         given = _given(headers)
         if not given and offered is None:
@@ -89,12 +89,12 @@ class Keys:
         return frozenset(name for name in KEY_HEADERS if self._holds_key(headers, {name}))
 
     def _holds_key(self, headers: HeaderList, names: Set[bytes]) -> bool:
-        """Does a header that may be forwarded contain a key of the gateway in a wrong form?"""
+        """Return whether a header to forward contains a key of the gateway in a wrong form."""
         words = (value.split()[-1:] for header, value in headers if header in names)
         return any(self._name_of(word) is not None for last in words for word in last)
 
     def _name_of(self, given: bytes) -> str | None:
-        """Return the name of a key; None if it is unknown.
+        """Return the name of a key; None if the key is unknown.
 
         The look-up uses a digest under a secret that no client knows. So its time reveals nothing about the
         keys, and does not grow with their number.
@@ -108,7 +108,7 @@ class Keys:
 
 
 def _given(headers: HeaderList) -> dict[bytes, bytes]:
-    """Return the keys of a request by header. Schemes other than Bearer contain no key.
+    """Return the keys of a request by header. Authorization schemes other than Bearer contain no key.
 
     Raises:
         WrongKey: a header is repeated, and other software may read another of its values.
@@ -128,7 +128,7 @@ def _given(headers: HeaderList) -> dict[bytes, bytes]:
 
 
 def has_key(headers: HeaderList) -> bool:
-    """Does a request have `X-Api-Key`, or `Authorization` of any scheme?"""
+    """Return whether a request has `X-Api-Key`, or `Authorization` of any scheme."""
     return any(name in KEY_HEADERS for name, _ in headers)
 
 

@@ -1,8 +1,8 @@
 """A rate limit per client: a sliding window made of two counters.
 
-A client's first request opens a window. In the next window, the requests of the previous one count in
-proportion to the part of it that is still within the limit's time. So a client costs three numbers, whatever
-its limit is. The result is exact if the requests of the previous window came evenly.
+A client's first request opens a window. In the next window, the requests of the previous window count in
+proportion to the part of that window that is still within the limit's time. So each client takes three
+numbers of memory. The result is exact if the requests of the previous window were evenly distributed.
 
 Refused requests do not count: a client that keeps asking still gets its share.
 """
@@ -22,19 +22,19 @@ from streamweir_gateway.config import RateLimit
 __all__ = ["MAX_CLIENTS", "RateLimiter", "rate_limited"]
 
 MAX_CLIENTS: Final = 50_000
-"""The most clients of one limiter, about 300 bytes each. Beyond it the oldest window is dropped."""
+"""The most clients of one limiter, about 300 bytes each. If there are more, the oldest window is dropped."""
 
 
 class RateLimiter:
     """Counts the requests of clients.
 
     Attributes:
-        limit: how many requests in how many seconds.
+        limit: the number of requests in a number of seconds.
 
     Args:
-        limit: how many requests in how many seconds.
-        clock: monotonic seconds.
-        max_clients: how many clients are remembered.
+        limit: the number of requests in a number of seconds.
+        clock: returns seconds of a monotonic clock.
+        max_clients: the most clients that are remembered.
     """
 
     def __init__(
@@ -55,7 +55,10 @@ class RateLimiter:
         return len(self._windows)
 
     def wait(self, client: str) -> float:
-        """Count a request and return 0; or, over the limit, return the seconds until one is allowed."""
+        """Count a request and return 0.
+
+        If the limit is exceeded, return the seconds until a request is allowed.
+        """
         now = self._clock()
         window = self._window(client, now)
         # the part of the previous window that still counts
@@ -67,7 +70,7 @@ class RateLimiter:
         return self._until_free(window) - now
 
     def take_back(self, client: str) -> None:
-        """Undo the last count: something else refuses the request."""
+        """Undo the last count, because another limit refuses the request."""
         window = self._windows.get(client)
         if window is not None and window.count:
             window.count -= 1
@@ -86,7 +89,7 @@ class RateLimiter:
         return window
 
     def _forget(self, now: float) -> None:
-        """Drop expired windows, two for each new one, so that expired windows are soon gone."""
+        """Drop two expired windows for each new one, so that all expired windows are soon gone."""
         for _ in range(2):
             oldest = next(iter(self._windows.values()))
             if now < oldest.began + 2 * self._seconds and len(self._windows) <= self._max_clients:
@@ -94,14 +97,14 @@ class RateLimiter:
             self._windows.popitem(last=False)
 
     def _until_free(self, window: _Window) -> float:
-        """Return when the next request is allowed if no other comes first."""
+        """Return the time at which the next request is allowed, if no other request comes first."""
         room = self._requests - window.count
         in_the_way = 1 - room / window.before if room > 0 else 1.0
         return window.began + self._seconds * in_the_way
 
 
 def rate_limited(seconds: float) -> Refusal:
-    """Return the refusal with a Retry-After of so many seconds."""
+    """Return the refusal with a Retry-After of `seconds`."""
     return Refusal("RATE_LIMITED", headers={"Retry-After": str(math.ceil(seconds))})
 
 

@@ -1,4 +1,4 @@
-"""Preflights at `relay: all`: the service is asked first, because its own CORS headers win.
+"""Handles preflights at `relay: all`: the service is asked first, because its CORS headers take precedence.
 
 Source: the configuration contract (`relay: all`, `cors`).
 """
@@ -29,7 +29,7 @@ async def serve_preflight(
         scope: the scope of the request.
         receive: the receive callable of the server.
         send: the send callable of the server.
-        preflight: returns the headers of the gateway's answer, or raises `Refusal`; then the page gets the
+        preflight: returns the headers of the gateway's answer. If it raises `Refusal`, the page gets the
             service's answer unchanged.
     """
     answer = _Answer(send, preflight)
@@ -39,10 +39,10 @@ async def serve_preflight(
 
 
 class _Answer:
-    """The service's answer, which is passed on or dropped as a whole.
+    """The service's answer, which is forwarded or dropped as a whole.
 
     Attributes:
-        ours: the headers of the gateway's answer; None if the service's answer is passed on.
+        ours: the headers of the gateway's answer; None if the service's answer is forwarded.
     """
 
     def __init__(self, send: Send, preflight: Callable[[], Headers]) -> None:
@@ -51,7 +51,7 @@ class _Answer:
         self._preflight: Final = preflight
 
     async def send(self, message: Message) -> None:
-        """Take a message of the answer."""
+        """Forward or drop a message of the answer."""
         if message["type"] == "http.response.start" and not speaks_of_cors(message["headers"]):
             with suppress(Refusal):
                 self.ours = self._preflight()

@@ -1,7 +1,7 @@
-"""Checks each request before it is served: foreign pages, path, key and rate.
+"""Checks each request before it is served: foreign page, path, key and rate.
 
-If keys are required, a request without a valid key gets the same 401 for every path other than the gateway's
-own, so that endpoints cannot be discovered by trying.
+If keys are required, a request without a valid key gets the same 401 for every path except the gateway's own
+paths, so that endpoints cannot be discovered by trying.
 
 Source: the configuration contract (`auth`, `rate_limit`, `cors`).
 """
@@ -49,11 +49,11 @@ class _Admitted(NamedTuple):
     """A request that passed all checks."""
 
     app: ASGIApp
-    """The application that serves it."""
+    """The application that serves the request."""
     scope: Scope
-    """The scope of the request, without keys of the gateway."""
+    """The ASGI scope of the request, without keys of the gateway."""
     caller: CallerLimits | None
-    """The limits of its key; None without one."""
+    """The limits of the request's key; None without a key."""
 
 
 class RequestGuard:
@@ -64,7 +64,7 @@ class RequestGuard:
         routes: the routes.
         cors: answers preflights; None if they are ordinary requests.
         observer: gets a record of every refused request.
-        via: the `Via` entry of requests that this gateway has sent.
+        via: recognises requests that this gateway has sent itself.
         rates: counts requests of all workers and replicas; None if each process counts for itself.
     """
 
@@ -93,7 +93,7 @@ class RequestGuard:
         self._allows_cookies = config.cors is not None and config.cors.credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve one request."""
         path, raw_path = path_within(scope), raw_path_of(scope)
         found = self._table.find(scope["method"], path, raw_path)
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
@@ -135,20 +135,20 @@ class RequestGuard:
         await _serve(admitted, receive, send)
 
     def _is_open(self, routes: Sequence[Route]) -> bool:
-        """Is no key required? There are no keys, or every endpoint at the path is open."""
+        """Return whether no key is required: there are no keys, or every endpoint at the path is open."""
         if self._identification is None:
             return True
         return bool(routes) and all(route.needs_no_key for route in routes)
 
     def _is_private(self, path: str) -> bool:
-        """Return whether the response depends on the caller. For runs, even a 404 does."""
+        """Return whether the response depends on the caller. For the paths of runs, even a 404 does."""
         runs = self._runs
         return runs is not None and (path == runs or path.startswith(f"{runs}/"))
 
     def _admitted(
         self, scope: Scope, found: Found | None, routes: Sequence[Route], offer: OfferedKey | None
     ) -> _Admitted:
-        """Run all checks for a request; only a handshake has an `offer`.
+        """Run all checks for a request. Only a handshake has an `offer`, its subprotocols.
 
         Raises:
             Refusal: a check failed.
@@ -207,7 +207,7 @@ class RequestGuard:
         return {**scope, "headers": without_headers(scope["headers"], credential.headers)}, caller
 
     def _expected_protocol(self, scope: Scope, routes: Sequence[Route]) -> Dialect | None:
-        """Return the protocol of a refusal. Without a valid key, only the request itself decides it."""
+        """Return the protocol of a refusal. Without a valid key, it depends on the request only."""
         is_known = self._is_open(routes) or "key" in scope["state"]
         endpoints = [route.endpoint for route in routes if route.endpoint is not None]
         answers = endpoints[0].answers if endpoints and is_known else ()
@@ -216,7 +216,7 @@ class RequestGuard:
         )
 
     def _record_refusal(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
-        """Write the log line of a refused request, with the endpoint if the path has one."""
+        """Write the log line of a refused request, with the endpoint if the path has an endpoint."""
         templates = [route.template for route in routes if route.endpoint is not None]
         record = RequestRecord(
             scope["state"]["request_id"],
@@ -232,7 +232,7 @@ class RequestGuard:
         self._observer.ended(record)
 
     def _cookie_hint(self, headers: HeaderList, routes: Sequence[Route]) -> str | None:
-        """Return the hint about cookies of a foreign page that was not let in; None for any other request."""
+        """Return the hint about cookies for a refused foreign page; None for any other request."""
         endpoints = [route.endpoint for route in routes if route.endpoint is not None]
         if not endpoints or any(_passes_cookies(endpoint) for endpoint in endpoints):
             return None
@@ -258,9 +258,10 @@ async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_key(route: Route, identification: Identification, headers: HeaderList) -> bool:
-    """Is a request served without a key at a path that also serves requests with keys?
+    """Return whether a request needs no key, at a path that also serves requests with keys.
 
-    A request for a run of an open endpoint may carry headers for the service, which are not keys.
+    A request for a run of an open endpoint may have headers for the service, which are not keys of the
+    gateway.
     """
     if route.shows_open_runs:
         return identification.known(headers) is None
@@ -276,7 +277,10 @@ def _rate(caller: CallerLimits | None) -> RateLimiter | None:
 
 
 def _client(scope: Scope) -> str:
-    """Return the client that a request counts for. All requests without key and address are one client."""
+    """Return the client for which a request is counted.
+
+    Requests without key and address count as one client.
+    """
     key = scope["state"].get("key")
     return _network(scope) if key is None else f"key {key}"
 
@@ -293,7 +297,7 @@ def _nothing_here(routes: Sequence[Route]) -> Refusal:
 
 
 def _forwarded_key_headers(route: Route) -> frozenset[bytes]:
-    """Return the headers that may contain a key for the gateway or one for the upstream."""
+    """Return the names of headers that may contain either a key for the gateway or a key for the upstream."""
     if route.relays_all:
         return KEY_HEADERS
     names = () if route.endpoint is None else route.endpoint.forward_headers

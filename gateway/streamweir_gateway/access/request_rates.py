@@ -1,4 +1,4 @@
-"""Counts a request for its limits: those of its endpoint, of its key or of the gateway.
+"""Counts a request for its limits: the limits of its endpoint, of its key and of the gateway.
 
 Source: the configuration contract (`rate_limit`, `auth.keys`); the contract of resumable streams, section 5.
 """
@@ -18,12 +18,13 @@ __all__ = ["RequestRates"]
 
 
 class RequestRates:
-    """Counts requests to endpoints and reads of runs; other paths of the gateway have no limit.
+    """Counts requests to endpoints and reads of runs. Other paths of the gateway have no limit.
 
     Args:
-        shared: the limit of all endpoints without a limit of their own.
+        shared: the limit that all endpoints without a configured limit share.
         routes: the routes.
-        store: counts for all workers and replicas; if None or unreachable, each process counts for itself.
+        store: counts for all workers and replicas. If it is None or unreachable, each process counts for
+            itself.
     """
 
     def __init__(
@@ -40,20 +41,20 @@ class RequestRates:
 
     @property
     def is_shared(self) -> bool:
-        """Does a store count, so that counting has to be awaited?"""
+        """Whether a store counts, so that counting has to be awaited."""
         return self._store is not None
 
     def count(self, client: str, route: Route, callers: RateLimiter | None, method: str) -> None:
-        """Count a request here.
+        """Count a request in this process.
 
         Args:
             client: the client.
             route: the route.
-            callers: the limiter of its key, used instead of the gateway's.
+            callers: the limiter of the request's key, used in place of the gateway's.
             method: the method of the request.
 
         Raises:
-            Refusal: a limit is exceeded; then the request counts for none.
+            Refusal: a limit is exceeded. The request then counts for no limit.
         """
         counted: list[RateLimiter] = []
         for limit in self._limits(route, callers, method):
@@ -68,7 +69,7 @@ class RequestRates:
         """Count a request in the store, or in this process if the store is unreachable.
 
         Raises:
-            Refusal: a limit is exceeded; then the request counts for none.
+            Refusal: a limit is exceeded. The request then counts for no limit.
         """
         store = self._store
         assert store is not None, "asked only where it is shared"
@@ -87,7 +88,7 @@ class RequestRates:
             self.count(client, route, callers, method)
 
     def _limits(self, route: Route, callers: RateLimiter | None, method: str) -> list[_Limit]:
-        """Return the limiters that a request counts for."""
+        """Return the limiters for which a request counts."""
         if route.endpoint is None:
             reads_run = route.is_private and method == "GET"
             return [_Limit("runs", self._runs)] if reads_run and self._runs is not None else []

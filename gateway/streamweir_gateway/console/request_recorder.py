@@ -96,7 +96,7 @@ class RequestRecorder:
         row_id: the id of its row.
         record: the record of the request.
         log: the log of the stream.
-        mask: the argument.
+        mask: the masking of the log.
         attempts: one row for each attempt.
         stream: the stream of the present attempt; None before the first.
         delivery: the delivery to the client; None before it begins.

@@ -68,7 +68,7 @@ class StreamLog:
         on_more: called each time another `NOTICE_BYTES` have been added; None: no call.
 
     Attributes:
-        max_bytes: the argument.
+        max_bytes: the most bytes to keep.
     """
 
     __slots__ = (

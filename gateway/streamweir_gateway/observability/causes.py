@@ -1,4 +1,4 @@
-"""The chain of exceptions behind a failure, as short texts for the log."""
+"""Describes the chain of exceptions behind a failure, as short texts for the log."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CAUSE_CHARACTERS: Final = 300
 
 
 def causes_of(error: BaseException) -> list[str]:
-    """Return one text per exception, the outermost first: its type and message, credentials hidden.
+    """Return one text per exception, the outermost first: type and message, with credentials hidden.
 
-    Follows what Python's own traceback shows: causes, contexts that are not suppressed, members of groups.
-    At most `MAX_CAUSES` texts of `CAUSE_CHARACTERS` each. Never raises.
+    The chain is the one that Python's traceback shows: causes, contexts that are not suppressed, members of
+    groups. At most `MAX_CAUSES` texts of `CAUSE_CHARACTERS` each are returned. Never raises.
     """
     return [_text(one) for one, _ in zip(_chain(error), range(MAX_CAUSES), strict=False)]
 

@@ -1,6 +1,6 @@
-"""The hint about a refused request of a page whose cookies the endpoint does not pass on.
+"""Makes the hint about a refused request of a page whose cookies the endpoint does not forward.
 
-It has neither the name nor the value of a cookie.
+The hint contains neither the name nor the value of a cookie.
 
 Source: the configuration contract ("When a stream is not understood").
 """
@@ -13,11 +13,11 @@ __all__ = ["cookie_hint", "is_foreign_page", "sends_cookies"]
 
 
 def cookie_hint(headers: HeaderList, *, allows_cookies: bool) -> str:
-    """Return the hint; the caller knows that the endpoint passes no cookies on.
+    """Return the hint. The caller has checked that the endpoint forwards no cookies.
 
     Args:
         headers: the headers of the client's request.
-        allows_cookies: `cors` has `credentials: true`.
+        allows_cookies: whether `cors` has `credentials: true`.
     """
     hint = "cookies are not passed on here: relay: all (or forward_headers: [Cookie])"
     if allows_cookies or not is_foreign_page(headers):
@@ -31,6 +31,6 @@ def sends_cookies(headers: HeaderList) -> bool:
 
 
 def is_foreign_page(headers: HeaderList) -> bool:
-    """Return whether a request is that of a page of another origin, as its browser reports it."""
+    """Return whether a browser marks the request as that of a page of another origin."""
     sites = header_values(headers, b"sec-fetch-site")
     return bool(header_values(headers, b"origin")) and sites not in ([], ["same-origin"])

@@ -1,8 +1,8 @@
-"""Histograms of seconds, made of counts that a stream brings with its end.
+"""Histograms of seconds, made from counts that each stream adds when it ends.
 
-A histogram of `prometheus_client` takes one observation after the other, which is work per event and, if
-processes share it, two writes into a file for each. So two counters keep how many observations fell into each
-bucket, and their sum; a histogram is made of these when it is shown.
+A histogram of `prometheus_client` takes each observation separately. That is work per event and, if processes
+share the histogram, two writes into a file per observation. So two counters keep the number of observations
+in each bucket and the sum; a histogram is made from them when it is shown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ENDPOINT, _BOUND = "endpoint", "le"
 
 
 class Shape(NamedTuple):
-    """A histogram: its name, its help text, and the upper bounds of its buckets in seconds."""
+    """Describes a histogram: its name, its help text, and the upper bounds of its buckets in seconds."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
     @property
     def buckets(self) -> tuple[str, ...]:
-        """The labels of the buckets; the last one has no bound."""
+        """The labels of the buckets. The last bucket has no upper bound."""
         return (*map(str, self.bounds), "+Inf")
 
 
@@ -72,21 +72,21 @@ _SHAPES: Final = (FIRST_EVENT, DURATION, EVENT_GAP)
 
 
 class _Source(Protocol):
-    """Collects metrics: a registry."""
+    """Collects metrics, like a registry."""
 
     def collect(self) -> Iterable[Metric]:
-        """Return them."""
+        """Return the metrics."""
         ...
 
 
 class SecondsCounts:
-    """Observations that wait for their histogram.
+    """Counts observations until they are added to their histogram.
 
     Args:
         bounds: the bounds of the buckets.
 
     Attributes:
-        number: of all observations.
+        number: the number of all observations.
     """
 
     __slots__ = ("_bounds", "_counts", "_seconds", "number")
@@ -98,19 +98,19 @@ class SecondsCounts:
         self._seconds = 0.0
 
     def note(self, seconds: float) -> None:
-        """Take one observation."""
+        """Count one observation."""
         self.number += 1
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self._seconds += seconds
 
     def add(self, counts: Sequence[int], seconds: float) -> None:
-        """Take the observations of a stream: their number in each bucket, and their sum."""
+        """Add the observations of a stream: the number in each bucket, and the sum of the seconds."""
         self.number += sum(counts)
         self._counts = [before + count for before, count in zip(self._counts, counts, strict=True)]
         self._seconds += seconds
 
     def move_to(self, histogram: HistogramOfEndpoint) -> None:
-        """Add the observations to a histogram, and forget them."""
+        """Add the observations to a histogram, and reset the counts."""
         if self.number:
             histogram.add(self._counts, self._seconds)
             self.number, self._seconds = 0, 0.0
@@ -130,7 +130,7 @@ class HistogramOfEndpoint:
         self._total: Final = total
 
     def add(self, counts: Sequence[int], seconds: float) -> None:
-        """Add so many observations per bucket, the last one being that of the largest, and their sum."""
+        """Add the numbers of observations of the buckets (the last has no bound), and their sum."""
         self._total.inc(seconds)
         for bucket, count in zip(self._buckets, counts, strict=True):
             if count:
@@ -142,7 +142,7 @@ class HistogramCounters:
 
     Args:
         shape: the shape of the histogram.
-        registry: has the counters, which are not shown themselves.
+        registry: contains the counters, which are not shown themselves.
     """
 
     def __init__(self, shape: Shape, registry: CollectorRegistry) -> None:
@@ -152,13 +152,13 @@ class HistogramCounters:
         self._sums: Final = Counter(shape.name + _SUMS, shape.text, (_ENDPOINT,), registry=registry)
 
     def of(self, endpoint: str) -> HistogramOfEndpoint:
-        """Return the counters of an endpoint; they are shown from here on."""
+        """Return the counters of an endpoint. They are shown from now on."""
         buckets = [self._counts.labels(endpoint, bucket) for bucket in self._shape.buckets]
         return HistogramOfEndpoint(buckets, self._sums.labels(endpoint))
 
 
 class CountedHistograms(Collector):
-    """Shows the metrics of a registry, with histograms in the place of their counters.
+    """Shows the metrics of a registry, with histograms in place of their counters.
 
     Args:
         source: the registry.

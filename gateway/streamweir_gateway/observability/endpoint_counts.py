@@ -1,7 +1,7 @@
-"""Counts of one endpoint that are not in its metrics yet.
+"""Adds up counts of one endpoint before they are added to its metrics.
 
-A counter of `prometheus_client` costs a lock for each number, and a write into a file if processes share it.
-So the numbers of streams are added up as plain integers, and go into the metrics together.
+A counter of `prometheus_client` costs a lock for each addition, and a write into a file if processes share
+the counter. So the numbers of streams are added up as plain integers, and added to the metrics together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["EndpointCounts", "EndpointSeries"]
 
 
 class EndpointSeries(NamedTuple):
-    """The series of one endpoint, looked up once."""
+    """The metric series of one endpoint, looked up once."""
 
     open: Gauge
     first_event: HistogramOfEndpoint
@@ -60,11 +60,11 @@ class EndpointCounts:
         self._gaps = SecondsCounts(EVENT_GAP.bounds)
 
     def stream_opened(self) -> None:
-        """Count a stream that is under way."""
+        """Count a stream that has begun."""
         self._open += 1
 
     def stream_ended(self, record: RequestRecord) -> None:
-        """Count the stream of a request that is over."""
+        """Count the stream of a request that has ended."""
         self._open -= 1
         self._events += record.events or 0
         self._upstream_bytes += record.bytes_in or 0
@@ -77,7 +77,7 @@ class EndpointCounts:
             self._gaps.add(record.gaps, record.gap_seconds)
 
     def move_to_metrics(self) -> None:
-        """Add the sums to the metrics, and begin anew."""
+        """Add the sums to the metrics, and reset them."""
         series = self._series
         if self._open:
             series.open.inc(self._open)

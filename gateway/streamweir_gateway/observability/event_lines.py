@@ -1,4 +1,4 @@
-"""Lines of the log about the process and its surroundings: one for each change.
+"""Writes log lines about the process and its surroundings: one line for each change.
 
     breaker opened, breaker closed      an upstream is not asked for a while; it is asked again
     store away, store back              the store of runs does not answer; it answers again
@@ -33,13 +33,13 @@ logger = logging.getLogger("streamweir.server")
 
 
 class BreakerLines:
-    """Writes a line when a breaker opens and when it closes; a failed trial in between changes nothing."""
+    """Writes a line when a breaker opens and when it closes. A failed trial in between writes no line."""
 
     def __init__(self) -> None:
         self._open: Final[set[str]] = set()
 
     def changed(self, upstream: str, state: BreakerState, failures: int) -> None:
-        """Note the state of the breaker of the upstream with this label, after so many failures in a row."""
+        """Note the state of an upstream's breaker, after `failures` failures in a row."""
         if state == "open" and upstream not in self._open:
             self._open.add(upstream)
             logger.warning("breaker opened", extra={"upstream": upstream, "failures": failures})
@@ -49,14 +49,17 @@ class BreakerLines:
 
 
 class Absence(Protocol):
-    """Since when the store does not answer; workers share one, so that each change is noted once."""
+    """Holds the time since which the store has not answered.
+
+    Workers share it, so that each change is noted once.
+    """
 
     since: float
-    """Seconds of a clock that all workers have in common; 0 while the store answers."""
+    """Seconds of a clock that all workers share; 0 while the store answers."""
 
 
 class OwnAbsence:
-    """The absence of a process without workers beside it."""
+    """The `Absence` of a process that has no other workers beside it."""
 
     since = 0.0
 
@@ -64,13 +67,13 @@ class OwnAbsence:
 class StoreLines:
     """Writes a line when the store stops answering and when it answers again.
 
-    The first worker that notices an absence writes its line and sets `Absence.since`; the first one that has
-    an answer again writes the other line and clears it. A worker that notices the same later writes nothing.
+    The first worker that notices an absence writes the line and sets `Absence.since`. The first worker that
+    gets an answer again writes the other line and clears `Absence.since`. Other workers write no line.
 
     Args:
-        store: its URL, without credentials.
-        absence: shared with the other workers; None: there are none.
-        clock: seconds that only grow, the same in all workers.
+        store: the URL of the store, without credentials.
+        absence: the absence that all workers share; None: there are no workers.
+        clock: returns seconds of a monotonic clock that all workers share.
     """
 
     def __init__(
@@ -92,21 +95,21 @@ class StoreLines:
 
 
 def drain_began(open_streams: int) -> None:
-    """Write that the process takes no new streams; so many are under way."""
+    """Write the line that the process accepts no new streams; `open_streams` are under way."""
     logger.info("drain begins", extra={"open": open_streams})
 
 
 def drain_ended(open_streams: int, seconds: float) -> None:
-    """Write that the drain is over; so many streams had not ended by themselves."""
+    """Write the line that the drain is over; `open_streams` had to be ended."""
     logger.info("drain ends", extra={"open": open_streams, "seconds": round(seconds, 3)})
 
 
 def worker_replaced(reason: str) -> None:
-    """Write that a worker is started in the place of one that is gone (`hung` or `exited`)."""
+    """Write the line that a worker replaces a worker that has ended (`hung` or `exited`)."""
     logger.warning("worker replaced", extra={"reason": reason})
 
 
 def remark_on(config: GatewayConfig) -> None:
-    """Write a line for each value of the configuration that is probably a mistake."""
+    """Write a line for each configured value that is probably a mistake."""
     for remark in config.remarks:
         logger.warning("configuration", extra={"remark": remark})

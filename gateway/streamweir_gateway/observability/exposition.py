@@ -1,8 +1,7 @@
-"""The metrics over HTTP, and the values that several processes share for them.
+"""Serves the metrics over HTTP, and lets several processes share their metrics.
 
-Processes share their metrics through files in a directory that `PROMETHEUS_MULTIPROC_DIR` names: the
-parent makes the directory and sets the variable (`shared_directory`), and calls `worker_gone` for each
-that has ended.
+Processes share metrics through files in the directory `PROMETHEUS_MULTIPROC_DIR`. The parent makes the
+directory and sets the variable (`shared_directory`), and calls `worker_gone` for each process that has ended.
 
 Source: the Prometheus text format 0.0.4 and OpenMetrics; `prometheus_client`'s multiprocess mode.
 """
@@ -35,14 +34,14 @@ __all__ = ["FLUSH_SECONDS", "MetricsPage", "is_shared", "shared_directory", "wor
 DIRECTORY_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 FLUSH_SECONDS: Final = 0.05
-"""The time within which a process puts its numbers into the metrics that processes share."""
+"""The seconds within which a process puts its numbers into metrics that processes share."""
 
 
 class MetricsPage:
     """The ASGI endpoint that Prometheus scrapes.
 
     Args:
-        registry: returns the metrics to show; if processes share theirs, those of all of them are shown.
+        registry: returns the metrics to show. If processes share metrics, those of all processes are shown.
     """
 
     def __init__(self, registry: Callable[[], CollectorRegistry]) -> None:
@@ -80,13 +79,16 @@ def _openmetrics(registry: CollectorRegistry) -> bytes:
 
 
 def is_shared() -> bool:
-    """Does this process share its metrics with others?"""
+    """Return whether this process shares its metrics with other processes."""
     return bool(os.environ.get(DIRECTORY_VARIABLE))
 
 
 @contextmanager
 def shared_directory() -> Iterator[str]:
-    """Let processes started within this block share their metrics; a directory set already is kept."""
+    """Let processes that are started within this block share their metrics.
+
+    A directory that is set already is kept.
+    """
     if is_shared():
         yield os.environ[DIRECTORY_VARIABLE]
         return
@@ -99,6 +101,6 @@ def shared_directory() -> Iterator[str]:
 
 
 def worker_gone(pid: int) -> None:
-    """A process that shared its metrics has ended: its open streams and breakers go, its counts stay."""
+    """Remove the open streams and breakers of a process that has ended; keep its counts."""
     if is_shared():
         multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]

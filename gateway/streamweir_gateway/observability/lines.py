@@ -1,8 +1,8 @@
 """Writes the lines of the log without waiting for their reader, and without failing.
 
-A pipe that is not emptied would stop the event loop at the first write that blocks. So a thread writes:
-lines wait for it in a queue, and are counted where that is full. To a pipe, lines of up to 4096 bytes go as
-one piece, so that those of several processes on one do not mix (POSIX, `PIPE_BUF`).
+A pipe that is not read would stop the event loop at the first write that blocks. So a thread writes: lines
+wait for the thread in a queue, and are only counted when the queue is full. Lines of up to 4096 bytes are
+written to a pipe in one piece, so that lines of several processes do not mix (POSIX, `PIPE_BUF`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ from typing import Final, Protocol, TextIO
 __all__ = ["LineQueue", "Lines", "lines_to"]
 
 PIPE_BUF: Final = 4096
-"""Bytes that a pipe with room takes at once."""
+"""The bytes that a pipe takes in one piece."""
 
 MAX_WAITING: Final = 2000
-"""The most lines that wait for a reader that has stopped reading: about a megabyte."""
+"""The most lines that wait for a reader that has stopped reading. They take about a megabyte."""
 
 FILE_BYTES: Final = 64 << 10
-"""The most bytes written at once to anything but a pipe."""
+"""The most bytes that are written at once to a file that is not a pipe."""
 
 GATHER_SECONDS: Final = 0.03
-"""How long a line waits for others: a thread that woke for each would hold up a busy event loop."""
+"""The seconds for which a line waits for more lines.
+
+A thread that woke for each would slow a busy event loop.
+"""
 
 RETRY_SECONDS: Final = 0.05
 
 GOODBYE_SECONDS: Final = 0.5
-"""How long the last lines wait for a reader when the process ends."""
+"""The seconds for which the last lines wait for a reader when the process ends."""
 
 _LOST: Final = '{"event":"log lines were lost: nobody read them","level":"warning","count":%d}'
 
@@ -45,14 +48,13 @@ class Lines(Protocol):
     """Takes the lines of a log."""
 
     def write(self, line: str) -> None:
-        """Write one line, given without its end. Never raises."""
+        """Write one line, which is given without a line end. Never raises."""
 
 
 class _Line(LogRecord):
-    """A record that has its text and nothing else: its own would look up more than that.
+    """A log record that has only its text. A plain `LogRecord` would look up more, which costs time.
 
-    Attributes:
-        written: set once the line has been written.
+    Attributes: written: set when the line has been written.
     """
 
     def __init__(self, text: str, written: threading.Event | None = None) -> None:
@@ -64,9 +66,10 @@ _NOBODY: Final = threading.Event()
 
 
 class LineQueue(QueueHandler):
-    """Hands lines to a thread that writes them to a file descriptor; `logging` flushes it at exit.
+    """Passes lines to a thread that writes them to a file descriptor. `logging` flushes it at exit.
 
-    Its queue is a `SimpleQueue`: a finaliser that logs may run anywhere, even within another line's `put`.
+    The queue is a `SimpleQueue`, because a finaliser that logs may run anywhere, even within `put` for
+    another line.
 
     Args:
         descriptor: a file, a terminal, a socket or a pipe.
@@ -82,18 +85,18 @@ class LineQueue(QueueHandler):
 
     @property
     def lost(self) -> int:
-        """The number of lines that found no room and have not been reported."""
+        """The number of lines that were dropped because the queue was full, and were not reported yet."""
         return self._refused - self._reported
 
     def write(self, line: str) -> None:
-        """Write one line, given without its end. Never raises, never waits."""
+        """Write one line, which is given without a line end. Never raises, never waits."""
         if self.queue.qsize() < MAX_WAITING:
             self.queue.put(_Line(line))
         else:
             self._refused += 1
 
     def take(self) -> Iterator[LogRecord]:
-        """Yield the records that wait, at last a line about those that were lost."""
+        """Yield the waiting records, then a line about dropped lines, if there are any."""
         with suppress(Empty):
             for _ in range(MAX_WAITING):
                 yield self.queue.get_nowait()
@@ -102,14 +105,14 @@ class LineQueue(QueueHandler):
             yield _Line(_LOST % lost)
 
     def flush(self) -> None:
-        """Wait until the queued lines have been written, but not long."""
+        """Wait until the queued lines have been written, for a limited time."""
         line = _Line("", threading.Event())
         self.queue.put(line)
         line.written.wait(GOODBYE_SECONDS)
 
 
 class _Output(Handler):
-    """Writes to a file descriptor, in the listener's thread."""
+    """Writes to a file descriptor, in the thread of the queue."""
 
     def __init__(self, descriptor: int, lines: LineQueue) -> None:
         super().__init__()
@@ -118,11 +121,11 @@ class _Output(Handler):
         self._most = PIPE_BUF if _is_pipe(descriptor) else FILE_BYTES
 
     def createLock(self) -> None:  # noqa: N802 - the standard library's name
-        """Have none: one thread writes, and a lock held in a write that blocks would hold up the exit."""
+        """Create no lock: only one thread writes, and a lock during a blocked write would delay the exit."""
         self.lock = None
 
     def emit(self, record: LogRecord) -> None:
-        """Write a line and those that follow soon; lines for a closed pipe are dropped."""
+        """Write a line and the lines that follow soon. Lines for a closed pipe are dropped."""
         time.sleep(GATHER_SECONDS)
         records = [record, *self._lines.take()]
         with suppress(OSError, ValueError):
@@ -148,7 +151,7 @@ def _is_pipe(descriptor: int) -> bool:
 
 
 def _pieces(lines: Iterable[str], most: int) -> Iterator[bytes]:
-    """Yield whole lines, as many at once as fit into so many bytes."""
+    """Yield whole lines, joined to pieces of at most `most` bytes."""
     piece, size = list[bytes](), 0
     for line in lines:
         data = line.encode("utf-8", "replace")
@@ -162,7 +165,7 @@ def _pieces(lines: Iterable[str], most: int) -> Iterator[bytes]:
 
 
 class _TextLines:
-    """Writes lines to a stream that is no file of the system's, such as one in memory."""
+    """Writes lines to a stream that is not a file of the system, such as a stream in memory."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -175,7 +178,7 @@ class _TextLines:
 
 
 class _NoLines:
-    """Takes the lines of a process without standard error."""
+    """Drops the lines of a process without standard error."""
 
     def write(self, line: str) -> None:
         """Do nothing."""
@@ -185,7 +188,7 @@ _queues: dict[int, LineQueue] = {}
 
 
 def lines_to(stream: TextIO | None = None) -> Lines:
-    """Return the writer of lines to `stream`, or to standard error; one queue per file descriptor."""
+    """Return the writer of lines to `stream`, or to standard error. Each file descriptor has one queue."""
     target: TextIO | None = stream or sys.stderr  # which is None where it was closed before the start
     if target is None:
         return _NoLines()

@@ -1,7 +1,7 @@
-"""Logs: one line per request, when it ends, as JSON or for a terminal; nothing per event.
+"""Writes logs: one line per request when the request ends, as JSON or for a terminal. Events have no lines.
 
-Records of the standard library's loggers (`streamweir`, `uvicorn.error`, `asyncio`) are written the same way,
-without credentials.
+Records of the standard library's loggers (`streamweir`, `uvicorn.error`, `asyncio`) are written in the same
+form, without credentials.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from streamweir_gateway.observability.text_line import text_line
 __all__ = ["LogSettings", "configure_logging", "request_log"]
 
 TEXT_CHARACTERS: Final = 2000
-"""The longest message, and the longest value beside it, in characters."""
+"""The most characters of a message, and of each other value in a line."""
 
 LINE_CHARACTERS: Final = 1000
 """The most characters of one line of a traceback."""
 
 TRACE_CHARACTERS: Final = (2000, 5000)
-"""How much of a long traceback is shown: of its beginning and of its end."""
+"""The most characters of a long traceback: at its beginning and at its end."""
 
 _SHARED: Final[tuple[Processor, ...]] = (
     structlog.processors.add_log_level,
@@ -47,7 +47,7 @@ _CONTROLS: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 class LogSettings(NamedTuple):
-    """How lines are written."""
+    """The settings that decide how lines are written."""
 
     form: LogForm = "json"
     level: LogLevel = "info"
@@ -59,16 +59,16 @@ class LogSettings(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The level, as `logging` has it."""
+        """The level as a number of `logging`."""
         return logging.getLevelNamesMapping()[self.level.upper()]
 
     def line(self, stream: TextIO | None) -> Callable[[MutableMapping[str, Any]], str]:
-        """Return the function that makes the line of an event for `stream`, or for standard error."""
+        """Return the function that formats an event as a line for `stream`, or for standard error."""
         is_text = self.form == "text" or (self.form == "auto" and _is_terminal(stream or sys.stderr))
         return text_line if is_text else _json
 
     def renderer(self, stream: TextIO | None) -> Processor:
-        """Return the last processor for structlog, which writes the log lines in the same form."""
+        """Return the last processor for structlog, so that its lines have the same form."""
         return _rendered_text if self.line(stream) is text_line else _rendered_json
 
 
@@ -101,9 +101,9 @@ def configure_logging(
     """Let the standard library's loggers write lines to standard error, from WARNING on.
 
     Args:
-        secrets: texts that appear in no line, in any form.
-        stream: where the lines go in place of standard error.
-        settings: their form; `debug` lets all through, `error` nothing less.
+        secrets: texts that are removed from lines, in any form.
+        stream: gets the lines in place of standard error.
+        settings: the form of the lines, and the lowest level that is written.
     """
     root = logging.getLogger()
     for handler in [one for one in root.handlers if isinstance(one, _LineHandler)]:
@@ -125,7 +125,7 @@ def configure_logging(
 
 
 class _RequestLines:
-    """A `RequestLog`. structlog, which writes all other lines, would take longer than many a request."""
+    """A `RequestLog` without structlog, which writes the other lines but takes longer than many requests."""
 
     def __init__(self, lines: Lines, line: Callable[[MutableMapping[str, Any]], str], level: int) -> None:
         self._write = lines.write
@@ -141,14 +141,14 @@ class _RequestLines:
             self._write(self._line(fields))
 
     def warning(self, event: str, /, **fields: Any) -> None:
-        """Write that of one that did not."""
+        """Write the line of a request that did not go well."""
         if self._has_warning:
             fields["event"], fields["level"], fields["timestamp"] = event, "warning", self._now()
             self._write(self._line(fields))
 
 
 class _Timestamps:
-    """The present time, as structlog's lines have it (ISO 8601, UTC); the same words within a second."""
+    """Returns the present time in structlog's form (ISO 8601, UTC). The text is cached for a second."""
 
     __slots__ = ("_second", "_words")
 
@@ -165,7 +165,7 @@ class _Timestamps:
 
 
 class _LineHandler(logging.Handler):
-    """Writes the records of the standard library's loggers; a record that cannot be formatted is reported."""
+    """Writes records of the standard library's loggers. A record that cannot be formatted is reported."""
 
     def __init__(self, lines: Lines) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class _LineHandler(logging.Handler):
 
 
 class _Censor:
-    """The processor that hides credentials and bounds every text of a foreign record."""
+    """A processor that hides credentials, and bounds every text of a record that the gateway did not make."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = Secrets(secrets)
@@ -201,7 +201,7 @@ class _Censor:
 
 
 def _middle_cut(trace: str) -> str:
-    """Return a traceback without its middle if it is long: the end has the error."""
+    """Return a traceback, without its middle if it is long. The end contains the error."""
     first, last = TRACE_CHARACTERS
     if len(trace) <= first + last:
         return trace
@@ -210,7 +210,7 @@ def _middle_cut(trace: str) -> str:
 
 
 def _up_to(characters: int, lines: Iterable[str]) -> list[str]:
-    """Return so many of `lines` that they have about so many characters, at least one line."""
+    """Return as many of `lines` as have about `characters` characters, but at least one line."""
     taken: list[str] = []
     for line in lines:
         if taken and characters < len(line):

@@ -1,7 +1,8 @@
 """The metrics for Prometheus, their labels and their buckets.
 
-Nothing is counted per event. Label values are bounded: templates and labels of the configuration, words of
-the protocol's closed lists; a text of a client or an upstream never becomes one.
+Nothing is counted per event. The number of label values is bounded: they are templates and labels of the
+configuration, or words of the protocol's closed lists. A text of a client or an upstream never becomes a
+label.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
 _PREFIX: Final = "streamweir_"
 
 NO_ENDPOINT: Final = "none"
-"""The label of requests whose path no endpoint takes."""
+"""The label of requests whose path belongs to no endpoint."""
 
 _BREAKER: Final[dict[BreakerState, int]] = {"closed": 0, "open": 1, "half_open": 2}
 _CODES: Final = frozenset({*CODES, *REFUSALS})
@@ -74,7 +75,7 @@ _COUNTERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "runs_lost": ((), "Runs that were ended because nobody owned them any longer."),
     "workers_replaced": (("reason",), "Workers started in the place of one that is gone."),
 }
-"""By name: the labels, and the help text of the counter."""
+"""For each counter, by name: its labels and its help text."""
 
 _STORE_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
@@ -90,15 +91,15 @@ _GAUGES: Final[dict[str, tuple[str | None, Literal["livesum", "livemax", "livemi
     "store_up": (None, "livemin", "Whether the store of runs answers."),
     "build_info": ("version", "max", "Always 1; the label is the version."),
 }
-"""By name: the label, how values of processes are joined, and the help text."""
+"""For each gauge, by name: its label, the way in which values of processes are joined, and its help text."""
 
 
 class Metrics:
-    """The metrics of one process, in a registry of their own.
+    """The metrics of one process, in a separate registry.
 
     Numbers of requests are added up, and put into the metrics before this process shows them. If several
-    processes share them (`PROMETHEUS_MULTIPROC_DIR`), that happens within `FLUSH_SECONDS`, and a process may
-    have only one of these: `make_metrics` sees to it.
+    processes share metrics (`PROMETHEUS_MULTIPROC_DIR`), they are put there within `FLUSH_SECONDS`. Then a
+    process must have only one `Metrics`, which `make_metrics` ensures.
     """
 
     def __init__(self) -> None:
@@ -137,18 +138,18 @@ class Metrics:
         self._served: str | None = None
         self._of_endpoint: dict[str, EndpointCounts] = {}
         self._waiting: dict[tuple[str, tuple[str, ...]], int] = {}
-        """The amounts for counters, by name and labels, that are not in the metrics yet."""
+        """Amounts that are not in the counters yet, by the name and labels of the counter."""
         self._is_shared = is_shared()
         self._is_timer_set = False
 
     @property
     def registry(self) -> CollectorRegistry:
-        """The registry of the metrics, with all numbers in it."""
+        """The registry of the metrics, after all waiting numbers were put into it."""
         self.flush()
         return self._registry
 
     def flush(self) -> None:
-        """Put the numbers that wait into the metrics."""
+        """Put the waiting numbers into the metrics."""
         self._is_timer_set = False
         for counts in self._of_endpoint.values():
             counts.move_to_metrics()
@@ -157,18 +158,18 @@ class Metrics:
             self._counters[name].labels(*labels).inc(amount)
 
     def endpoint_known(self, endpoint: str) -> None:
-        """Show the series of an endpoint from the beginning, at 0."""
+        """Show the series of an endpoint with the value 0 from the beginning."""
         self._endpoint(endpoint)
 
     def stream_opened(self, record: RequestRecord) -> None:
-        """A stream begins."""
+        """Count a stream that begins."""
         if not record.is_open:
             self._endpoint(record.endpoint or NO_ENDPOINT).stream_opened()
             record.is_open = True
             self._flush_soon()
 
     def request_ended(self, record: RequestRecord) -> None:
-        """A request, and its stream if there was one, is over."""
+        """Count a request that has ended, and its stream if it had one."""
         endpoint = record.endpoint or NO_ENDPOINT
         model, key = record.model or "", record.key or ""
         self._count("requests", (endpoint, _shown(record.status), _bounded(record.code), model, key))
@@ -187,63 +188,63 @@ class Metrics:
         self._flush_soon()
 
     def request_relayed(self, endpoint: str, status: int) -> None:
-        """A request is over that no stream was part of, and nothing went wrong with."""
+        """Count a relayed request that has ended without a stream and without a failure."""
         self._count("requests", (endpoint, _shown(status), "", "", ""))
         self._flush_soon()
 
     def retried(self, upstream: str) -> None:
-        """An upstream is asked once more."""
+        """Count a retry at an upstream."""
         self._counters["retries"].labels(upstream).inc()
 
     def upstream_failed(self, upstream: str, code: str) -> None:
-        """An attempt at an upstream failed."""
+        """Count a failed attempt at an upstream."""
         self._counters["upstream_failures"].labels(upstream, _bounded(code)).inc()
 
     def worker_replaced(self, reason: Literal["hung", "exited"]) -> None:
-        """Count a worker that was started in the place of one that ended."""
+        """Count a worker that was started in place of one that has ended."""
         self._counters["workers_replaced"].labels(reason).inc()
 
     def config_served(self, fingerprint: str) -> None:
-        """Requests are served by this configuration from here on."""
+        """Show the fingerprint of the configuration with which requests are served from now on."""
         if self._served is not None and self._served != fingerprint:
             self._gauges["config_info"].labels(self._served).set(0)
         self._served = fingerprint
         self._gauges["config_info"].labels(fingerprint).set(1)
 
     def config_reloaded(self, outcome: Literal["taken_over", "refused"]) -> None:
-        """The configuration was to be read again."""
+        """Count an attempt to reload the configuration, by its outcome."""
         self._counters["config_reloads"].labels(outcome).inc()
 
     def resumed(self, endpoint: str, result: str) -> None:
-        """A client read on in a run, or wanted to."""
+        """Count a request to read a run, by its result."""
         self._counters["resumes"].labels(endpoint, result).inc()
 
     def reader_opened(self) -> None:
-        """A client reads a run that is kept."""
+        """Count a client that reads a stored run."""
         self._gauges["readers_open"].inc()
 
     def reader_closed(self) -> None:
-        """Do nothing more."""
+        """Count the end of a client's reading of a stored run."""
         self._gauges["readers_open"].dec()
 
     def run_detached(self, cause: str) -> None:
-        """A run is not kept any longer."""
+        """Count a run that is not stored any longer."""
         self._counters["runs_detached"].labels(cause).inc()
 
     def run_lost(self) -> None:
-        """Count a run that was ended because it had no owner any more."""
+        """Count a run that was ended because its owner was gone."""
         self._counters["runs_lost"].inc()
 
     def store_answered(self, seconds: float) -> None:
-        """The store of runs took so long."""
+        """Observe the time that the store of runs took for an answer."""
         self._store_seconds.observe(seconds)
 
     def store_changed(self, is_up: bool) -> None:
-        """The store of runs answers, or does not."""
+        """Show whether the store of runs answers."""
         self._gauges["store_up"].set(int(is_up))
 
     def breaker_changed(self, upstream: str, state: BreakerState) -> None:
-        """A breaker is in this state."""
+        """Show the state of a breaker."""
         self._gauges["breaker_state"].labels(upstream).set(_BREAKER[state])
 
     def _stream_ended(self, endpoint: str, record: RequestRecord) -> None:
@@ -260,7 +261,7 @@ class Metrics:
         self._waiting[key] = self._waiting.get(key, 0) + amount
 
     def _flush_soon(self) -> None:
-        """Put the numbers into the metrics soon, if another process shows them."""
+        """Put the waiting numbers into the metrics soon, if another process shows them."""
         if not self._is_shared or self._is_timer_set:
             return
         try:
@@ -289,7 +290,7 @@ class Metrics:
 
 
 def make_metrics() -> Metrics:
-    """Return new metrics; where processes share them, the ones that this process has already."""
+    """Return new metrics. If processes share metrics, return the metrics that this process has already."""
     return _metrics_of_process() if is_shared() else Metrics()
 
 
@@ -299,7 +300,7 @@ def _metrics_of_process() -> Metrics:
 
 
 def _bounded(code: str | None) -> str:
-    """Return a code that may be a label: an upstream's own, which is no word of ours, may not."""
+    """Return a code that may be a label. An upstream's own code may not, because it can be any text."""
     if code is None:
         return ""
     return code if code in _CODES else "UPSTREAM_ERROR"

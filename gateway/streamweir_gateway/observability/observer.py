@@ -1,6 +1,6 @@
 """Reports each request that ended: as a line of the log, and in the metrics.
 
-Nothing here raises into the request that is reported.
+No method raises an exception into the request that is reported.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ _FIELDS: Final = (
     *("run", "resumes", "detached", "client_left"),
     *("first_event_ms", "duration_ms", "hint"),
 )
-"""The fields of the line, in this order; `cause` follows."""
+"""The fields of the line, in their order; `cause` comes after them."""
 
 _VALUES: Final = attrgetter(*_FIELDS)
 
 _OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
-"""Counts that are left out where they are 0."""
+"""Counts that are left out of the line if they are 0."""
 
 _PATH_CHARACTERS: Final = 256
 _HINT_CHARACTERS: Final = 600
 
 
 class RequestLog(Protocol):
-    """Where lines go."""
+    """Takes the log lines of requests."""
 
     def info(self, event: str, /, **fields: Any) -> Any:
-        """Tell of a request that went well."""
+        """Write the event of a request that went well."""
 
     def warning(self, event: str, /, **fields: Any) -> Any:
-        """Tell of one that did not."""
+        """Write the event of a request that did not go well."""
 
 
 class Observer:
     """Gets the events of requests, streams and upstreams. Every method is cheap and never raises.
 
     Args:
-        log: where the line of a request goes.
-        metrics: where it is counted.
-        endpoints: templates whose metrics are shown from the beginning, at 0.
-        secrets: texts that appear in no line, in any form: keys and credentials of the configuration.
+        log: gets the line of each request.
+        metrics: counts requests.
+        endpoints: the templates whose metrics are shown as 0 from the beginning.
+        secrets: texts that are removed from lines, in any form: keys and credentials of the configuration.
         watcher: gets each record that is reported; None: there is no console.
     """
 
@@ -82,14 +82,17 @@ class Observer:
             metrics.endpoint_known(endpoint)
 
     def stream_opened(self, record: RequestRecord) -> None:
-        """A stream begins: from here on an upstream is asked. `ended` closes it."""
+        """Note that a stream begins, before an upstream is asked. `ended` closes the stream."""
         try:
             self.metrics.stream_opened(record)
         except Exception:
             self._complain()
 
     def ended(self, record: RequestRecord) -> None:
-        """Write the line of a request that is over, and count it. Must be called exactly once per request."""
+        """Write the line of a request that has ended, and count the request.
+
+        Must be called exactly once per request.
+        """
         try:
             record.clock_out()
             if record.is_open and record.reason is None:
@@ -116,11 +119,11 @@ class Observer:
         size: int,
         began: float,
     ) -> None:
-        """A request is over that was answered at once, by what its upstream answered: as `ended`, for less.
+        """Report a relayed request that was answered at once. This does the work of `ended` at less cost.
 
         Args:
-            size: bytes of the body.
-            began: when the request came, by `time.monotonic`.
+            size: the bytes of the body.
+            began: the time at which the request arrived, by `time.monotonic()`.
         """
         try:
             self._log.info(
@@ -143,14 +146,14 @@ class Observer:
             self._complain()
 
     def retried(self, upstream: str) -> None:
-        """The upstream with this label is asked once more for the same request."""
+        """Count a retry of a request at the upstream with this label."""
         try:
             self.metrics.retried(upstream)
         except Exception:
             self._complain()
 
     def upstream_failed(self, upstream: str, code: str) -> None:
-        """An attempt at the upstream with this label failed; also where another one follows."""
+        """Count a failed attempt at the upstream with this label, also if another attempt follows."""
         try:
             self.metrics.upstream_failed(upstream, code)
             if self._watcher is not None:
@@ -159,12 +162,12 @@ class Observer:
             self._complain()
 
     def breaker_changed(self, upstream: str, state: BreakerState, failures: int) -> None:
-        """The breaker of an upstream changed, or begins as `closed`.
+        """Note that the breaker of an upstream has changed, or that it begins as `closed`.
 
         Args:
-            upstream: its label.
+            upstream: the label of the upstream.
             state: the state of the breaker.
-            failures: in a row.
+            failures: the number of failures in a row.
         """
         try:
             self.metrics.breaker_changed(upstream, state)
@@ -188,12 +191,12 @@ class Observer:
         (self._log.info if went_well else self._log.warning)("request", **fields)
 
     def _complain(self) -> None:
-        """Log once that observing does not work: a line for every request would fill the log."""
+        """Log once that observing fails, because a line for every request would fill the log."""
         if not self._has_complained:
             self._has_complained = True
             logger.warning("telling of a request failed; this is said once", exc_info=True)
 
 
 def shown_hint(hint: str, secrets: Secrets) -> str:
-    """Return a hint as the log and the console show it: without secrets, and not too long."""
+    """Return a hint in the form for log and console: without secrets, and shortened if it is too long."""
     return hide_credentials(secrets.hide(hint), limit=_HINT_CHARACTERS)

@@ -1,4 +1,4 @@
-"""The secrets of the configuration, which no line of the log shows, in any form."""
+"""Removes the secrets of the configuration from log lines, in any form in which they occur."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from streamweir_gateway.config import HASHED, EndpointConfig, GatewayConfig
 __all__ = ["Secrets", "secrets_of"]
 
 SHORT: Final = 6
-"""Shorter texts occur in words by chance: they are hidden only as a word."""
+"""Texts that are shorter are hidden as whole words only, because they occur within words by chance."""
 SHORTEST: Final = 3
-"""Shorter texts are not secrets, and occur as words in too many places."""
+"""Texts that are shorter are not hidden, because they occur as words in too many places."""
 
 
 class Secrets:
-    """Texts that appear in no line.
+    """Texts that are removed from log lines.
 
     Args:
-        texts: the secrets; those shorter than three characters are let be.
+        texts: the secrets; secrets of less than three characters are ignored.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -34,14 +34,14 @@ class Secrets:
         self._short = re.compile(short) if short else None
 
     def hide(self, text: str) -> str:
-        """Return `text` without the secrets in it."""
+        """Return `text` with all secrets hidden."""
         for secret in self._long:
             text = text.replace(secret, REDACTED)
         return text if self._short is None else self._short.sub(REDACTED, text)
 
 
 def _alone(text: str) -> str:
-    """Return the expression of `text` where it is no part of a longer word."""
+    """Return a regular expression for `text` that does not match within a longer word."""
     before = r"(?<!\w)" if re.match(r"\w", text) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", text) else ""
     return before + re.escape(text) + after

@@ -1,4 +1,4 @@
-"""A log line for people: on a terminal, while something is tried out.
+"""Formats a log line for people who read it on a terminal.
 
 15:04:05 info  POST /chat 200 legacy -> standard, 42 events in 1.2 s [req_5f0c...]
 15:04:09 warn  POST /chat 200 UPSTREAM_TRUNCATED truncated, 3 events in 0.1 s [req_77a1...]
@@ -22,18 +22,18 @@ _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufe
 
 
 def printable(text: str) -> str:
-    """Return `text` with a space in place of each character that ends a line, or that a terminal obeys.
+    """Return `text` with a space in place of each character that ends a line or controls a terminal.
 
-    These are the control characters (tab and line feed included), the line separators of Unicode, and the
-    marks that reverse the direction of writing.
+    These are the control characters (including tab and line feed), the line separators of Unicode, and the
+    marks that change the direction of writing.
     """
     return _CONTROLS.sub(" ", text)
 
 
 def text_line(event: MutableMapping[str, Any]) -> str:
-    """Return the text of an event: a line, and an indented one for each hint, cause and line of a traceback.
+    """Return the text of an event: a line, then indented lines for hints, causes and the traceback.
 
-    A value that holds a line end stays in its line, so that no client can forge one.
+    A line end within a value is replaced, so that no client can forge a line.
     """
     level = str(event.get("level", "info"))
     lines = _request_lines(event) if event.get("event") == "request" else _other_lines(event)

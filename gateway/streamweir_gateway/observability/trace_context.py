@@ -1,4 +1,4 @@
-"""Trace context: taken from the client's request or begun here, and handed on to the upstream.
+"""The trace context of a request: taken from the client's request or begun here, and sent to the upstream.
 
 Source: W3C Trace Context, level 1; of level 2 the `random` flag.
 """
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 TRACE_CONTEXT: Final = "trace_context"
-"""Where `scope["state"]` has it, once it is settled."""
+"""The key of `scope["state"]` under which the trace context is kept."""
 
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)(?P<version>[0-9a-f]{2})"
@@ -43,40 +43,44 @@ _SAMPLED: Final = 0x01
 _RANDOM: Final = 0x02
 
 _ID_BYTES: Final = 16 + 16 + 8
-"""Random bytes of a request's id, a trace's and a span's."""
+"""The random bytes for the ids of a request, a trace and a span."""
 
 _DRAWN: Final = 64
-"""The number of requests for which they are drawn at once."""
+"""The number of requests for which random bytes are drawn at once."""
 
 
 class TraceContext(NamedTuple):
-    """The trace that a request belongs to, and our own place in it."""
+    """The trace that a request belongs to, and the gateway's span in it."""
 
     trace_id: str
-    """32 hexadecimal digits."""
+    """The id of the trace: 32 hexadecimal digits."""
     span_id: str
-    """16 hexadecimal digits: our span, the parent of the upstream's spans."""
+    """The id of the gateway's span, the parent of the upstream's spans: 16 hexadecimal digits."""
     flags: int = _SAMPLED
-    """Of a trace begun here: sampled, since each request has a line in the log. Unsampled, the upstream would
-    leave out what it records without any trace context."""
+    """The flags of the trace.
+
+    A trace that begins here is sampled, because each request has a line in the log.
+
+    If it were not sampled, the upstream would record less than without a trace context.
+    """
     tracestate: str = ""
-    """The client's, to be handed on as it is; empty: none."""
+    """The client's `tracestate`, sent on unchanged; empty if there is no `tracestate`."""
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers that the upstream gets."""
+        """Return the headers for the upstream."""
         headers = [("traceparent", f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}")]
         if self.tracestate:
             headers.append(("tracestate", self.tracestate))
         return headers
 
     def lines(self) -> str:
-        """Return the headers as lines of HTTP/1.1."""
+        """Return the headers for the upstream as lines of HTTP/1.1."""
         line = f"traceparent: 00-{self.trace_id}-{self.span_id}-{self.flags:02x}\r\n"
         return f"{line}tracestate: {self.tracestate}\r\n" if self.tracestate else line
 
 
 def settled_trace_context(scope: Scope) -> TraceContext:
-    """Return the context of a request: the same object at each call."""
+    """Return the trace context of a request: the same object at each call."""
     state = scope.setdefault("state", {})
     context: TraceContext | None = state.get(TRACE_CONTEXT)
     if context is None:
@@ -85,9 +89,9 @@ def settled_trace_context(scope: Scope) -> TraceContext:
 
 
 def trace_context_of(headers: HeaderList) -> TraceContext:
-    """Return the context of a request: the trace that its headers name, or a new one. Never raises.
+    """Return the trace context for a request: the trace in its headers, or a new trace. Never raises.
 
-    A `traceparent` that is invalid, or there more than once, counts as absent, and `tracestate` with it.
+    A `traceparent` that is invalid or repeated counts as missing, and `tracestate` is ignored then.
     """
     parents, states = [], []
     for name, value in headers:
@@ -106,7 +110,10 @@ def trace_context_of(headers: HeaderList) -> TraceContext:
 
 
 def _continued(parents: list[bytes]) -> re.Match[str] | None:
-    """Return the parts of the only traceparent, if it is valid; later versions may be longer than ours."""
+    """Return the parts of the only traceparent, if it is valid.
+
+    Later versions may be longer than version 00.
+    """
     if len(parents) != 1:
         return None
     match = _TRACEPARENT.fullmatch(parents[0].decode("latin-1").strip(" \t"))
@@ -116,7 +123,7 @@ def _continued(parents: list[bytes]) -> re.Match[str] | None:
 
 
 def _tracestate(states: list[bytes]) -> str:
-    """Return all members, joined; none where one of them is malformed or there are too many."""
+    """Return all members of `tracestate`, joined; empty if a member is malformed or there are too many."""
     pieces = (piece.strip(" \t") for piece in b",".join(states).decode("latin-1").split(","))
     members = [piece for piece in pieces if piece]
     if len(members) > _MAX_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
@@ -125,7 +132,10 @@ def _tracestate(states: list[bytes]) -> str:
 
 
 class _RandomDigits:
-    """Random hexadecimal digits. The system is asked for many of them at once; a forked process asks anew."""
+    """Random hexadecimal digits.
+
+    They are drawn from the system in large pieces, and anew in a forked process.
+    """
 
     __slots__ = ("_at", "_digits")
 
@@ -134,11 +144,11 @@ class _RandomDigits:
         self._at = 0
 
     def forget(self) -> None:
-        """Drop the digits that no call has returned."""
+        """Drop the digits that have not been returned yet."""
         self._digits, self._at = "", 0
 
     def take(self, number: int) -> str:
-        """Return so many digits that no other call has returned."""
+        """Return `number` digits that no other call returns."""
         if self._at + number > len(self._digits):
             self._digits, self._at = os.urandom(_DRAWN * _ID_BYTES).hex(), 0
         begin, self._at = self._at, self._at + number
@@ -151,16 +161,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_request_id() -> str:
-    """Return the id of a request that brings none."""
+    """Return a new id for a request that has no id."""
     return f"req_{_DIGITS.take(32)}"
 
 
 def new_ids() -> tuple[str, TraceContext]:
-    """Return the id of a request that brings none, and the context of a trace that begins with it."""
+    """Return a new id for a request that has no id, and the context of a new trace."""
     digits = _DIGITS.take(2 * _ID_BYTES)
     return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
 
 
 def _random_id(length: int) -> str:
-    """Return so many random bytes in hexadecimal digits; all zeros, which is no id, comes once in 2^64."""
+    """Return `length` random bytes as hexadecimal digits.
+
+    All zeros, which is not a valid id, occurs once in 2^64.
+    """
     return _DIGITS.take(2 * length)

@@ -1,4 +1,4 @@
-"""The interface of a listener to finished requests, beside the log and the metrics."""
+"""The interface of a listener to requests that have ended, in addition to the log and the metrics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["RequestWatcher"]
 
 
 class RequestWatcher(Protocol):
-    """Hears of each request that ended, and of each failed attempt."""
+    """Gets each request that has ended, and each failed attempt."""
 
     def ended(self, record: RequestRecord) -> None:
-        """Take the record of a request that is over; called once for each."""
+        """Take the record of a request that has ended. It is called once for each request."""
         ...
 
     def upstream_failed(self, upstream: str, code: str) -> None:
-        """Take note that an attempt at the upstream with this label failed."""
+        """Note a failed attempt at the upstream with this label."""
         ...

@@ -1,1 +1,1 @@
-"""Processes that serve: workers, sockets, signals, a changed configuration."""
+"""The processes that serve: workers, sockets, signals, reloads of the configuration."""

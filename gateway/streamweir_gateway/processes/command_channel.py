@@ -1,7 +1,7 @@
 """The channel through which the parent commands one worker. Neither end ever waits for the other.
 
-The two ends are a pair of connected sockets that do not block. A command is a length (4 bytes, big endian)
-and a pickle. The worker answers with one byte as soon as it takes requests.
+The ends are a pair of connected, non-blocking sockets. A command is a length (4 bytes, big endian) and a
+pickle. The worker answers with one byte when it accepts requests.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ __all__ = [
 ]
 
 STOP: Final = "stop"
-"""Stop; a second one hurries."""
+"""The command to stop. A second one makes the worker stop sooner."""
 
 REFUSED: Final = "refused"
-"""The configuration could not be read again; the worker that gets this counts it."""
+"""The command that tells a worker to count a reload whose configuration was refused."""
 
 
 class ConfigRefused(NamedTuple):
-    """The configuration could not be read again; the console gets this, and shows why.
+    """A reload of the configuration failed. The console gets this, and shows the problems.
 
     Attributes:
-        problems: one line each.
+        problems: the problems, one line each.
     """
 
     problems: tuple[str, ...]
 
 
 Command: TypeAlias = GatewayConfig | ConfigRefused | Literal["stop", "refused"]
-"""A configuration to serve, `REFUSED` or `STOP`; the console gets `ConfigRefused` in place of `REFUSED`."""
+"""A configuration to serve, `REFUSED` or `STOP`. The console gets `ConfigRefused` in place of `REFUSED`."""
 
 MAX_WAITING: Final = 8
-"""The most commands that wait for a worker. Beyond it, `REFUSED` and further `STOP` commands are dropped."""
+"""The most commands that wait for a worker. If there are more, `REFUSED` and further `STOP` are dropped."""
 
 _LENGTH: Final = struct.Struct("!I")
 _READY: Final = b"R"
@@ -59,12 +59,12 @@ _READ_BYTES: Final = 64 << 10
 
 
 def read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    """Make a read-only mapping of the configuration again in a worker."""
+    """Rebuild a read-only mapping of the configuration in a worker."""
     return MappingProxyType(mapping)
 
 
 def dialects_of_process(placed: Mapping[str, str]) -> Dialects:
-    """Make the parent's dialects again in a worker: the worker's own, and those that were added by place."""
+    """Rebuild the parent's dialects in a worker: its own dialects, and those added by their place."""
     for name, place in placed.items():
         add_dialect_at(place, name)
     return process_dialects()
@@ -75,20 +75,21 @@ copyreg.pickle(MappingProxyType, lambda mapping: (read_only, (dict(mapping),)))
 
 
 def command_channel() -> tuple[CommandSender, socket.socket]:
-    """Return the parent's end, and the socket for the worker's end."""
+    """Return the parent's end of a new channel, and the socket for the worker's end."""
     ours, theirs = socket.socketpair()
     return CommandSender(ours), theirs
 
 
 class CommandSender:
-    """The parent's end.
+    """The parent's end of a channel.
 
-    A command that the socket does not take at once waits here. A configuration that has not begun to be sent
-    is replaced by a later one, so that a worker that takes nothing costs a bounded amount of memory.
+    A command that the socket does not take at once waits here. If a configuration is waiting and no byte of
+    it was sent, a later configuration replaces it, so that a worker that reads nothing costs a bounded amount
+    of memory.
 
     Args:
-        connection: connected to the worker.
-        clock: seconds that only grow.
+        connection: the socket that is connected to the worker.
+        clock: returns seconds of a monotonic clock.
     """
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
@@ -96,27 +97,27 @@ class CommandSender:
         self._socket = connection
         self._clock = clock
         self._begun = memoryview(b"")
-        """The rest of the command that has been sent in part."""
+        """The unsent rest of a command that has been sent in part."""
         self._waiting: deque[Command] = deque()
         self._stalled_at: float | None = None
-        """When the worker stopped reading; None while no command waits for it."""
+        """The time at which the worker stopped reading; None while no command waits for the worker."""
 
     def fileno(self) -> int:
-        """Return the descriptor, for selectors."""
+        """Return the file descriptor, for selectors."""
         return self._socket.fileno()
 
     @property
     def is_waiting(self) -> bool:
-        """Is there a command that the worker has not taken?"""
+        """Whether a command waits that the worker has not read."""
         return self._stalled_at is not None
 
     @property
     def stalled_seconds(self) -> float:
-        """Seconds for which the worker has read nothing of a command that waits for it."""
+        """The seconds for which the worker has read no byte of a waiting command."""
         return 0.0 if self._stalled_at is None else self._clock() - self._stalled_at
 
     def send(self, command: Command) -> None:
-        """Send `command`, now or as soon as the worker takes it."""
+        """Send `command` now, or when the worker reads it."""
         if isinstance(command, GatewayConfig):
             self._drop(lambda each: isinstance(each, GatewayConfig))
         elif len(self._waiting) >= MAX_WAITING:
@@ -129,7 +130,7 @@ class CommandSender:
         self.flush()
 
     def flush(self) -> None:
-        """Send as much as the worker takes without waiting; a worker that is gone takes everything."""
+        """Send as much as possible without waiting. If the worker is gone, the commands are dropped."""
         try:
             while self._begun or self._waiting:
                 if not self._begun:
@@ -143,14 +144,14 @@ class CommandSender:
             self._waiting.clear()
 
     def is_worker_ready(self) -> bool:
-        """Has the worker reported, since the last call, that it takes requests?"""
+        """Return whether the worker has reported, since the last call, that it accepts requests."""
         try:
             return self._socket.recv(1) == _READY
         except OSError:  # nothing has come, or the worker is ending
             return False
 
     def close(self) -> None:
-        """Close this end. The worker takes it for the end of its parent."""
+        """Close this end. The worker then assumes that its parent has ended."""
         self._socket.close()
 
     def _drop(self, is_dropped: Callable[[Command], bool]) -> None:
@@ -158,10 +159,10 @@ class CommandSender:
 
 
 class CommandReceiver:
-    """The worker's end.
+    """The worker's end of a channel.
 
     Args:
-        connection: connected to the parent.
+        connection: the socket that is connected to the parent.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -170,7 +171,7 @@ class CommandReceiver:
         self._buffer = bytearray()
 
     def fileno(self) -> int:
-        """Return the descriptor, for the event loop."""
+        """Return the file descriptor, for the event loop."""
         return self._socket.fileno()
 
     def first(self) -> GatewayConfig | None:
@@ -188,10 +189,10 @@ class CommandReceiver:
         return command
 
     def commands(self) -> list[Command]:
-        """Return the commands that have come completely.
+        """Return the commands that have arrived completely.
 
         Raises:
-            EOFError: no command has come, and the parent is gone.
+            EOFError: no command has arrived, and the parent is gone.
         """
         is_open = True
         try:
@@ -208,17 +209,17 @@ class CommandReceiver:
         return found
 
     def report_ready(self) -> None:
-        """Tell the parent that this worker takes requests."""
+        """Tell the parent that this worker accepts requests."""
         self._socket.send(_READY)
 
     def _read(self) -> bool:
-        """Read once; False: the parent has closed its end."""
+        """Read once from the socket; return False if the parent has closed its end."""
         data = self._socket.recv(_READ_BYTES)
         self._buffer += data
         return bool(data)
 
     def _whole(self) -> Command | None:
-        """Remove the first command from the buffer and return it; None if it is not complete yet."""
+        """Remove the first command from the buffer and return it; None if it has not arrived completely."""
         if len(self._buffer) < _LENGTH.size:
             return None
         end = _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]

@@ -1,4 +1,4 @@
-"""Where a serving process reaches the console."""
+"""The place at which a serving process reaches the console."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["LinkPlace"]
 
 
 class LinkPlace(NamedTuple):
-    """Where a serving process reaches the console.
+    """The place at which a serving process reaches the console.
 
     Attributes:
         path: the path of the Unix socket.
         worker: the number of the process, from 1.
-        workers: how many processes there are.
+        workers: the number of serving processes.
     """
 
     path: str

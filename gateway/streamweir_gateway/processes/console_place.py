@@ -1,4 +1,4 @@
-"""The console's process, as the process that starts it sees it: started, commanded, restarted if it ends."""
+"""Starts the console's process, sends it commands, and starts it again if it ends."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ __all__ = ["ConsolePlace"]
 logger = logging.getLogger("streamweir.server")
 
 RESTART_SECONDS: Final = 2.0
-"""Seconds before a console that has ended is started again."""
+"""The seconds before a console that has ended is started again."""
 LONGEST_FOLDER: Final = 80
-"""Characters. Source: unix(7): the path of a socket has less than 104 bytes on every system."""
+"""The most characters of the folder.
+
+Source: unix(7): on every system the path of a socket has less than 104 bytes.
+"""
 END_SECONDS: Final = 2.0
-"""Seconds that the console may take to end."""
+"""The seconds that the console may take to end."""
 
 
 class ConsolePlace:
-    """The place of the console: the running process, and the next one after its end.
+    """Keeps the console running: if its process ends, another one is started.
 
-    As a context manager it starts the console, and stops it at the end.
+    The context manager starts the console, and stops it at the end of the block.
 
     Args:
-        config: to show.
-        entrance: address and token.
+        config: the configuration to show.
+        entrance: the address and the token of the console.
         gateway: the address of the gateway.
 
     Attributes:
@@ -70,14 +73,14 @@ class ConsolePlace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def send(self, command: Command) -> None:
-        """Send the console a command. Never waits."""
+        """Send a command to the console. Never waits."""
         if isinstance(command, GatewayConfig):
             self._config = command
         if self._commands is not None:
             self._commands.send(command)
 
     def look_after(self) -> None:
-        """Send the waiting commands, and start the console again if it has ended."""
+        """Send waiting commands, and start the console again if it has ended."""
         if self._commands is not None:
             self._commands.flush()
         if self._process is None or self._process.exitcode is None:
@@ -111,14 +114,17 @@ class ConsolePlace:
 
 
 def _run(commands: socket.socket, entrance: ConsoleEntrance, link_path: str, gateway: Address) -> None:
-    """Run the console in its process. The import is here, since the starting process does not need it."""
+    """Run the console in its process.
+
+    The import is here, because the starting process does not need the module.
+    """
     from streamweir_gateway.processes.console_process import run_console  # noqa: PLC0415
 
     run_console(commands, entrance, link_path, gateway)
 
 
 def _folder_of_sockets() -> str:
-    """Make a folder that this user alone may enter; the path of a socket in it has to be short."""
+    """Make a folder that only this user may enter. The path of a socket in it has to be short."""
     folder = tempfile.mkdtemp(prefix="streamweir-")
     if len(folder) <= LONGEST_FOLDER:
         return folder

@@ -5,7 +5,7 @@
                      Unix socket      |
                                       '-- commands: from the process that started it
 
-It ends when the process that started it closes the channel of commands.
+The process ends when the process that started it closes the channel of commands.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _BACKLOG: Final = 128
 
 
 class _Unobserved(Observer):
-    """Serves the requests to the console without log lines and metrics."""
+    """The observer of the console's own requests: writes no log lines and no metrics."""
 
     def __init__(self) -> None:
-        """Observe nothing."""
+        """Make an observer without log and metrics."""
 
     def ended(self, record: RequestRecord) -> None:
-        """Do nothing."""
+        """Ignore the record."""
 
 
 class _Console:
@@ -80,7 +80,7 @@ class _Console:
         self.guard = ConsoleGuard(self.api, entrance.token, self.view.console.hosts)
 
     def take_over(self, config: GatewayConfig) -> None:
-        """Show another configuration; `hosts`, `capture` and `keep` hold from now on."""
+        """Show another configuration. Its `hosts`, `capture` and `keep` apply from now on."""
         self.view.take_over(config)
         console = self.view.console
         self.book.max_ended = console.keep.streams
@@ -90,7 +90,7 @@ class _Console:
         self.viewers.note_info()
 
     def refuse(self, refused: ConfigRefused) -> None:
-        """Note that a changed file was refused."""
+        """Note that a changed configuration file was refused."""
         self.view.note_refused(refused.problems)
         self.viewers.note_info()
 
@@ -100,7 +100,7 @@ def run_console(commands: socket.socket, entrance: ConsoleEntrance, link_path: s
 
     Args:
         commands: the console's end of the channel; the first command is the configuration.
-        entrance: its address and token.
+        entrance: the address and the token of the console.
         link_path: the path of the Unix socket for the serving processes.
         gateway: the address of the gateway.
     """
@@ -148,7 +148,7 @@ def _obey(console: _Console, commands: CommandReceiver, over: asyncio.Event) -> 
 
 
 async def _tick(console: _Console) -> None:
-    """Close each second of the plots as it ends."""
+    """Close each second of the plots when it ends."""
     while True:
         await asyncio.sleep(1.0 - time.time() % 1.0 + 0.01)
         console.plots.tick(time.time())

@@ -1,4 +1,4 @@
-"""The console's part of a serving process: the rows of its requests, and the link by which they leave."""
+"""The console's part in a serving process: makes the rows of its requests, and sends them over the link."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ConsoleSide:
     """Follows the requests of one process for the console.
 
     Args:
-        place: where the console is.
-        config: in force.
-        streams: the streams of the process; their recorders are made here from now on.
+        place: the place at which the console is reached.
+        config: the configuration in force.
+        streams: the streams of the process; this object makes their recorders from now on.
 
     Attributes:
         rows: the rows of the requests.
@@ -37,10 +37,10 @@ class ConsoleSide:
         streams.make_recorder = self.rows.recorder
 
     def start(self, admissions: Callable[[], Iterable[Admission]]) -> None:
-        """Connect to the console; to be called in the event loop.
+        """Connect to the console. Must be called in the event loop.
 
         Args:
-            admissions: returns those of the upstreams in force.
+            admissions: returns the admissions of the upstreams in force.
         """
         self._link = WorkerLink(
             self._place.path,
@@ -51,19 +51,19 @@ class ConsoleSide:
         self._link.start()
 
     def take_over(self, config: GatewayConfig) -> None:
-        """Take over the settings of another configuration."""
+        """Apply the settings of another configuration."""
         self._config = config
         self.rows.configure(_settings(config), secrets_of(config))
         self.rows.config = config.fingerprint
 
     async def aclose(self) -> None:
-        """Send the last rows."""
+        """Send the last rows, and close the link."""
         if self._link is not None:
             await self._link.aclose()
 
 
 def _settings(config: GatewayConfig) -> ConsoleConfig:
-    """Return the settings of the console; defaults if a reload took them out of the file."""
+    """Return the settings of the console; the defaults if a reload removed them from the file."""
     return config.console or ConsoleConfig()
 
 

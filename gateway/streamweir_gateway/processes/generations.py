@@ -1,6 +1,6 @@
-"""Replaces the application of a running server: new requests go to the new one.
+"""Replaces the application of a running server: new requests go to the new application.
 
-The old application finishes the requests that it has begun, and is then stopped.
+The old application finishes the requests that it has begun, and is stopped afterwards.
 
 Source: the configuration contract, rules (`serve`).
 """
@@ -21,7 +21,7 @@ __all__ = ["Application", "Generations"]
 
 
 class Application(Protocol):
-    """An ASGI application with a context manager, within which it can serve.
+    """An ASGI application that can serve within the context manager that `lifespan` returns.
 
     Attributes:
         admin: the application for the admin address.
@@ -32,13 +32,13 @@ class Application(Protocol):
     shortcut: Shortcut
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve a request."""
+        """Serve one request."""
 
     async def settle(self) -> None:
-        """Stop serving requests without a task; return once every open request has one."""
+        """Stop serving requests without a task; return when every open request has a task."""
 
     def lifespan(self) -> AbstractAsyncContextManager[object]:
-        """Return the context manager within which it can serve."""
+        """Return the context manager within which the application can serve."""
 
 
 class Generations:
@@ -57,7 +57,10 @@ class Generations:
         self._others = Router(lifespan=self._lifespan)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve a request. This is no coroutine, because every stream would have to keep one more."""
+        """Serve one request.
+
+        This is not a coroutine function, because every stream would keep a coroutine more.
+        """
         if self._current is None or scope["type"] == "lifespan":
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
@@ -75,7 +78,7 @@ class Generations:
         """Start `app`, and send it every new request.
 
         Raises:
-            OSError, ValueError: it could not start; the old application goes on.
+            OSError, ValueError: `app` could not start; the old application goes on.
         """
         new = _Generation(app)
         await new.start()
@@ -89,7 +92,7 @@ class Generations:
 
     @asynccontextmanager
     async def _lifespan(self, _app: object) -> AsyncIterator[None]:
-        """Start the first application; at the end stop all."""
+        """Start the first application; stop all applications at the end."""
         await self.take_over(self._first)
         yield
         for task in tuple(self._old):
@@ -125,7 +128,7 @@ class _Generation:
         return self.app(scope, receive, send)
 
     async def finish(self) -> None:
-        """Stop the application once it has no open requests, or at once if this is cancelled."""
+        """Stop the application when it has no open requests, or at once if this task is cancelled."""
         self._is_old = True
         try:
             if self._tasks:

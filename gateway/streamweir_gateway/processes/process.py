@@ -1,4 +1,4 @@
-"""One serving process: the application, its server, and reloads of the configuration."""
+"""One serving process: the application, the server, and reloads of the configuration."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ logger = logging.getLogger("streamweir.server")
 START_FAILED: Final = 1
 
 LOOK_SECONDS: Final = 1.0
-"""Seconds between checks of whether the console still runs."""
+"""The seconds between checks whether the console still runs."""
 
 
 class ServingProcess:
-    """Everything that one process needs to serve a configuration.
+    """Serves a configuration in one process.
 
     Attributes:
         server: runs the application.
         metrics: the metrics of this process.
 
     Args:
-        board: shows the open streams to the parent process; None if there is none.
-        absence: the absence of the store, shared with the other workers; None if there are none.
-        link: where the console is reached; None: there is none.
+        board: shows the open streams to the parent process; None if there is no parent.
+        absence: the absence of the store, shared with the other workers; None if there are no other workers.
+        link: the place at which the console is reached; None: there is no console.
     """
 
     def __init__(
@@ -111,7 +111,10 @@ class ServingProcess:
         return 0 if self.server.started or self.server.should_exit else START_FAILED
 
     async def take_over(self, config: GatewayConfig) -> None:
-        """Serve new requests with another configuration; if that fails, log it and keep the current one."""
+        """Serve new requests with another configuration.
+
+        If that fails, log the failure and keep the current one.
+        """
         async with self._turn:
             log = LogSettings.of(config.server)
             configure_logging((*secrets_of(self._config), *secrets_of(config)), settings=log)
@@ -223,8 +226,9 @@ async def _reload(process: ServingProcess, load: Load | None, console: ConsolePl
 def _collect_less_garbage() -> None:
     """Exclude permanent objects from garbage collection, and collect less often.
 
-    Streams make hardly any cycles. With Python's defaults a tenth of the time of a short request goes into
-    the search for them. Modules make none either, so that only young objects are looked through before.
+    Streams make hardly any cycles. With Python's defaults, the search for cycles takes a tenth of the time of
+    a short request. Loaded modules make no cycles either, so only young objects are collected before the
+    exclusion.
     """
     gc.collect(1)
     gc.freeze()

@@ -22,20 +22,20 @@ __all__ = ["NEEDS_RESTART", "Load", "OnReady", "differences_kept", "loaded", "re
 logger = logging.getLogger("streamweir.server")
 
 OnReady: TypeAlias = Callable[[tuple[str, int]], object]
-"""Called with the listening address once requests are accepted."""
+"""Called with the listening address when requests are accepted."""
 
 Load: TypeAlias = Callable[[], GatewayConfig]
-"""Reads the configuration again; raises `ConfigErrors` if it is faulty."""
+"""Reads the configuration again; raises `ConfigErrors` if the configuration is faulty."""
 
 NEEDS_RESTART: Final = (
     *("listen", "server.admin", "server.runs", "server.workers", "store"),
     *("console.listen", "console.token"),
 )
-"""Keys whose change needs a restart."""
+"""The keys whose change needs a restart."""
 
 
 def loaded(load: Load | None) -> GatewayConfig | ConfigRefused:
-    """Read the configuration again; return why not, and log it, if that is not possible."""
+    """Read the configuration again. If it is faulty, log the problems and return them."""
     if load is None:
         logger.warning("configuration not taken over: there is no file to read again")
         return ConfigRefused(("there is no file to read again",))
@@ -63,7 +63,7 @@ def _value(config: GatewayConfig, key: str) -> object:
 
 @contextmanager
 def reloading(files: Callable[[], Iterable[Path]]) -> Iterator[None]:
-    """Within this block, send SIGHUP to this process whenever the content of one of the files changes.
+    """Send SIGHUP to this process, within this block, whenever the content of one of the files changes.
 
     The directories are watched, not the files: editors replace the file, and Kubernetes replaces a link.
 
@@ -100,7 +100,7 @@ def _watch(files: Callable[[], Iterable[Path]], over: threading.Event) -> None:
 
 
 def _contents(files: Iterable[Path]) -> dict[Path, bytes]:
-    """Return the content of each file, without files that are being replaced right now."""
+    """Return the content of each file, without files that are just being replaced."""
     found = {}
     for path in files:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The gateway's server: uvicorn's `Server` with the gateway's own protocol class and its own stop.
+"""The gateway's server: uvicorn's `Server` with another protocol class and another way to stop.
 
 uvicorn provides the event loop, the sockets and the signal handlers, through `Server` and `Config`.
 
@@ -34,29 +34,30 @@ from streamweir_gateway.runs.live_streams import LiveStreams
 __all__ = ["GatewayServer"]
 
 HURRIED_GOODBYE_SECONDS: Final = 1.0
-"""Seconds for clients to take the remaining bytes after a second signal."""
+"""The seconds in which clients can take the remaining bytes after a second signal."""
 
 CLOSING_SECONDS: Final = 2
-"""Seconds for the remaining requests, none of them streams, before their tasks are cancelled."""
+"""The seconds in which remaining requests without a stream can end, before their tasks are cancelled."""
 
 _LOOK_SECONDS: Final = 0.02
-"""Seconds between checks of whether a stop still has to wait."""
+"""The seconds between checks whether a stop still has to wait."""
 
 
 class GatewayServer(uvicorn.Server):
     """uvicorn's server, with the limits and the stop of the gateway.
 
     Args:
-        app: serves the requests; its `shortcut`, if it has one, serves some of them without a task.
-        streams: the open streams, which a stop lets run for a while and then ends.
-        observer: gets a record of requests that are refused before the application.
-        settings: limits and times.
-        goodbye: seconds for clients to take the remaining bytes after a stop has ended their streams.
-        max_connections: the most connections at a time; None for no limit.
-        is_worker: the process has a parent, which handles Ctrl-C and stops it.
-        on_drained: called with the number of streams that had to be ended, in place of the lines of the log
-            about the drain; None: they are written.
-        on_ready: called in the event loop, with the address, once requests are accepted.
+        app: serves the requests. If it has a `shortcut`, that serves some requests without a task.
+        streams: the open streams. A stop lets them run for a while, then ends them.
+        observer: gets a record of each request that is refused before it reaches the application.
+        settings: the limits and times.
+        goodbye: the seconds in which clients can take the remaining bytes after a stop has ended their
+            streams.
+        max_connections: the most connections at a time; None: no limit.
+        is_worker: whether the process has a parent, which handles Ctrl-C and stops it.
+        on_drained: called with the number of streams that had to be ended, in place of writing log lines
+            about the drain; None: the lines are written.
+        on_ready: called in the event loop, with the address, when requests are accepted.
     """
 
     def __init__(  # noqa: PLR0913 - what a server is made of
@@ -95,7 +96,7 @@ class GatewayServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def apply(self, settings: ServerConfig, *, goodbye: float) -> None:
-        """Apply changed limits and times, as far as a running server can."""
+        """Apply changed limits and times, as far as a running server allows."""
         limits = self._connections.limits
         limits.header_bytes, limits.header_time = settings.header_bytes, settings.header_time
         self._drain = settings.drain
@@ -103,7 +104,7 @@ class GatewayServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle the signals that stop; afterwards ignore them, so that the exit code is our own."""
+        """Handle the signals that stop; ignore them afterwards, so that the process sets its exit code."""
         with super().capture_signals():
             yield
         if self.should_exit and threading.current_thread() is threading.main_thread():
@@ -144,7 +145,7 @@ class GatewayServer(uvicorn.Server):
     def add_admin(self, app: ASGIApp, listener: socket.socket) -> None:
         """Serve another application on another socket. Call this before `run`.
 
-        It is reachable however many client connections there are.
+        Client connections, however many, never make it unreachable.
         """
         self._admin = replace(self._connections, app=app, max_connections=None, shortcut=None), listener
 
@@ -163,11 +164,11 @@ class GatewayServer(uvicorn.Server):
             listening.close()
 
     def _protocol(self, **_options: Any) -> HttpProtocol:
-        """Make the protocol object of a connection; uvicorn's options for its own protocols are ignored."""
+        """Make the protocol object of a connection. Options of uvicorn for its own protocols are ignored."""
         return HttpProtocol(self._connections)
 
     def _abort_connections(self) -> None:
-        """Close the connections of clients that do not read."""
+        """Abort the connections of clients that do not read."""
         for connection in tuple(self.server_state.connections):
             connection.transport.abort()
 
@@ -175,13 +176,13 @@ class GatewayServer(uvicorn.Server):
         return len(self._streams) > 0
 
     def _is_anything_left(self) -> bool:
-        """Is a stream open, or has a client not taken all bytes?"""
+        """Return whether a stream is open, or a client has not taken all bytes."""
         return self._is_streaming() or any(
             connection.transport.get_write_buffer_size() for connection in self.server_state.connections
         )
 
     async def _wait_while(self, is_busy: Callable[[], bool], seconds: float, *, hurried: float) -> None:
-        """Wait for at most `seconds`, or `hurried` seconds after a second stop."""
+        """Wait while `is_busy()`, for at most `seconds`, or `hurried` seconds after a second stop."""
         began = asyncio.get_running_loop().time()
         while is_busy() and not self.force_exit:
             waited = asyncio.get_running_loop().time() - began
@@ -190,7 +191,10 @@ class GatewayServer(uvicorn.Server):
             await asyncio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
-        """Stop the server; a second call hurries, a third one stops at once. Call this in the main thread."""
+        """Stop the server; a second call hurries, a third call stops at once.
+
+        Call this in the main thread.
+        """
         if self._is_hurried:
             self.force_exit = True
         elif self.should_exit:
@@ -201,7 +205,7 @@ class GatewayServer(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._streams.refuse)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. A requested stop is a success, so the signal is not raised again afterwards."""
+        """Stop the server. A requested stop is a success, so the signal is not raised again afterwards."""
         del frame
         if not self._is_worker or (sig != signal.SIGINT and not self.should_exit):
             self.stop()
@@ -211,7 +215,7 @@ def _uvicorn_config(app: ASGIApp, protocol: Any) -> uvicorn.Config:
     """Return a uvicorn configuration that turns off everything that the gateway does itself.
 
     Args:
-        protocol: makes the protocol object of a connection; uvicorn expects a class, and calls it.
+        protocol: makes the protocol object of a connection; uvicorn calls it like a class.
     """
     return uvicorn.Config(
         app,

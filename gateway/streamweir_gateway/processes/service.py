@@ -27,10 +27,10 @@ def serve(
     `GATEWAY_DRAINING`. A second signal ends them at once. SIGHUP reloads the configuration.
 
     Args:
-        config: the settled configuration.
-        on_ready: called with the listening address once all workers accept requests.
+        config: the complete configuration.
+        on_ready: called with the listening address when all workers accept requests.
         load: reads the configuration again; if None, SIGHUP changes nothing.
-        entrance: to the console; None: there is no console.
+        entrance: the address and the token of the console; None: there is no console.
 
     Raises:
         OSError: an address cannot be listened on.

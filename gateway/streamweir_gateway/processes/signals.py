@@ -1,4 +1,4 @@
-"""Signal handling in the parent of workers, which mostly waits for its workers."""
+"""Handles signals in the parent of workers, which spends most of its time waiting for the workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARENT_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def woken_by_signals(note: Callable[[int], object]) -> Iterator[socket.socket]:
-    """Call `note` with each signal, and make the yielded socket readable, which wakes a waiting selector.
+    """Call `note` with each signal, and make the yielded socket readable to wake a waiting selector.
 
     After the block the signals that stop are ignored, so that the process ends with its own exit code.
     """

@@ -1,4 +1,4 @@
-"""The listening sockets, and the process limits that depend on them."""
+"""Opens the listening sockets, and raises process limits that depend on them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BACKLOG: Final = 4096
 """The most connections that wait to be accepted; the system may allow fewer."""
 
 _OWN_FILES: Final = 64
-"""Descriptors for anything but connections: listeners, pipes, the loop, files of metrics and logs."""
+"""The file descriptors for other uses than connections: listeners, pipes, the loop, metrics and logs."""
 _SHARES_FAIRLY = sys.platform == "linux"
-"""Linux alone spreads connections over several sockets of one address."""
+"""Whether the system spreads connections over several sockets of one address, as only Linux does."""
 
 
 class Listeners(NamedTuple):
-    """The listening sockets of one process. As a context manager it closes them at the end."""
+    """The listening sockets of one process. The context manager closes them at the end of the block."""
 
     clients: socket.socket
     admin: socket.socket | None = None
-    """The socket of the admin address; None if there is none."""
+    """The socket of the admin address; None if there is no admin address."""
 
     def __enter__(self) -> Listeners:
         return self
@@ -63,8 +63,8 @@ def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` sockets that listen on one address, one for each worker.
 
     On Linux each worker has its own queue, and the system spreads new connections evenly. With one queue, the
-    first worker to wake up would get a whole burst. On other systems all sockets are the same one. While a
-    worker is started again, the process that holds the sockets keeps the queues open.
+    first worker to wake up would get a whole burst. On other systems the workers share one socket. While a
+    worker is started again, the parent holds its socket, so that its queue stays open.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -104,7 +104,7 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files, for this process and its children, as far as the system allows."""
+    """Raise the limit of open files as far as the system allows, for this process and its children."""
     try:
         import resource  # noqa: PLC0415 - there is none on Windows
     except ImportError:
@@ -119,9 +119,9 @@ def raise_file_limit() -> None:
 
 
 def connection_limit() -> int | None:
-    """Return the most client connections for which there are descriptors, those of upstreams included.
+    """Return the most client connections for which the descriptors suffice, with their upstream connections.
 
-    None if the system reports no limit.
+    Return None if the system reports no limit.
     """
     try:
         import resource  # noqa: PLC0415 - there is none on Windows

@@ -1,7 +1,8 @@
-"""One of several processes that serve: what runs in it, and how its parent commands it.
+"""The code that a worker process executes, and the commands of its parent.
 
-Commands come through a channel and not by signals: those reach a whole terminal or service at once, and the
-worker would take the parent's command for a second one. Once the channel ends, the parent is gone.
+Commands come through a channel and not by signals. A signal often reaches all processes of a terminal or
+service at once, so that a worker would take the parent's signal for a second one. When the channel ends, the
+parent is gone.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ __all__ = ["ReplacementReason", "run_worker"]
 logger = logging.getLogger("streamweir.server")
 
 ReplacementReason: TypeAlias = Literal["hung", "exited"]
-"""Why the previous worker is gone."""
+"""The reason why the previous worker has ended."""
 
 BEAT_SECONDS: Final = 1.0
-"""Seconds between the signs of life that a worker gives its parent."""
+"""The seconds between the signs of life that a worker gives its parent."""
 
 
 def run_worker(
@@ -43,18 +44,18 @@ def run_worker(
     replaces: ReplacementReason | None,
     link: LinkPlace | None = None,
 ) -> None:
-    """Serve on `listeners` until the parent commands STOP, or is gone; end the process.
+    """Serve on `listeners` until the parent sends STOP or is gone, then end the process.
 
-    The configuration is the first command. It is no argument: the parent would have to wait until the new
-    process reads its arguments.
+    The configuration is the first command and not an argument, because the parent would have to wait until
+    the new process reads its arguments.
 
     Args:
         listeners: the sockets to listen on.
         parent: the worker's end of the command channel.
-        board: shared with the parent, which reads it.
+        board: the board, which the parent reads.
         absence: the absence of the store, shared with the other workers.
-        replaces: why the previous worker is gone; None if there was none.
-        link: where the console is reached; None: there is none.
+        replaces: the reason why the previous worker has ended; None if there was no previous worker.
+        link: the place at which the console is reached; None: there is no console.
     """
     with importing():  # the parent needs none of it
         from streamweir_gateway.processes.process import ServingProcess  # noqa: PLC0415
@@ -86,7 +87,7 @@ def _beat(board: WorkerBoard) -> None:
 
 
 def _execute_commands(process: ServingProcess, receiver: CommandReceiver) -> None:
-    """Execute commands as they come, beginning with those that have come before this call."""
+    """Execute commands when they arrive, beginning with those that have already arrived."""
     loop = asyncio.get_running_loop()
     running: set[asyncio.Task[None]] = set()
 

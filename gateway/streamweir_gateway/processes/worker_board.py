@@ -1,7 +1,7 @@
-"""Memory shared by a worker and its parent, which the parent can read when the worker hangs.
+"""Memory shared by a worker and its parent. The parent can read it even if the worker hangs.
 
-Messages are not enough: a worker that hangs sends none, and a message of a second ago may not name the
-streams that it hangs with.
+Messages are not enough: a worker that hangs sends no messages, and its last message may not name the streams
+that were open when it began to hang.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["SharedAbsence", "WorkerBoard"]
 
 MAX_NAMES: Final = 128
-"""The most streams that are named. All streams are counted."""
+"""The most streams whose names are kept. All streams are counted."""
 
 _NAME: Final = struct.Struct("256s")
-"""A name of fixed length: longer names are cut, shorter ones are padded with zeros."""
+"""A name of fixed length: longer names are cut, shorter names are padded with zeros."""
 
 
 class SharedAbsence:
-    """Since when the store does not answer, in memory that all workers share; see `StoreLines`.
+    """The time since which the store has not answered, in memory that all workers share; see `StoreLines`.
 
     Args:
         context: the context with which the workers are started.
@@ -36,7 +36,7 @@ class SharedAbsence:
 
     @property
     def since(self) -> float:
-        """Seconds of `time.monotonic`; 0 while the store answers."""
+        """The time by `time.monotonic()`; 0 while the store answers."""
         return float(self._since.value)
 
     @since.setter
@@ -45,7 +45,7 @@ class SharedAbsence:
 
 
 class WorkerBoard:
-    """The board of one worker. The parent makes it and passes it to the worker at its start.
+    """The shared memory of one worker. The parent makes it, and passes it to the worker at its start.
 
     Args:
         context: the context with which the worker is started.
@@ -66,13 +66,13 @@ class WorkerBoard:
         self._beats.value += 1
 
     def follow(self, stream: LiveStream) -> None:
-        """Name a stream until its end."""
+        """Keep the name of a stream until the stream ends."""
         record = stream.record
         self._opened(record)
         stream.on_end(lambda: self._ended(record))
 
     def note_drained(self, left: int) -> None:
-        """Note how many streams a drain had to end."""
+        """Note the number of streams that a drain had to end."""
         self._left.value = left
 
     def _opened(self, record: RequestRecord) -> None:
@@ -95,7 +95,7 @@ class WorkerBoard:
 
     @property
     def beats(self) -> int:
-        """The number of signs of life so far."""
+        """The number of signs of life that the worker has given."""
         return int(self._beats.value)
 
     @property
@@ -105,11 +105,11 @@ class WorkerBoard:
 
     @property
     def ended_streams(self) -> int:
-        """The number of streams that the end of the worker has ended: by its drain, or by a kill."""
+        """The number of streams that were cut by the end of the worker, by its drain or by a kill."""
         left = int(self._left.value)
         return self.open_streams if left < 0 else left
 
     def names(self) -> list[str]:
-        """Return request id and endpoint of each named stream."""
+        """Return the request id and the endpoint of each stream whose name is kept."""
         names = (data.rstrip(b"\0") for (data,) in _NAME.iter_unpack(self._names))
         return [name.decode("utf-8", "replace") for name in names if name]

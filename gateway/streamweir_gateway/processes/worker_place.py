@@ -1,4 +1,4 @@
-"""One of the parent's workers: its process, its channel, and when the next one is started in its place."""
+"""Starts one worker, sends it commands, and decides when the next worker replaces it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from streamweir_gateway.processes.worker_board import SharedAbsence, WorkerBoard
 __all__ = ["LOOK_SECONDS", "START_SECONDS", "WorkerPlace"]
 
 LOOK_SECONDS: Final = 1.0
-"""Seconds between the parent's checks for signs of life."""
+"""The seconds between the parent's checks for signs of life."""
 
 START_SECONDS: Final = 60.0
-"""Seconds that a worker may take to become ready, beyond the time after which a silent worker hangs."""
+"""The seconds that a worker may take to become ready, in addition to `server.hang_time`."""
 
 
 class WorkerPlace:
-    """The place of one worker: the running one, and the next one after its end.
+    """The place of one worker process: when the process has ended, the next one takes its place.
 
     state      entered by                                      attributes
     ────────   ─────────────────────────────────────────────   ──────────────────────────────────────────────
@@ -36,18 +36,18 @@ class WorkerPlace:
     ready      `becomes_ready`                                 `is_ready`, until `clear`
     hung       the parent, from starting or ready              `hangs`, until the next `start`
 
-    In each state but the first the process may end (`has_ended`); then the parent calls `clear`.
+    The process may end (`has_ended`) in every state except empty; then the parent calls `clear`.
 
     Attributes:
-        listeners: the sockets that it listens on.
-        process: the worker; None between the end of one and the start of the next.
+        listeners: the sockets on which the worker listens.
+        process: the worker process; None between the end of a worker and the start of the next.
         commands: the channel to the worker; None without a worker.
         board: the memory that the worker shares with the parent.
-        is_ready: the worker accepts requests.
-        starts_at: when the next worker is to be started, by `time.monotonic`.
-        replaces: why the previous worker is gone; None if there was none.
-        silent_seconds: how long the worker has given no sign of life.
-        hangs: the worker has been killed because it hung.
+        is_ready: whether the worker accepts requests.
+        starts_at: the time at which the next worker has to be started, by `time.monotonic()`.
+        replaces: the reason why the previous worker has ended; None if there was no previous worker.
+        silent_seconds: the seconds for which the worker has given no sign of life.
+        hangs: whether the worker has been killed because it hung.
     """
 
     def __init__(
@@ -90,17 +90,17 @@ class WorkerPlace:
         self.starts_at = float("inf")
 
     def send(self, command: Command) -> None:
-        """Send the worker a command, if there is a worker. Never waits."""
+        """Send a command to the worker, if there is a worker. Never waits."""
         if self.commands is not None:
             self.commands.send(command)
 
     def flush(self) -> None:
-        """Send as many of the waiting commands as the worker takes now."""
+        """Send as many of the waiting commands as the worker takes without waiting."""
         if self.commands is not None:
             self.commands.flush()
 
     def becomes_ready(self) -> bool:
-        """Has the worker just reported that it takes requests?"""
+        """Return whether the worker has just reported that it accepts requests."""
         if self.is_ready or self.commands is None or not self.commands.is_worker_ready():
             return False
         self.is_ready = True
@@ -108,7 +108,7 @@ class WorkerPlace:
 
     @property
     def hung_seconds(self) -> float:
-        """Seconds for which the worker has given no sign of life, or has taken no command.
+        """The seconds for which the worker has given no sign of life, or has read no command.
 
         The first `START_SECONDS` of a worker that is not ready yet do not count.
         """
@@ -121,7 +121,7 @@ class WorkerPlace:
     def update_silence(self) -> None:
         """Update `silent_seconds`.
 
-        Pauses of the parent do not count, since a machine that stops all processes stops the workers too.
+        Pauses of the parent do not count, because a machine that pauses all processes pauses the workers too.
         """
         now = time.monotonic()
         if self.board is not None:
@@ -137,11 +137,11 @@ class WorkerPlace:
             self.process.kill()
 
     def has_ended(self) -> bool:
-        """Has the worker ended?"""
+        """Return whether the worker process has ended."""
         return self.process is not None and self.process.exitcode is not None
 
     def clear(self) -> tuple[int | None, float]:
-        """Drop an ended worker; return its exit code and its lifetime in seconds."""
+        """Forget a worker that has ended; return its exit code and its lifetime in seconds."""
         process, commands = self.process, self.commands
         assert process is not None
         assert commands is not None

@@ -1,8 +1,8 @@
 """The parent of several workers: starts and restarts them, passes signals on, and waits for their end.
 
-It serves nothing itself and imports little, so that it stays small and cannot break. It never waits for one
-worker alone: commands that a worker does not take are kept or dropped (`command_channel`), and a worker that
-takes none for `server.hang_time` counts as one that hangs.
+The parent serves no requests and imports little, so that it stays small and unlikely to fail. It never waits
+for a single worker: commands that a worker does not read are kept or dropped (`command_channel`), and a
+worker that reads no commands for `server.hang_time` is considered to hang.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ __all__ = ["serve_with_workers"]
 logger = logging.getLogger("streamweir.server")
 
 SETTLED_SECONDS: Final = 30.0
-"""Seconds after which a worker counts as one that works."""
+"""The seconds after which a worker is considered to work."""
 
 MAX_EARLY_ENDS: Final = 5
-"""After so many workers in a row that ended sooner, the parent gives up."""
+"""The number of workers in a row that end earlier, after which the parent gives up."""
 
 FIRST_PAUSE: Final = 0.1
-"""Seconds before a worker is started again; doubled each time a worker ends early."""
+"""The seconds before a worker is started again. They double each time a worker ends early."""
 
 KILL_MARGIN: Final = 10.0
-"""Seconds before a stopping worker is killed, beyond the time that its streams and clients may take."""
+"""The seconds before a stopping worker is killed, in addition to the time for its streams and clients."""
 
 HURRIED_SECONDS: Final = 4.0
-"""Seconds before a stopping worker is killed after a second signal."""
+"""The seconds before a stopping worker is killed after a second signal."""
 
 
 def serve_with_workers(
@@ -78,7 +78,8 @@ class _Workers:
     stopping   `_stops` is 1     a signal, a worker that could not start, or workers that end too early
     hurried    `_stops` over 1   a second signal: the workers are killed sooner
 
-    No state is left for one above. `run` returns once all workers have ended in one of the last two.
+    The states change downwards only. `run` returns when all workers have ended in the states stopping or
+    hurried.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class _Workers:
         self._early_ends = 0
         self._is_up = False
         self._drains_since: float | None = None
-        """When the drain of all workers began; None before it, and without one."""
+        """The time at which the drain of all workers began; None before a drain."""
         self._ended_streams = 0
 
     def run(self) -> int:
@@ -130,7 +131,7 @@ class _Workers:
         return not self._stops or any(place.process is not None for place in self._places)
 
     def _wait(self, wakes: socket.socket) -> None:
-        """Wait for a signal, the end of a worker, a worker that becomes ready, or one that takes commands."""
+        """Wait for a signal, or for a worker that ends, becomes ready or can read commands."""
         with _Selector() as selector:
             selector.register(wakes, selectors.EVENT_READ)
             for place in self._places:
@@ -168,7 +169,7 @@ class _Workers:
         return self._config.server.hang_time
 
     def _check_beat(self, place: WorkerPlace) -> None:
-        """Kill a worker whose event loop does not turn, or that takes no commands."""
+        """Kill a worker whose event loop does not turn, or that reads no commands."""
         place.update_silence()
         if self._hang_time is None or place.hangs or place.hung_seconds < self._hang_time:
             return
@@ -227,14 +228,14 @@ class _Workers:
                 self._stop()
 
     def _note_drain(self) -> None:
-        """Write the line about the begin of the drain, once: the workers write none."""
+        """Write the line about the beginning of the drain once. The workers do not write this line."""
         if not self._stops:
             self._drains_since = time.monotonic()
             boards = (place.board for place in self._places)
             drain_began(sum(board.open_streams for board in boards if board is not None))
 
     def _stop(self) -> None:
-        """Stop all workers; a second call hurries."""
+        """Stop all workers; a second call makes them stop sooner."""
         self._stops += 1
         seconds = HURRIED_SECONDS
         if self._stops == 1:
@@ -276,7 +277,7 @@ _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 def _events_awaited(place: WorkerPlace) -> int:
-    """Return the selector events to wait for on the channel to a worker; 0 for none."""
+    """Return the selector events to wait for on a worker's channel; 0 for no events."""
     assert place.commands is not None
     is_written = place.commands.is_waiting
     return (0 if place.is_ready else selectors.EVENT_READ) | (selectors.EVENT_WRITE if is_written else 0)

@@ -1,4 +1,4 @@
-"""An agent stream among the responses of a whole service, delivered as at any other endpoint."""
+"""Delivers an agent stream among the responses of a whole service, like the stream of any other endpoint."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["AgentDelivery"]
 
 
 class AgentDelivery:
-    """A response whose first event is known, to be delivered.
+    """Delivers a response whose first event is known.
 
     Args:
-        service: that has answered.
-        request: that it was asked.
-        response: its answer, from the beginning.
+        service: the service that has answered.
+        request: the request to the service.
+        response: the response of the service, from its beginning.
         scope: the ASGI scope of the client's request.
         send: takes the client's response.
-        record: is completed.
-        observer: is told of the attempt.
+        record: the record of the request; completed here.
+        observer: gets the report of the attempt.
 
     Attributes:
-        is_started: the headers of the service have been sent to the client.
+        is_started: whether the headers of the service have been sent to the client.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class AgentDelivery:
         """Deliver the stream to its end.
 
         Args:
-            streams: where it is kept meanwhile.
+            streams: keeps the stream while it is under way.
             receive: reports that the client has left.
         """
         endpoint, record = self._service.endpoint, self._record

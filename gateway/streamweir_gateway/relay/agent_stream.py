@@ -1,4 +1,4 @@
-"""Whether a response is an agent stream, which is only known once its first frame has come.
+"""Finds out whether a response is an agent stream, which is known only after its first frame.
 
 Source: the configuration contract (`relay`).
 """
@@ -38,7 +38,7 @@ def stream_media_types(speaks: str, dialects: Dialects) -> frozenset[str]:
 
 
 class _Recorded:
-    """A `ResponseBody` that keeps the bytes that were read from another one."""
+    """A `ResponseBody` that records the bytes that are read from another body."""
 
     def __init__(self, body: ResponseBody) -> None:
         self.pieces: list[bytes] = []
@@ -59,7 +59,7 @@ class _Recorded:
         return data
 
     def relay(self, _take: Callable[[bytes], bool]) -> None:
-        """Every read is kept."""
+        """Return None, because every read has to be recorded."""
 
     def let_end(self) -> None:
         self._body.let_end()
@@ -72,7 +72,7 @@ class _Recorded:
 
 
 class _Replayed:
-    """A `ResponseBody` whose beginning has been read before."""
+    """A `ResponseBody` whose beginning has already been read, and is returned again."""
 
     def __init__(self, pieces: list[bytes], body: ResponseBody) -> None:
         self._pieces = pieces[::-1]
@@ -103,7 +103,7 @@ class _Replayed:
 
 
 class OpenedResponse:
-    """A response that has been opened already, as `UpstreamClient.open` gives it."""
+    """A response that has been opened already, with the interface of `UpstreamClient.open`."""
 
     def __init__(self, response: TransportResponse) -> None:
         self._response = UpstreamResponse(response)
@@ -119,9 +119,9 @@ class Judgement:
     """The result of reading the first frame.
 
     Attributes:
-        response: the same response, from its beginning.
-        is_agent_stream: the dialect knows its first event.
-        pieces: with the part of its body that has been read.
+        response: the response, from its beginning.
+        is_agent_stream: whether the dialect knows the first event.
+        pieces: the part of the body that has been read.
     """
 
     __slots__ = ("is_agent_stream", "pieces", "response")
@@ -140,17 +140,17 @@ async def judge(
     on_read: Callable[[], None],
     quiet: Callable[[list[bytes]], QuietStream | None],
 ) -> Judgement:
-    """Read a response until its first event is known, or cannot be one.
+    """Read a response until its first event is known, or until it cannot be an agent stream.
 
     Args:
-        response: with status 200 and a stream's media type.
-        reader: the reader of the upstream's dialect; read to no end.
-        limit: bytes that may be kept; after so many no first event is waited for.
+        response: a response with status 200 and a media type of streams.
+        reader: a reader of the upstream's dialect, which is used for this only.
+        limit: the most bytes to read in search of the first event.
         on_read: called after each read.
-        quiet: returns the sender of the comments of the stream, given the list of the reads that are kept.
+        quiet: returns the sender of the stream's comments, given the list of recorded reads.
 
     Raises:
-        ClientGone: the client has left while it got comments.
+        ClientGone: the client has left while comments were sent to it.
     """
     recorded = _Recorded(response.body)
     decoded = UpstreamResponse(response._replace(body=recorded))
@@ -177,10 +177,11 @@ async def judge(
 
 
 def _is_known(reader: StreamReader, data: bytes) -> bool | None:
-    """Return whether the first event in `data` is one of the dialect; None while there is none.
+    """Return whether the first event in `data` belongs to the dialect; None while no event has arrived.
 
     Args:
-        data: a read; nothing: the body is over, and a stream that said no more than that is one too.
+        data: the bytes of a read; empty at the end of the body. A stream without events is an agent stream
+            too.
     """
     try:
         for _ in _events(reader, data):

@@ -1,7 +1,7 @@
-"""A whole response of a service as its client gets it, written at once.
+"""Writes a whole response of a service in the form for the client, in one step.
 
-The same bytes as `relayed_headers`, the gateway's outermost layer and the server's encoder write together;
-responses that they would refuse, or examine, are left to them.
+The bytes are those that `relayed_headers`, the gateway's outermost layer and the server's encoder would write
+together. Responses that these would refuse or examine further are left to them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PERSISTENCE: Final = frozenset({b"keep-alive", b"close"})
 
 
 class _Head(NamedTuple):
-    """The parts of the client's response that are the same for every response with this head."""
+    """The parts of the client's response that are equal for all responses with this head."""
 
     status: int
     has_date: bool
@@ -36,14 +36,14 @@ class _Head(NamedTuple):
 def direct_response(
     response: WholeResponse, *, streams: Set[str], request_id: str, date: bytes, keep_alive: bool
 ) -> bytes | None:
-    """Return a response to a request in HTTP/1.1, not to a HEAD; None where it takes more than this.
+    """Return the bytes of a response to an HTTP/1.1 request, not HEAD; None if it has to be examined.
 
     Args:
         response: the response of the service.
-        streams: media types that an agent stream has.
+        streams: the media types that an agent stream may have.
         request_id: the id of the request.
-        date: the line of this header, unless the response has one.
-        keep_alive: False: the client's connection is closed afterwards.
+        date: the `Date` header line, used if the response has no such header.
+        keep_alive: False if the client's connection is closed after the response.
     """
     head = _head(response, streams)
     if head is None:
@@ -61,7 +61,7 @@ def direct_response(
 
 
 def _head(response: WholeResponse, streams: Set[str]) -> _Head | None:
-    """Return the bytes written for the same head before, or write them."""
+    """Return the bytes that were written earlier for the same head, or write them now."""
     repeated = response.repeated
     if repeated is None:
         return _written_head(response.status, response.headers, streams)
@@ -71,7 +71,7 @@ def _head(response: WholeResponse, streams: Set[str]) -> _Head | None:
 
 
 def _written_head(status: int, headers: Headers, streams: Set[str]) -> _Head | None:
-    """Return the head of a response that has nothing to be looked at twice; else None."""
+    """Return the written head of an ordinary response; None if the response needs further examination."""
     fields: dict[bytes, bytes] = {}
     lines: list[bytes] = []
     for name, value in headers:
@@ -88,7 +88,7 @@ def _written_head(status: int, headers: Headers, streams: Set[str]) -> _Head | N
 
 
 def _is_ordinary(status: int, fields: Mapping[bytes, bytes], streams: Set[str]) -> bool:
-    """Whether a response with these headers has nothing that has to be looked at twice."""
+    """Return whether a response with these headers needs no further examination."""
     if status < 200 or fields.get(b"connection", b"close").lower() not in _PERSISTENCE:
         return False
     if status in STREAM_STATUSES and _media_type(fields.get(b"content-type", b"")) in streams:
@@ -102,7 +102,7 @@ def _is_ordinary(status: int, fields: Mapping[bytes, bytes], streams: Set[str]) 
 
 
 def _framed(head: _Head, body: bytes) -> tuple[bytes, ...]:
-    """Return the end of the headers, and the body."""
+    """Return the end of the headers, then the body."""
     if head.is_chunked:
         return b"transfer-encoding: chunked\r\n\r\n", chunk(body), b"0\r\n\r\n"
     return b"\r\n", b"" if head.status in _WITHOUT_BODY else body

@@ -1,7 +1,7 @@
-"""The headers about the client's side: `Forwarded`, `X-Forwarded-*` and `Via`.
+"""Writes the headers that tell where a request comes from: `Forwarded`, `X-Forwarded-*` and `Via`.
 
-Any client can write these headers, so those of a request are used only if a trusted proxy sends them, and
-dropped everywhere else. Both forms always agree (`proxy_way`).
+Any client can write these headers. So the headers of a request are used only if a trusted proxy sent them,
+and dropped otherwise. `Forwarded` and `X-Forwarded-*` always agree (`proxy_way`).
 
 Source: the configuration contract (`relay`, `server.trusted_proxies`); RFC 7239; RFC 9110, section 7.6.
 """
@@ -25,20 +25,20 @@ _MAX_FORWARDS: Final = b"max-forwards"
 
 
 def is_about_forwarding(name: bytes) -> bool:
-    """Whether a header, its name in lower case, says where a request comes from.
+    """Return whether a header (name in lower case) tells where a request comes from.
 
-    An underscore counts as a hyphen: servers that hand headers on as variables make no difference.
+    An underscore counts as a hyphen, because servers that pass headers as variables do not distinguish them.
     """
     plain = name.replace(b"_", b"-")
     return plain == b"forwarded" or plain.startswith(b"x-forwarded-")
 
 
 class Forwarding:
-    """Writes the headers.
+    """Writes these headers for requests to upstreams.
 
     Args:
-        trusted: networks of the proxies whose own are believed.
-        via: the gateway's own mark.
+        trusted: the networks of trusted proxies, whose headers are used.
+        via: the gateway's mark in `Via`.
     """
 
     def __init__(self, trusted: Sequence[IPv4Network | IPv6Network], via: Via) -> None:
@@ -46,17 +46,17 @@ class Forwarding:
         self._via = via
 
     def lines(self, client: tuple[str, int] | None, headers: Headers) -> bytes:
-        """Return the headers of a request in HTTP/1.1 as they go on the wire.
+        """Return these headers for an HTTP/1.1 request, in the form in which they are sent.
 
         Args:
-            client: where it comes from.
+            client: the address of the client.
             headers: the headers of the request.
         """
         written = self.headers({"client": client, "headers": headers, "http_version": "1.1"})
         return b"".join([b"%b: %b\r\n" % header for header in written])
 
     def headers(self, scope: Scope) -> Headers:
-        """Return them for a request."""
+        """Return these headers for a request."""
         given = self._given(scope) if self._trusted and is_sent_by(scope, self._trusted) else {}
         peer = scope.get("client")
         address = b"" if not peer else str(peer[0]).encode("ascii", "replace")
@@ -95,9 +95,11 @@ class Forwarding:
 
 
 def may_go_on(scope: Scope) -> bool:
-    """Whether a request may be sent on; an OPTIONS that may counts one proxy more from here.
+    """Return whether a request may be forwarded.
 
-    Source: RFC 9110, section 7.6.2. Of other methods the header is not ours to read.
+    An OPTIONS request that may is marked with one hop less left.
+
+    Source: RFC 9110, section 7.6.2. The header `Max-Forwards` of other methods is not read.
     """
     if scope["method"] != "OPTIONS":
         return True

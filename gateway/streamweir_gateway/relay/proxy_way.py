@@ -1,7 +1,8 @@
-"""The way of a request through trusted proxies: read from `Forwarded` and `X-Forwarded-*`, the same for both.
+"""Finds the way of a request through trusted proxies, from `Forwarded` and `X-Forwarded-*`.
 
-A proxy may write one form and pass the other one on as its client wrote it. `X-Forwarded-*`, which nearly all
-proxies write, wins; `Forwarded` only supplies missing values. If the two differ, `Forwarded` is written anew.
+A proxy may write only one of these forms, and pass the other on unchanged from its client. `X-Forwarded-*`
+takes precedence, because nearly all proxies write it; `Forwarded` supplies missing values. If they differ,
+`Forwarded` is written anew.
 
 Source: RFC 7239, sections 4 to 6; the configuration contract (`relay`, `server.trusted_proxies`).
 """
@@ -23,17 +24,17 @@ _PROTOCOL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]{0,20}")
 _PAIR: Final = re.compile(rb'\s*([!#$%&\'*+\-.^_`|~0-9A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^\s;,"]*)\s*(;|,|\Z)')
 
 MAX_ELEMENTS: Final = 64
-"""A longer `Forwarded` is not read: a request has passed fewer proxies."""
+"""The most elements of a `Forwarded` that is read, because no request passes more proxies."""
 
 
 class ProxyWay(NamedTuple):
     """The addresses that proxies name for a request, the client first.
 
     Attributes:
-        addresses: the node that each proxy got it from, as `X-Forwarded-For` has it.
+        addresses: the nodes from which the proxies got the request, in the form of `X-Forwarded-For`.
         protocol: the protocol of the client's request to the first proxy; empty if it is unknown.
         host: the host that the client asked for; empty if it is unknown.
-        elements: the same as elements of `Forwarded`.
+        elements: the same facts as elements of `Forwarded`.
     """
 
     addresses: tuple[bytes, ...] = ()
@@ -56,9 +57,9 @@ def way_of(
 
     Args:
         forwarded: the lines of `Forwarded`.
-        addresses: those of `X-Forwarded-For`.
-        protocols: those of `X-Forwarded-Proto`.
-        hosts: those of `X-Forwarded-Host`.
+        addresses: the lines of `X-Forwarded-For`.
+        protocols: the lines of `X-Forwarded-Proto`.
+        hosts: the lines of `X-Forwarded-Host`.
     """
     if not (forwarded or addresses or protocols or hosts):
         return _NO_WAY
@@ -113,12 +114,12 @@ def _agrees(
 
 
 def _plain(node: bytes) -> bytes:
-    """Return a node without the brackets of an address of IPv6 that has no port."""
+    """Return a node, without brackets if it is an IPv6 address without a port."""
     return node[1:-1] if node.startswith(b"[") and node.endswith(b"]") else node
 
 
 def _elements(text: bytes) -> list[dict[bytes, bytes]]:
-    """Return the elements of `Forwarded`, their names in lower case; an empty list if it is invalid."""
+    """Return the elements of `Forwarded` with names in lower case; empty if the header is invalid."""
     found: list[dict[bytes, bytes]] = []
     current: dict[bytes, bytes] = {}
     at = 0
@@ -139,7 +140,7 @@ def _unquoted(value: bytes) -> bytes:
 
 
 def _first(lines: Sequence[bytes]) -> bytes:
-    """Return the first value of a header, which is that of the first proxy."""
+    """Return the first value of a header, which the first proxy wrote."""
     return next(_values(lines), b"")
 
 

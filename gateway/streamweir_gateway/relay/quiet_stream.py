@@ -1,4 +1,4 @@
-"""An event stream that has sent nothing but comments: its headers and comments are sent on after 5 s.
+"""Forwards the headers and comments of an event stream if no frame arrives within 5 s.
 
     state     entered by                     what the client gets
     ───────   ────────────────────────────   ─────────────────────────────────────────────────────────────────
@@ -21,16 +21,18 @@ __all__ = ["MEDIA_TYPE", "QUIET_SECONDS", "QuietStream", "comments_at"]
 MEDIA_TYPE: Final = "text/event-stream"
 
 QUIET_SECONDS: Final = 5.0
-"""The longest time for which the headers of an event stream wait for its first frame."""
+"""The longest time, in seconds, for which the headers of an event stream wait for its first frame."""
 
 
 class QuietStream:
-    """The beginning of one event stream; its states are above. It belongs to the task that reads the stream.
+    """The beginning of one event stream.
+
+    The docstring of this file lists its states. Only the reading task uses it.
 
     Args:
         begin: sends the headers.
         send: sends bytes of the body.
-        pieces: the reads that have not been sent; what is sent is taken out of them here.
+        pieces: the reads that have not been sent. Bytes that are sent here are removed from it.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class QuietStream:
         pieces: list[bytes],
     ) -> None:
         self._left = 0
-        """The bytes that have left since the last `pass_on`."""
+        """The number of bytes that were sent since the last `pass_on`."""
         self._begin = begin
         self._send = send
         self._pieces = pieces
@@ -48,7 +50,7 @@ class QuietStream:
         self._timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._start)
 
     async def pass_on(self) -> int:
-        """Send the comments that have come, if the headers have been sent.
+        """Send the comments that have arrived, if the headers have been sent.
 
         Returns:
             The number of bytes that were sent since the last call.
@@ -63,9 +65,9 @@ class QuietStream:
         return left
 
     async def close(self) -> None:
-        """Begin no longer; wait for a beginning that is under way.
+        """Stop waiting to begin. If the headers are just being sent, wait until they are sent.
 
-        If the client has left, the next bytes that are sent to it show that.
+        If the client has left, the next send to it will fail.
         """
         self._timer.cancel()
         if self._task is not None:
@@ -89,7 +91,7 @@ class QuietStream:
 
 
 def comments_at(data: bytes) -> int:
-    """Return the number of bytes of whole comments and blank lines that `data` begins with."""
+    """Return the number of bytes of whole comments and blank lines at the start of `data`."""
     size = 0
     for line in data.splitlines(keepends=True):
         is_whole = line.endswith(b"\n")

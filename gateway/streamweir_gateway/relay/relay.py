@@ -1,7 +1,7 @@
-"""One request to a whole service: the client's request and the service's answer, both unchanged.
+"""Relays a request to a whole service and the service's answer back, both unchanged.
 
-A plain ASGI endpoint. What turns out to be an agent stream is handed to the same run and delivery as at any
-other endpoint.
+An answer that turns out to be an agent stream is delivered by the same run and delivery as at any other
+endpoint.
 
 Source: the configuration contract (`relay`); RFC 9110, section 7.6.
 """
@@ -41,7 +41,7 @@ class Relay:
 
     Args:
         services: the upstreams, in the order in which they are asked.
-        streams: where exchanges under way are kept.
+        streams: keeps the exchanges under way.
         observer: gets a record of every request.
     """
 
@@ -114,7 +114,7 @@ class Relay:
         return exchange.tunnel
 
     def _follow(self, tunnel: Tunnel, scope: Scope, record: RequestRecord) -> None:
-        """Let a tunnel be ended by a drain, and report the request once it is closed."""
+        """Let a drain end a tunnel, and report the request when the tunnel is closed."""
         self._streams.add(tunnel)
         tunnel.on_closed(partial(self._streams.discard, tunnel))
         tunnel.on_closed(partial(self._observer.ended, record))
@@ -122,7 +122,7 @@ class Relay:
 
     @staticmethod
     async def _answer_options(send: Send, record: RequestRecord) -> None:
-        """Answer in the place of the service, which its client does not want to be asked."""
+        """Answer an OPTIONS request in place of the service, because its `Max-Forwards` is 0."""
         record.status, record.reason = 204, "done"
         headers = [(b"x-request-id", record.request_id.encode("ascii"))]
         await send({"type": "http.response.start", "status": 204, "headers": headers})

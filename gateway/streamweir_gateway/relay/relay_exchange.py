@@ -1,7 +1,7 @@
-"""One exchange: a request to the service, and its response to the client piece by piece.
+"""Sends one request to the service, and its response to the client piece by piece.
 
-After the headers there is one way to fail: the client's connection is closed within the body, so that the
-body is not taken for complete.
+If a failure occurs after the headers, the client's connection is closed within the body, so that the client
+does not take the body for complete.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ from streamweir_gateway.upstream.transport import TransportResponse
 __all__ = ["NoAnswer", "RelayExchange"]
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that may be sent again if it is unknown whether they ran. Source: RFC 9110, section 9.2.1."""
+"""Methods that may be sent again if it is unknown whether the service ran them.
+
+Source: RFC 9110, section 9.2.1.
+"""
 
 _PROTOCOL: Final = b"x-streamweir-protocol"
 _SWITCHING: Final = 101
@@ -72,20 +75,20 @@ class NoAnswer(Exception):
 
 
 class RelayExchange:
-    """One request and its answer. It is made in the task that runs it.
+    """One request and its answer. Construct it in the task that executes it.
 
     Attributes:
-        watch: ends it from outside.
+        watch: can end the exchange from outside.
         tunnel: set once a handshake has been answered with a 101, and the connections have been handed over.
 
     Args:
         services: the upstreams, in the order in which they are asked.
         scope: the ASGI scope of the client's request.
-        receive: gives its body.
+        receive: gives the body of the request.
         send: takes the response.
-        record: is completed.
-        observer: is told of attempts.
-        start: how the first attempt begins.
+        record: the record of the request; completed here.
+        observer: gets reports of attempts.
+        start: begins the first attempt.
 
     Raises:
         Refusal: the request announces too large a body, or is an invalid handshake.
@@ -137,11 +140,10 @@ class RelayExchange:
         self._out = RelayedResponse(scope, send, self.watch, record)
 
     async def run(self) -> AgentDelivery | None:
-        """Relay the answer to its end; an agent stream is returned instead, with nothing of it sent.
+        """Relay the answer to its end. If it is an agent stream, return the stream without sending it.
 
         Raises:
-            Refusal: the request is not sent on.
-            NoAnswer: no upstream has answered.
+            Refusal: the request is not forwarded. NoAnswer: no upstream has answered.
             ClientGone: the client has left.
         """
         try:
@@ -153,12 +155,12 @@ class RelayExchange:
         return None
 
     def close(self) -> None:
-        """The exchange is over, however it ended."""
+        """End the exchange, in success or failure."""
         self.watch.close()
         self._start.close()
 
     def _watch_client(self) -> None:
-        """Notice that the client leaves: by the server, else by the reader of the body, and then a task."""
+        """Notice when the client leaves: by the server, or else by reading the body, then by a task."""
         if not self.watch.watch():
             self._body.on_whole = lambda: self.watch.watch_in_task(self._receive)
 
@@ -182,12 +184,12 @@ class RelayExchange:
                 await asyncio.sleep(seconds)
 
     def _check_protocol(self) -> None:
-        """Refuse a protocol that is not offered before the service does anything."""
+        """Refuse a protocol that is not offered, before the service is asked."""
         if any(name == _PROTOCOL for name, _ in self._scope["headers"]):
             self._first.endpoint.incoming(self._scope, self._record.request_id)
 
     def _may_go_on(self, failure: Failure) -> bool:
-        """May the request be sent once more? Only if it has not arrived, or does nothing by being sent."""
+        """Return whether the request may be sent again: it has not arrived, or its method is safe."""
         if not (failure.was_asked and failure.was_connected):
             return True
         return self._scope["method"] in _SAFE and self._body.is_read
@@ -196,7 +198,7 @@ class RelayExchange:
         """Ask one upstream.
 
         Raises:
-            Overloaded, CircuitOpen, UpstreamFailure: it has not answered.
+            Overloaded, CircuitOpen, UpstreamFailure: the upstream has not answered.
         """
         start, self._start = self._start, NEW_REQUEST
         permit = start.permit(service)
@@ -227,7 +229,7 @@ class RelayExchange:
     async def _response(
         self, service: Service, request: UpstreamRequest, permit: Permit, start: RequestStart
     ) -> TransportResponse:
-        """Return the headers of an upstream's response; its body has to be closed."""
+        """Return the head of an upstream's response. The caller has to close its body."""
         record, destination, watch = self._record, service.destination, self.watch
         record.upstream = destination.label
         record.attempts = (record.attempts or 0) + 1
@@ -289,7 +291,7 @@ class RelayExchange:
     def _quiet_stream(
         self, service: Service, response: TransportResponse, pieces: list[bytes]
     ) -> QuietStream | None:
-        """Return the sender of an event stream's comments to a client of SSE; None for any other client."""
+        """Return the sender of an event stream's comments, if the client reads SSE; else None."""
         is_coded = bool(header_value(response.headers, b"content-encoding").strip())
         if is_coded or media_type_of(response.headers) != MEDIA_TYPE:
             return None
@@ -298,7 +300,7 @@ class RelayExchange:
         return QuietStream(partial(self._out.begin_quiet, response), self._out.send, pieces)
 
     async def _relay(self, response: TransportResponse) -> None:
-        """Send the response on, as it comes."""
+        """Forward the response as it arrives."""
         headers = relayed_headers(response)
         if self._key is not None:
             headers = [*headers, (b"connection", b"close")]
@@ -313,7 +315,7 @@ class RelayExchange:
             self._record.reason = "done"
 
     async def _send_beginning(self, response: TransportResponse, headers: Headers) -> bool:
-        """Send the headers together with the part of the body that is there; was that all?"""
+        """Send the headers with the part of the body that has arrived; return whether that was all."""
         self._connection.cork(True)
         try:
             await self._out.begin(response.status, headers)
@@ -322,10 +324,10 @@ class RelayExchange:
             self._connection.cork(False)
 
     async def _send_piece(self, response: TransportResponse) -> bool:
-        """Send what has come of the body, or comes next; was that all?
+        """Send the part of the body that has arrived, or wait for the next; return whether that was all.
 
         Raises:
-            UpstreamFailure: the rest does not come.
+            UpstreamFailure: the body broke off.
         """
         data = await response.body.read()
         is_over = not data or response.body.is_over
@@ -352,7 +354,7 @@ class RelayExchange:
         """Close the client's connection within the body.
 
         Raises:
-            BrokenOff: the server does it when the application fails.
+            BrokenOff: the server closes the connection when the application raises this.
         """
         record = self._record
         if info is not None:

@@ -1,4 +1,4 @@
-"""The request to an upstream that is the client's own: its method, its target and its headers unchanged.
+"""Builds a request to an upstream from the client's request, with its method, target and headers unchanged.
 
 Source: the configuration contract (`relay`); RFC 9110, section 7.6.
 """
@@ -32,14 +32,14 @@ __all__ = ["RelayBody", "RelayRequestBuilder"]
 _OURS: Final = HOP_BY_HOP | {
     *(b"host", b"content-length", b"expect", b"x-request-id", b"traceparent", b"tracestate"),
 }
-"""Headers that the gateway sets, or acts on: it asks for the body as soon as it can send it on."""
+"""Headers that the gateway sets or handles itself. It asks for the body when it can forward it."""
 
 
 _CONNECTION: Final = frozenset({b"connection"})
 
 
 class RelayBody(NamedTuple):
-    """The body of a client's request: all of it, or its beginning and the reader of the rest."""
+    """The body of a client's request: the whole body, or its beginning and the reader of the rest."""
 
     data: bytes
     stream: RequestStream | None = None
@@ -52,10 +52,10 @@ class RelayRequestBuilder:
         origin: the origin of the upstream.
 
     Args:
-        endpoint: its configuration.
-        upstream: likewise.
+        endpoint: the configuration of the endpoint.
+        upstream: the configuration of the upstream.
         base_url: the base URL of the upstream.
-        forwarding: makes the headers about the client's side.
+        forwarding: writes the headers that tell where a request comes from.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RelayRequestBuilder:
         """Return the upstream's request.
 
         Raises:
-            NoSuchPath: the values of the path would lead to another place.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
         has_mark = scope.get("raw_path", b"").endswith(b"?")
         query = scope["query_string"] or (b"" if has_mark else None)
@@ -93,15 +93,15 @@ class RelayRequestBuilder:
         )
 
     def handshake(self, scope: Scope, request_id: str, key: bytes) -> UpstreamRequest:
-        """Return the upstream's handshake, which is the client's.
+        """Return the handshake to the upstream, made from the client's handshake.
 
         Args:
             scope: the ASGI scope of the client's handshake.
             request_id: the id of the request.
-            key: its `Sec-WebSocket-Key`.
+            key: the `Sec-WebSocket-Key` of the handshake.
 
         Raises:
-            NoSuchPath: the values of the path would lead to another place.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         host = hosts[0] if hosts and self._keeps_host else None
@@ -109,14 +109,14 @@ class RelayRequestBuilder:
         return request._replace(handshake=HandshakeOffer(key, host))
 
     def target(self, path_params: Mapping[str, str], query: bytes | None) -> str:
-        """Return path and query of a request.
+        """Return the upstream's path and query for a request.
 
         Args:
             path_params: the values of the names in the endpoint's path.
-            query: the client's; None: not even a question mark.
+            query: the client's query; None: the client's target has no question mark.
 
         Raises:
-            NoSuchPath: the values of the path would lead to another place.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
         target = self._target.filled(path_params)
         if query == b"" and "?" not in target:
@@ -125,10 +125,10 @@ class RelayRequestBuilder:
 
     @staticmethod
     def request_line(method: str, target: str) -> bytes:
-        """Return the request line as it goes on the wire.
+        """Return the request line in the form in which it is sent.
 
         Raises:
-            ValueError: it cannot be written.
+            ValueError: the request line cannot be written.
         """
         line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
         if len(line.split()) != 3:
@@ -136,16 +136,16 @@ class RelayRequestBuilder:
         return line
 
     def head(self, asked: DirectExchange, line: bytes, request_id: str, trace: TraceContext) -> bytes:
-        """Return the request line and the headers of the same request as they go on the wire.
+        """Return the request line and the headers of a request in the form in which they are sent.
 
         Args:
             asked: the client's request, in HTTP/1.1.
             line: see `request_line`.
             request_id: the id of the request.
-            trace: that it belongs to.
+            trace: the trace that the request belongs to.
 
         Raises:
-            ValueError: it cannot be written.
+            ValueError: the head cannot be written.
         """
         added = f"X-Request-Id: {request_id}\r\n{trace.lines()}"
         if asked.body or asked.head.method not in WITHOUT_BODY:
@@ -153,7 +153,7 @@ class RelayRequestBuilder:
         return b"".join((line, self._lines(asked), added.encode("latin-1"), b"\r\n"))
 
     def _lines(self, asked: DirectExchange) -> bytes:
-        """Return the headers as they go on the wire that follow from those of the client's request alone."""
+        """Return those headers to send that depend on the headers of the client's request only."""
         repeated = asked.head.repeated
         if repeated is not None and repeated.forwarded is not None and repeated.forwarded[0] is self:
             return repeated.forwarded[1]
@@ -169,7 +169,7 @@ class RelayRequestBuilder:
         return lines
 
     def _kept(self, given: Headers, fields: Container[bytes]) -> Headers:
-        """Return the headers of a client's request that go on."""
+        """Return the headers of a client's request that are forwarded."""
         left_out = self._left_out
         named = connection_options(given) if b"connection" in fields else frozenset()
         return [
@@ -194,11 +194,12 @@ class RelayRequestBuilder:
 def is_plain_host(host: str) -> bool:
     """Return whether a host is an address, `localhost` or a name without a dot.
 
-    A service under such a name compares the `Host` of a handshake with its `Origin`, so it gets the client's.
+    A service under such a name compares the `Host` of a handshake with its `Origin`, so it gets the client's
+    `Host`.
     """
     return ip_of(host) is not None or "." not in host or is_loopback_host(host)
 
 
 def _is_ours(name: bytes) -> bool:
-    """Whether a header with such a name could be taken for one that the gateway writes."""
+    """Return whether a header of this name could be taken for one that the gateway writes."""
     return is_about_forwarding(name) or name.replace(b"_", b"-") in _OURS

@@ -1,4 +1,4 @@
-"""Ends a relayed exchange from outside: a clock, the client's leaving, the end of the gateway.
+"""Ends a relayed exchange from outside: when a clock runs out, the client leaves or the gateway stops.
 
 Source: the configuration contract (`relay`, `timeouts`).
 """
@@ -25,26 +25,26 @@ __all__ = ["RelayWatch"]
 
 @dataclass(slots=True, eq=False)
 class _Answer:
-    """The state of a relayed answer, as the clock of a stream asks for it."""
+    """The state of a relayed answer, in the form that the clock of a stream needs."""
 
     complete: ClassVar = False
     waits: ClassVar = False
     started: bool = False
-    """The headers of the answer have come."""
+    """Whether the headers of the answer have arrived."""
 
 
 class RelayWatch(Watched):
-    """Watches over one exchange. It is made in the task that runs it.
+    """Watches over one exchange. Construct it in the task that executes the exchange.
 
     Attributes:
         waiting: the block in which the task waits.
-        reason: why it was interrupted.
-        info: the failure that this is to the client, where there is one.
+        reason: the reason for the interruption.
+        info: the failure for the client; None if the reason is not a failure.
 
     Args:
-        connection: the client's.
+        connection: the client's connection.
         timeouts: the timeouts of the upstream.
-        seconds: how long the request has been on its way.
+        seconds: the seconds since the request arrived.
     """
 
     __slots__ = (
@@ -69,7 +69,7 @@ class RelayWatch(Watched):
         self._loop = asyncio.get_running_loop()
         self._sweep = sweep_of(self._loop)
         self._interrupt_at = 0.0
-        """When a task that has been interrupted, and has not noticed, is interrupted again."""
+        """The time at which a task that has not noticed its interruption is interrupted again."""
         self._answer = _Answer()
         self._clock = StreamClock(
             self._answer, now=time.monotonic() - seconds, timeouts=timeouts, write=timeouts.write
@@ -79,26 +79,26 @@ class RelayWatch(Watched):
     # What the task reports
 
     def watch(self) -> bool:
-        """Watch for the client's leaving; return False if a task has to wait for it in `receive`."""
+        """Watch whether the client leaves. Return False if a task has to await `receive` for that."""
         self._sweep.look_soon(self)
         return self._connection.watch(self.lose_client)
 
     def watch_in_task(self, receive: Receive) -> None:
-        """Wait for it in a task of its own; the request has been read whole."""
+        """Wait in a separate task until the client leaves. The request has been read completely."""
         self._watcher = self._loop.create_task(self._wait_for_client(receive))
 
     def begin(self, timeouts: Timeouts) -> None:
-        """Another upstream is asked, with clocks of its own but for `total`."""
+        """Begin with another upstream: all clocks but `total` start anew."""
         clock = self._clock
         if timeouts is not clock.timeouts:
             clock.timeouts, clock.write = timeouts, timeouts.write
             self._sweep.look_soon(self)
 
     def request_sent(self, seconds: float = 0.0) -> None:
-        """The request goes out, or another piece of it: from here on its answer is waited for.
+        """Note that the request or a piece of it was sent, and start waiting for the answer.
 
         Args:
-            seconds: how long ago that was.
+            seconds: the seconds since it was sent.
         """
         clock = self._clock
         clock.asked = clock.last_read = time.monotonic() - seconds
@@ -106,29 +106,29 @@ class RelayWatch(Watched):
             self._sweep.look_soon(self)
 
     def headers_read(self) -> None:
-        """The upstream has answered; its body is waited for."""
+        """Note that the headers of the answer have arrived, and start waiting for the body."""
         self._answer.started = True
         self._clock.last_read = time.monotonic()
 
     def body_read(self) -> None:
-        """Bytes of the upstream's body have come."""
+        """Note that bytes of the body have arrived."""
         self._clock.last_read = time.monotonic()
 
     def begin_writing(self) -> None:
-        """Note that bytes are sent to the client: the upstream is not waited for meanwhile."""
+        """Note that bytes are being sent to the client. The upstream is not waited for meanwhile."""
         clock = self._clock
         clock.is_busy = True
         clock.writing_since = time.monotonic()
 
     def end_writing(self) -> None:
-        """Note that the client has taken the bytes: the upstream is waited for again."""
+        """Note that the client has taken the bytes. The upstream is waited for again."""
         clock = self._clock
         clock.is_busy = False
         clock.writing_since = None
         clock.last_read = time.monotonic()
 
     def close(self) -> None:
-        """The exchange is over."""
+        """Stop watching, because the exchange is over."""
         self._connection.watch(None)
         self._sweep.forget(self)
         if self._watcher is not None:
@@ -137,11 +137,11 @@ class RelayWatch(Watched):
     # Its ends
 
     def lose_client(self) -> None:
-        """The client has left."""
+        """Interrupt the task, because the client has left."""
         self._stop("client_gone", None)
 
     def leave_upstream(self, stop: Stop) -> None:
-        """The gateway stops."""
+        """Interrupt the task, because the gateway stops."""
         info = stop if isinstance(stop, ErrorInfo) else None
         self._stop("draining" if info is None else info.reason, info)
 
@@ -163,7 +163,7 @@ class RelayWatch(Watched):
     # Called by the sweep
 
     def look(self, now: float) -> float:
-        """Interrupt the task if one of its times is over; return when to look again."""
+        """Interrupt the task if one of its times is over. Return the time of the next look."""
         if self.reason is None:
             self._look_at_clock(now)
         elif now >= self._interrupt_at:

@@ -1,4 +1,4 @@
-"""The response of a relayed exchange on its way to the client."""
+"""Sends the response of a relayed exchange to the client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RelayedResponse:
     """Sends a response to the client, and notes status and sizes in the record.
 
     Attributes:
-        is_started: the headers have been sent, or are being sent.
+        is_started: whether the headers have been sent, or are being sent.
 
     Args:
         scope: the ASGI scope of the client's request.
@@ -38,7 +38,7 @@ class RelayedResponse:
         self._record = record
 
     async def begin(self, status: int, headers: Headers) -> None:
-        """Send the headers."""
+        """Send the headers of the response."""
         self._scope["state"][RELAYED] = self.is_started = True
         record = self._record
         record.status, record.bytes_in, record.bytes_out = status, 0, 0
@@ -48,7 +48,7 @@ class RelayedResponse:
     async def begin_quiet(self, response: TransportResponse) -> None:
         """Send the headers of an event stream before its first frame.
 
-        Without a length: if the first frame begins an agent stream, the client gets another body.
+        The headers have no length: if the first frame begins an agent stream, the client gets another body.
         """
         headers = relayed_headers(response)
         await self.begin(response.status, [header for header in headers if header[0] != b"content-length"])

@@ -1,4 +1,4 @@
-"""How an exchange gets its first response: it sends the request, or takes over one that has been sent."""
+"""The start of an exchange: sends the request, or takes over a request that has been sent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class RequestStart(Protocol):
 
     @property
     def is_sent(self) -> bool:
-        """The request has been sent to the upstream."""
+        """Whether the request has been sent to the upstream."""
 
     @property
     def seconds(self) -> float:
-        """Seconds since the request arrived."""
+        """The seconds since the request arrived."""
 
     def body(self, client: ClientBody) -> Awaitable[RelayBody]:
-        """Return the body of the request, or its beginning.
+        """Return the body of the request, or its beginning and a reader of the rest.
 
         Raises:
             Refusal: the body is too large.
@@ -36,7 +36,7 @@ class RequestStart(Protocol):
         """
 
     def permit(self, service: Service) -> Permit:
-        """Return the request's place at the upstream; the caller releases it.
+        """Return the request's permit at the upstream; the caller releases it.
 
         Raises:
             Overloaded, CircuitOpen: the upstream is not asked.
@@ -45,18 +45,18 @@ class RequestStart(Protocol):
     def send(
         self, service: Service, request: UpstreamRequest, watch: RelayWatch
     ) -> Awaitable[TransportResponse]:
-        """Send the request if it has not been sent; await the result for the headers of the response.
+        """Send the request, unless it has been sent. Return an awaitable for the headers of the response.
 
         Raises:
             Interrupted: the exchange was ended before its task began.
         """
 
     def close(self) -> None:
-        """Free the permit and the connection, unless an exchange has taken them over."""
+        """Release the permit and the connection, unless an exchange has taken them over."""
 
 
 class NewRequest:
-    """A request that has not been sent: the usual beginning, and that of every further attempt."""
+    """A request that has not been sent: the usual start, also used for every further attempt."""
 
     is_sent: ClassVar = False
     seconds: ClassVar = 0.0
@@ -66,7 +66,7 @@ class NewRequest:
         return await client.begin()
 
     def permit(self, service: Service) -> Permit:
-        """Ask the upstream's admission."""
+        """Ask the upstream's admission for a permit."""
         return service.destination.admission.admit()
 
     def send(
@@ -78,7 +78,7 @@ class NewRequest:
         return destination.client.send(request, connect_timeout=connect, on_connected=watch.request_sent)
 
     def close(self) -> None:
-        """Do nothing: a request that has not begun holds no connection."""
+        """Do nothing, because a request that has not been sent holds no connection."""
 
 
 NEW_REQUEST: Final = NewRequest()

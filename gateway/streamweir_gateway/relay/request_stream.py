@@ -1,4 +1,6 @@
-"""The body of a client's request on its way to the upstream, of which no more is held than has just come.
+"""Streams the body of a client's request to the upstream.
+
+It holds no more than the bytes that have just arrived.
 
 Source: the configuration contract (`relay`, `limits.request_bytes`).
 """
@@ -19,14 +21,14 @@ __all__ = ["ClientBody"]
 
 
 class ClientBody:
-    """A `RequestStream` out of a client's request.
+    """A `RequestStream` that reads a client's request.
 
     Attributes:
-        is_read: all of it has been taken.
-        length: as the client announces it; None: it comes in chunks.
-        failure: why the rest does not come, once that is so.
-        on_piece: called when a piece has come.
-        on_whole: called when all of it has.
+        is_read: whether the whole body has been read.
+        length: the length that the client announces; None: the body is in chunks.
+        failure: the reason why the body broke off; None if it has not.
+        on_piece: called when a piece has arrived.
+        on_whole: called when the whole body has arrived.
     """
 
     __slots__ = ("_connection", "_left", "_receive", "failure", "is_read", "length", "on_piece", "on_whole")
@@ -44,10 +46,10 @@ class ClientBody:
             raise Refusal("REQUEST_TOO_LARGE")
 
     async def begin(self) -> RelayBody:
-        """Return the part of the body that has come, with this object if more follows.
+        """Return the part of the body that has arrived, with this object if more follows.
 
         Raises:
-            Refusal: it is too large, or the server takes no more of it.
+            Refusal: the body is too large, or the server reads no more of it.
             ClientGone: the client has left.
         """
         if self.is_read:
@@ -57,7 +59,7 @@ class ClientBody:
         return RelayBody(data) if self.is_read else RelayBody(data, self)
 
     async def read(self) -> bytes:
-        """Return the next piece; nothing at the end. Raises the errors of `begin`."""
+        """Return the next piece; empty at the end. Raises the errors of `begin`."""
         while not self.is_read:
             try:
                 data = await self._next_piece()
@@ -81,7 +83,7 @@ class ClientBody:
 
 
 def _announced(scope: Scope) -> tuple[int | None, bool]:
-    """Return the length that a request names, if it does, and whether it has a body at all."""
+    """Return the length that a request announces (or None), and whether the request has a body."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return int(value), int(value) > 0

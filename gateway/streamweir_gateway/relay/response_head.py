@@ -1,4 +1,4 @@
-"""The headers of a relayed response: those of the upstream that are for the client.
+"""Selects the headers of a relayed response: those of the upstream that are for the client.
 
 Source: RFC 9110, sections 5.5, 7.6.1 and 8.6; RFC 9112, section 6.
 """
@@ -20,14 +20,14 @@ _LENGTH: Final = frozenset({b"content-length"})
 _NO_CONTENT: Final = 204
 
 _ANSWERED_HERE: Final = frozenset({100, 101})
-"""The gateway asked for the body, and the client asked for no other protocol."""
+"""Interim responses that are not forwarded: the gateway asked for the body, and for no other protocol."""
 
 
 def relayed_headers(response: TransportResponse) -> Headers:
     """Return the headers that the client gets.
 
     Raises:
-        InvalidResponse: they cannot be written, or the body is in a form that was not asked for.
+        InvalidResponse: the headers cannot be written, or the body is in a form that was not asked for.
     """
     codings = coding_list(response.headers, b"transfer-encoding")
     if response.status < 200 or any(coding != "chunked" for coding in codings):
@@ -40,9 +40,9 @@ def relayed_headers(response: TransportResponse) -> Headers:
 
 
 def interim_headers(status: int, headers: Headers) -> Headers | None:
-    """Return the headers of an interim response that the client gets; None where it gets none of it.
+    """Return the headers of an interim response for the client; None if the response is not forwarded.
 
-    Source: RFC 9110, section 15.2: all go on but those that the proxy has asked for itself.
+    Source: RFC 9110, section 15.2: a proxy forwards all interim responses but those that it asked for itself.
     """
     if status in _ANSWERED_HERE or not all(WRITABLE_VALUE.fullmatch(value) for _, value in headers):
         return None

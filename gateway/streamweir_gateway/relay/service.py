@@ -1,4 +1,4 @@
-"""One upstream that a whole service runs at, ready to be asked."""
+"""One upstream that runs a whole service, with everything needed to ask it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Service:
     """One upstream of an endpoint with `relay: all`.
 
     Attributes:
-        endpoint: with this upstream alone.
+        endpoint: the endpoint, with this upstream only.
         destination: the upstream.
         requests: writes the requests.
-        media_types: that an agent stream may have.
+        media_types: the media types that an agent stream may have.
 
     Args:
-        endpoint: see above.
-        upstream: configuration of its upstream.
+        endpoint: becomes the attribute.
+        upstream: the configuration of the upstream.
         base_url: the base URL of the upstream.
-        forwarding: makes the headers about the client's side.
+        forwarding: writes the headers that tell where a request comes from.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Service:
         self.media_types = stream_media_types(upstream.speaks, endpoint.dialects)
 
     def may_be_agent_stream(self, method: str, response: TransportResponse) -> bool:
-        """Whether status and media type are those of an agent stream."""
+        """Return whether status and media type allow an agent stream."""
         if response.status not in STREAM_STATUSES or method == "HEAD":
             return False
         return media_type_of(response.headers) in self.media_types

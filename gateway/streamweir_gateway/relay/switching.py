@@ -1,4 +1,4 @@
-"""A relayed handshake that the service has accepted: the 101 for the client, and the hand-over to a tunnel.
+"""Answers a relayed handshake that the service has accepted, and hands the connections over to a tunnel.
 
 Source: the WebSocket contract, sections 1 (answer) and 3 (keys); RFC 6455, section 4.2.2.
 """
@@ -43,14 +43,15 @@ def open_tunnel(
     """Answer a handshake with the 101 of its service, and hand both connections over to a tunnel.
 
     Args:
-        service: the one that was asked.
-        response: its 101.
+        service: the service that was asked.
+        response: the 101 of the service.
         scope: the ASGI scope of the handshake.
         connection: the connection of the client.
         record: the record of the request; the tunnel completes it.
 
     Raises:
-        Refusal: the client has sent too much before the answer, or the server cannot hand over.
+        Refusal: the client has sent too much before the answer, or the server cannot hand the connection
+            over.
         InvalidResponse: a header cannot be written.
     """
     socket = response.body
@@ -74,7 +75,7 @@ def open_tunnel(
 
 
 def _timeouts(service: Service, record: RequestRecord) -> TunnelTimeouts:
-    """Return the clocks behind the 101: `idle` is off unless the file gives one."""
+    """Return the clocks after the 101. `idle` is off unless the configuration file sets it."""
     timeouts = service.destination.config.timeouts
     idle = timeouts.idle if "idle" in timeouts.model_fields_set else None
     elapsed = time.monotonic() - record.began
@@ -89,8 +90,8 @@ def switching_head(headers: Headers, request_id: str, *, offered_ours: bool) -> 
     Args:
         headers: the headers of the 101 of the service.
         request_id: the id of the request.
-        offered_ours: the client offered a subprotocol of the gateway, which is chosen if the service chose
-            none: browsers fail without a choice.
+        offered_ours: whether the client offered a subprotocol of the gateway. It is chosen if the service
+            chose no subprotocol, because browsers fail without a choice.
 
     Raises:
         InvalidResponse: a header cannot be written.

@@ -1,4 +1,4 @@
-"""One request that is relayed without a task, as long as nothing about it is unusual.
+"""Relays one request without a task, as long as nothing about it is unusual.
 
     sent       the request is sent on an open connection, in the same call of the loop that read it
     answered   a small answer came soon: it was written to the client in the call that read its last byte
@@ -6,7 +6,7 @@
                client left; the gateway stops; `LONGEST_SECONDS` passed. An ordinary exchange
                (`RelayExchange`) runs in a task and takes over the request; to it this is a `RequestStart`.
 
-`answered` and `handed on` are final; `on_over` is called once, at the change to either.
+The states `answered` and `handed on` are final. `on_over` is called once, at the change to one of them.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from streamweir_gateway.upstream.transport import SentRequest, TransportResponse
 __all__ = ["TasklessRelay", "request_start"]
 
 _STATE_KEY: Final = "streamweir.taskless_relay"
-"""The key of `scope["state"]` under which an exchange finds the request that it takes over."""
+"""The key of `scope["state"]` under which an exchange finds the request to take over."""
 
 
 class TasklessRelay:
-    """One request and its answer, without a task; the states are above.
+    """One request and its answer, without a task. The docstring of this file lists its states.
 
     Attributes:
         service: the service that is asked.
         request_id: the id of the request.
         trace: the trace that the request belongs to.
-        began: when the request arrived, by `time.monotonic`.
+        began: the time at which the request arrived, by `time.monotonic()`.
 
     Args:
         exchange: the client's side.
         sent: the request at the upstream.
-        permit: its place at the service.
+        permit: the permit of the request at the service.
         on_over: called with the response that has been sent to the client, or with None at `handed on`.
     """
 
@@ -99,16 +99,19 @@ class TasklessRelay:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the request arrived."""
+        """The seconds since the request arrived."""
         return time.monotonic() - self.began
 
     def leave_upstream(self, stop: Stop) -> None:
-        """End the request because the gateway stops; the exchange that takes it over ends at once."""
+        """End the request because the gateway stops.
+
+        The exchange that takes the request over ends at once.
+        """
         self._stop = stop
         self.go_on()
 
     def go_on(self) -> None:
-        """Hand the request on to an exchange with a task of its own."""
+        """Hand the request over to an exchange with its own task."""
         exchange = self._exchange
         exchange.on_lost = None
         self._sent.watch(None, self._inform)
@@ -120,19 +123,19 @@ class TasklessRelay:
     # Called by the exchange that takes the request over
 
     async def body(self, client: ClientBody) -> RelayBody:
-        """Return the body, which has been read whole."""
+        """Return the body, which has been read completely."""
         client.is_read = True
         return RelayBody(self._exchange.body)
 
     def permit(self, service: Service) -> Permit:
-        """Return the place that the request has at the service."""
+        """Return the permit that the request has at the service."""
         assert service is self.service
         return self._permit
 
     def send(
         self, service: Service, request: UpstreamRequest, watch: RelayWatch
     ) -> Awaitable[TransportResponse]:
-        """Return an awaitable for the response; the request is at the upstream.
+        """Return an awaitable for the response. The request has been sent already.
 
         Raises:
             Interrupted: the gateway stopped, or the client left, before the task began.
@@ -147,12 +150,12 @@ class TasklessRelay:
         return self._sent.response(request, connect_timeout=connect, on_connected=watch.request_sent)
 
     def close(self) -> None:
-        """End the request if no exchange has taken it over: the client has left."""
+        """End the request, unless an exchange has taken it over, because the client has left."""
         self._sent.abort()
         self._permit.release()
 
     def _answer(self) -> None:
-        """Send the answer to the client if it is whole and small; hand the request on if it is not."""
+        """Send the answer to the client if it is whole and small; else hand the request over."""
         exchange, response = self._exchange, self._sent.whole_response()
         if response is None and self._sent.is_nearly_whole():
             self._sent.watch(self._answer, self._inform)
@@ -176,12 +179,12 @@ class TasklessRelay:
         self._on_over(self, response)
 
     def _inform(self, status: int, headers: Headers) -> None:
-        """Send an interim response of the service on."""
+        """Forward an interim response of the service to the client."""
         if (kept := interim_headers(status, headers)) is not None:
             self._exchange.inform(status, kept)
 
 
 def request_start(scope: Scope) -> RequestStart:
-    """Return the start of an exchange: the request that was sent without a task, or a new one."""
+    """Return the start of an exchange: a request that was already sent without a task, or a new one."""
     start: RequestStart = scope["state"].get(_STATE_KEY, NEW_REQUEST)
     return start

@@ -1,7 +1,7 @@
-"""Decides which requests are relayed without a task, and keeps those that are under way.
+"""Decides which requests are relayed without a task, and keeps the requests that are under way.
 
-Nothing may have to be asked of them that waits, or that another layer answers: no key, no rate, no CORS, no
-protocol that the client chooses.
+A request qualifies only if no check has to wait or belongs to another layer: it needs no key, counts for no
+rate, and has neither CORS nor a protocol that the client chooses.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from streamweir_gateway.upstream.transport import WholeResponse
 __all__ = ["TasklessRelays", "may_relay_without_task"]
 
 LONGEST_SECONDS: Final = 0.05
-"""A request that has not been answered by then goes on in a task, which has the clocks of an exchange."""
+"""The seconds after which an unanswered request continues in a task, which has the clocks of an exchange."""
 
 MOST_REMEMBERED: Final = 512
-"""The most targets whose route is remembered."""
+"""The most targets whose routes are cached."""
 
 LONGEST_REMEMBERED: Final = 256
-"""Characters of the longest target that is remembered."""
+"""The most characters of a target that is cached."""
 
 _UNUSUAL: Final = frozenset(
     {b"upgrade", b"sec-websocket-key", b"x-streamweir-protocol", b"max-forwards", b"via"}
 )
-"""Headers of requests that ask for more than to be relayed."""
+"""Headers of requests that ask for more than plain relaying."""
 
 
 class TasklessRelays:
-    """The `Shortcut` of a gateway in which there is nothing to ask of those who call.
+    """The `Shortcut` of a gateway that asks clients for nothing, such as keys.
 
     Args:
         table: finds the route of a path.
         services: the services to which requests may be relayed without a task, by their routes.
         pages: recognises requests of foreign pages, which a task refuses.
-        streams: where those under way are kept.
+        streams: keeps the requests under way.
         observer: gets a record of every request.
     """
 
@@ -73,7 +73,7 @@ class TasklessRelays:
         self._is_closed = False
 
     def __call__(self, exchange: DirectExchange) -> bool:
-        """Relay a request without a task; False: it needs one."""
+        """Relay a request without a task; return False if the request needs a task."""
         if self._is_closed or self._streams.draining or not exchange.may_write:
             return False
         head = exchange.head
@@ -85,20 +85,20 @@ class TasklessRelays:
         return line is not None and self._begin(exchange, *line)
 
     def _may_be_foreign(self, exchange: DirectExchange) -> bool:
-        """Return whether a page sends the request, and the service cannot judge it by its `Host`."""
+        """Return whether a foreign page may be the sender: no `Origin`, and not the gateway's `Host`."""
         fields = exchange.fields
         is_unnamed_page = b"sec-fetch-site" in fields and b"origin" not in fields
         return is_unnamed_page and not self._pages.has_own_host(exchange.head.headers, may_be_address=True)
 
     async def settle(self) -> None:
-        """Let no more begin, and return once each of those under way has its task."""
+        """Let no more requests begin; return when each request under way has a task."""
         self._is_closed = True
         for relay in tuple(self._under_way):
             relay.go_on()
         await asyncio.sleep(0)  # tasks begin in the order in which they were made
 
     def _request_line(self, method: str, target: bytes) -> tuple[Service, bytes] | None:
-        """Return which service is asked, and with which request line; None: another way is taken."""
+        """Return the service to ask and the request line; None if the request needs a task."""
         found = self._lines.get((method, target))
         if found is None and (found := self._new_request_line(method, target)) is not None:
             if len(target) > LONGEST_REMEMBERED or b"?" in target:  # a query is mostly another one each time
@@ -121,7 +121,7 @@ class TasklessRelays:
             return None
 
     def _begin(self, exchange: DirectExchange, service: Service, line: bytes) -> bool:
-        """Send a request; return False if sending it has to wait."""
+        """Send a request; return False if sending would have to wait."""
         destination = service.destination
         if len(exchange.body) > service.endpoint.config.limits.request_bytes:
             return False
@@ -154,7 +154,7 @@ class TasklessRelays:
         return True
 
     def _ids(self, exchange: DirectExchange) -> tuple[str, TraceContext]:
-        """Return the id of a request, and the trace that it belongs to."""
+        """Return the id of a request, and its trace."""
         headers = exchange.head.headers
         request_id, trace = new_ids()
         if REQUEST_ID in exchange.fields:
@@ -180,7 +180,10 @@ class TasklessRelays:
         )
 
     def _look(self) -> None:
-        """See to those that take long: one timer for all, which else would cost each more than its way."""
+        """Hand over requests that take long.
+
+        One timer serves all, because a timer for each would cost too much.
+        """
         self._timer = None
         for relay in [*takewhile(lambda each: each.seconds >= LONGEST_SECONDS, self._under_way)]:
             relay.go_on()
@@ -189,9 +192,9 @@ class TasklessRelays:
 
 
 def may_relay_without_task(endpoint: EndpointConfig) -> bool:
-    """Whether requests to an endpoint may be relayed without a task.
+    """Return whether requests to an endpoint may be relayed without a task.
 
-    They may if they are not counted and no clock of theirs can run out before `LONGEST_SECONDS` are over.
+    They may if they are not counted and none of their clocks can run out within `LONGEST_SECONDS`.
     """
     clocks = [
         seconds

@@ -1,4 +1,4 @@
-"""A relayed WebSocket: two connections whose bytes are copied in both directions.
+"""Relays a WebSocket: copies bytes between two connections in both directions.
 
     state     entered by                    bytes                          next state
     ───────   ───────────────────────────   ────────────────────────────   ─────────────────────────────
@@ -39,9 +39,9 @@ class TunnelTimeouts:
     """The clocks of a tunnel, in seconds; None: off.
 
     Args:
-        idle: without a byte in either direction.
-        total: at the time of the loop at which the request is over.
-        write: the client takes nothing while bytes wait for it.
+        idle: the longest time without a byte in either direction.
+        total: the time of the event loop at which the request has to be over.
+        write: the longest time for which the client does not read while bytes wait for it.
     """
 
     __slots__ = ("idle", "total", "write")
@@ -57,10 +57,10 @@ class TunnelEnd(SwitchedProtocol):
 
     Attributes:
         transport: the transport of the connection.
-        boundaries: follows the frames that come from it.
-        received: bytes that came from it.
-        has_ended: it has sent its end.
-        is_lost: the connection is gone.
+        boundaries: follows the frames that arrive on the connection.
+        received: the number of bytes that have arrived.
+        has_ended: whether the peer has ended its side.
+        is_lost: whether the connection is lost.
     """
 
     __slots__ = ("_tunnel", "boundaries", "has_ended", "is_lost", "peer", "received", "transport")
@@ -77,7 +77,7 @@ class TunnelEnd(SwitchedProtocol):
         self.on_lost: Callable[[], None] = _nothing
 
     def attach(self, transport: asyncio.Transport) -> None:
-        """Take a connection over, whose reading is paused."""
+        """Take over a connection whose reading is paused."""
         self.transport = transport
         transport.set_write_buffer_limits(high=0)
         connected: socket.socket | None = transport.get_extra_info("socket")
@@ -94,41 +94,41 @@ class TunnelEnd(SwitchedProtocol):
         self.peer.transport.write(data)
 
     def pause_writing(self) -> None:
-        """The other side is not read while bytes wait for this one."""
+        """Pause reading from the other side while bytes wait for this side."""
         if not self.peer.is_lost:
             self.peer.transport.pause_reading()
         self._tunnel.note_waiting(self)
 
     def resume_writing(self) -> None:
-        """The bytes have been sent."""
+        """Resume reading from the other side, because the bytes have been sent."""
         if not self.peer.is_lost:
             self.peer.transport.resume_reading()
         self._tunnel.note_taken(self)
 
     def eof_received(self) -> bool:
-        """Pass the end on behind all bytes; the connection stays open for the other direction."""
+        """Forward the end after all bytes. The connection stays open for the other direction."""
         self.has_ended = True
         return self._tunnel.pass_on_end(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone: closed, or reset."""
+        """Note that the connection is lost: it was closed or reset."""
         self.is_lost = True
         on_lost, self.on_lost = self.on_lost, _nothing
         on_lost()
         self._tunnel.lose(self, error)
 
     def release(self) -> None:
-        """Drop the references that make cycles; both connections are lost."""
+        """Drop the references that form cycles, because both connections are lost."""
         del self._tunnel, self.peer
 
 
 class Tunnel:
-    """Copies bytes between a client and its service. Its states open this file.
+    """Copies bytes between a client and its service. The docstring of this file lists its states.
 
     Attributes:
         client: the connection of the client.
         service: the connection of the service.
-        is_closing: the gateway has ended it.
+        is_closing: whether the gateway has ended the tunnel.
 
     Args:
         record: the record of the request; completed at the end.
@@ -156,7 +156,7 @@ class Tunnel:
         self.client.peer, self.service.peer = self.service, self.client
         self.is_closing = False
         self._callbacks: list[Callable[[], None]] | None = []
-        """Called in order; None in the state `closed`."""
+        """The callbacks for the end, called in order; None in the state `closed`."""
         self._record = record
         self._timeouts = timeouts
         self._last_byte = self._loop.time()
@@ -165,11 +165,11 @@ class Tunnel:
         self._write_timer: asyncio.TimerHandle | None = None
 
     def begin(self, early: bytes, rest: bytes) -> None:
-        """Begin to copy, both connections being attached.
+        """Begin to copy, after both connections were attached.
 
         Args:
-            early: bytes that the client has sent already.
-            rest: bytes that the service has sent already.
+            early: the bytes that the client has sent already.
+            rest: the bytes that the service has sent already.
         """
         timeouts = self._timeouts
         if timeouts.total is not None:
@@ -184,9 +184,9 @@ class Tunnel:
                 end.transport.resume_reading()
 
     def on_closed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once both connections are lost and the record is complete; at once if they are.
+        """Call `callback` when both connections are lost and the record is complete, or at once if they are.
 
-        No task waits for that: it would take a third of the memory of an idle tunnel.
+        No task waits for this, because it would take a third of the memory of an idle tunnel.
         """
         if self._callbacks is None:
             callback()
@@ -194,29 +194,29 @@ class Tunnel:
             self._callbacks.append(callback)
 
     def leave_upstream(self, stop: Stop) -> None:
-        """End it: the gateway drains."""
+        """End the tunnel, because the gateway drains."""
         del stop
         self._end("draining", _RESTART)
 
     # Called by the two ends
 
     def note_bytes(self) -> None:
-        """Note that bytes have come."""
+        """Note that bytes have arrived."""
         self._last_byte = self._loop.time()
 
     def note_waiting(self, end: TunnelEnd) -> None:
-        """Start the clock of a client that does not read."""
+        """Start the clock for a client that does not read."""
         if end is self.client and self._timeouts.write is not None and self._write_timer is None:
             self._write_timer = self._loop.call_later(self._timeouts.write, self._run_out, "slow_client")
 
     def note_taken(self, end: TunnelEnd) -> None:
-        """Stop that clock: the client has taken the bytes."""
+        """Stop the clock, because the client has taken the bytes."""
         if end is self.client and self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None
 
     def pass_on_end(self, end: TunnelEnd) -> bool:
-        """Pass the end of one side on; return whether its connection stays open for the other direction."""
+        """Forward the end of one side; return whether its connection stays open for the other direction."""
         peer = end.peer
         if self.is_closing or peer.has_ended or peer.is_lost:
             self._close_both()
@@ -229,7 +229,7 @@ class Tunnel:
         return True
 
     def lose(self, end: TunnelEnd, error: Exception | None) -> None:
-        """One connection has ended: reset the other one if it was reset, else close it."""
+        """Note that one connection is lost. Reset the other one if this one was reset, else close it."""
         if error is not None and self._record.reason is None and not self._has_closed:
             self._record.reason = "client_gone" if end is self.client else "truncated"
         if not end.peer.is_lost:
@@ -259,7 +259,7 @@ class Tunnel:
 
     @property
     def _has_closed(self) -> bool:
-        """Both sides have sent Close frames: the WebSocket is over, however the connections end."""
+        """Whether both sides have sent Close frames, so that the WebSocket has ended properly."""
         return self.client.boundaries.has_closed and self.service.boundaries.has_closed
 
     def _look_at_idle(self) -> None:
@@ -274,7 +274,7 @@ class Tunnel:
         self._end(reason, _GOING_AWAY)
 
     def _end(self, reason: Reason, code: int) -> None:
-        """End it: each side gets a Close frame if it is between two frames."""
+        """End the tunnel. Each side gets a Close frame if it is between two frames."""
         if self.is_closing:
             return
         if self._record.reason is None:
@@ -302,7 +302,7 @@ class Tunnel:
         self._timer = self._loop.call_later(seconds, self._abort)
 
     def _abort(self) -> None:
-        """Close both connections once no byte has come for a second; abort the ones that are closing."""
+        """Close both connections when no byte has come for a second; abort them if already closing."""
         waited = self._loop.time() - self._last_byte
         if waited < ENDING_SECONDS and not self.is_closing:
             self._close_later(ENDING_SECONDS - waited)
@@ -316,7 +316,7 @@ class Tunnel:
 
 
 def _keep_alive(connected: socket.socket) -> None:
-    """Let the system ask every minute whether the peer is still there."""
+    """Let the system check every minute whether the peer still exists."""
     try:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):

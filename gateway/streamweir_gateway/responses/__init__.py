@@ -1,1 +1,1 @@
-"""The responses of the Responses API that the gateway keeps: stored, continued, read, deleted, cancelled."""
+"""Stores responses of the Responses API, and continues, reads, deletes and cancels them."""

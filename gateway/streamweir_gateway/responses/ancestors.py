@@ -1,13 +1,14 @@
-"""The responses that a response continues, as a list that stays short in the store.
+"""Lists the responses that a response continues, in a form that stays short in the store.
 
-Each response lists the last responses before it by id. Earlier ones are in pages: values of their own that
-are written once and shared by all responses behind them. So a response that continues a thousand others takes
-a few kilobytes, and all of them are read in two round trips.
+Each response lists the ids of the last responses before it. Earlier responses are listed in pages: separate
+values that are written once and shared by all later responses. So a response that continues a thousand others
+takes a few kilobytes, and all of these are read in two round trips.
 
     of a response:  pages [[page, bytes], ...]   recent [[id, bytes], ...]
     of a page:      [[id, bytes], ...]
 
-`bytes` is the size of the stored value: the history is cut at a number of bytes before any of it is read.
+`bytes` is the size of the stored value, so that the history can be cut at a number of bytes before it is
+read.
 
 Source: the conversation contract, section 5 (`previous_response_id`).
 """
@@ -21,11 +22,11 @@ from typing import Any, Final, NamedTuple
 __all__ = ["MAX_ANCESTORS", "NO_ANCESTORS", "PAGE", "Ancestors", "Page", "Sized", "listed", "sized_names"]
 
 PAGE: Final = 64
-"""The ids of one page."""
+"""The number of ids in one page."""
 
 _MAX_PAGES: Final = 78
 MAX_ANCESTORS: Final = _MAX_PAGES * PAGE
-"""The most responses that one response continues; the oldest are forgotten."""
+"""The most responses that one response continues. Older responses are forgotten."""
 
 _MAX_NAME: Final = 256
 
@@ -42,14 +43,14 @@ class Ancestors(NamedTuple):
 
     Attributes:
         pages: the names of the pages, each with the bytes of all its responses.
-        recent: the ids of the responses behind the last page.
+        recent: the ids of the responses after the last page.
     """
 
     pages: tuple[Sized, ...] = ()
     recent: tuple[Sized, ...] = ()
 
     def followed_by(self, response_id: str, size: int) -> tuple[Ancestors, Page | None]:
-        """Return the ancestors of a response that continues `response_id`, and a new page to be stored."""
+        """Return the ancestors of a response that continues `response_id`, and a new page, if any."""
         recent = (*self.recent, Sized(response_id, size))
         if len(recent) < PAGE:
             return self._replace(recent=recent), None
@@ -58,12 +59,12 @@ class Ancestors(NamedTuple):
         return Ancestors((*self.pages, Sized(page.name, total))[-_MAX_PAGES:]), page
 
     def written(self) -> Any:
-        """Return them as JSON."""
+        """Return the ancestors as JSON."""
         return {"pages": listed(self.pages), "recent": listed(self.recent)}
 
     @classmethod
     def read(cls, value: Any) -> Ancestors:
-        """Return the ancestors that a value of the store names; entries of another form are left out."""
+        """Return the ancestors in a value of the store. Entries of another form are left out."""
         if not isinstance(value, dict):
             return NO_ANCESTORS
         return cls(sized_names(value.get("pages"), _MAX_PAGES), sized_names(value.get("recent"), PAGE))
@@ -74,7 +75,7 @@ class Page(NamedTuple):
 
     Attributes:
         name: the name of the page.
-        entries: its responses, oldest first.
+        entries: the responses of the page, oldest first.
     """
 
     name: str
@@ -90,7 +91,7 @@ def listed(entries: Sequence[Sized]) -> list[list[Any]]:
 
 
 def sized_names(value: Any, most: int) -> tuple[Sized, ...]:
-    """Return the last names of a list of the store, `most` of them; entries of another form are left out."""
+    """Return the last `most` names of a list from the store. Entries of another form are left out."""
     entries = value if isinstance(value, list) else []
     found: list[Sized] = []
     for entry in entries[-most:]:

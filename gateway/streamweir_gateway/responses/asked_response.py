@@ -1,4 +1,4 @@
-"""The fields of a request by which a response is kept, continued or run in the background.
+"""The fields of a request that decide whether a response is stored, continued or made in the background.
 
 Source: the conversation contract, section 5; the Responses API (2026), `responses.create`.
 """
@@ -25,9 +25,9 @@ class AskedResponse(NamedTuple):
 
     Attributes:
         body: the body of the request.
-        previous: the id of the response that it continues; None: it continues none.
-        stores: the response may be stored: the request does not say `store: false`.
-        is_background: the response is made without a connection to its client.
+        previous: the id of the response that the request continues; None: no response.
+        stores: whether the response may be stored; the request does not say `store: false`.
+        is_background: whether the response is made without a connection to its client.
     """
 
     body: Mapping[str, Any]
@@ -40,7 +40,7 @@ class AskedResponse(NamedTuple):
         """Return the fields of a request.
 
         Raises:
-            RequestError: one of them has a wrong type.
+            RequestError: a field has a wrong type.
         """
         fields = Fields(body)
         return cls(
@@ -54,7 +54,7 @@ class AskedResponse(NamedTuple):
         """Refuse a request that continues a response and a conversation at the same time.
 
         Raises:
-            Refusal: it does.
+            Refusal: the request continues both.
         """
         if self.previous is not None and self.body.get(_CONVERSATION) is not None:
             raise Refusal(
@@ -65,17 +65,17 @@ class AskedResponse(NamedTuple):
 
     @property
     def items(self) -> list[Any]:
-        """The items of its own input; a text is a message of the user's."""
+        """The items of the request's own input. A text becomes a message of the user."""
         given = self.body.get(_INPUT)
         if isinstance(given, str):
             return [{"type": "message", "role": "user", "content": given}]
         return [*given] if isinstance(given, list) else []
 
     def behind(self, history: Sequence[Any]) -> bytes:
-        """Return the body with the history before its own input, and without names of earlier responses.
+        """Return the body with `history` before its own input, and without the ids of earlier responses.
 
         Args:
-            history: the items that precede its own input.
+            history: the items that precede the body's own input.
         """
         body = {name: value for name, value in self.body.items() if name not in (_PREVIOUS, _BACKGROUND)}
         if history:
@@ -84,7 +84,7 @@ class AskedResponse(NamedTuple):
 
 
 def response_not_found() -> Refusal:
-    """Return the refusal of a request that continues a response that its key does not have."""
+    """Return the refusal of a request to continue a response that is unknown under the client's key."""
     return Refusal(
         "BAD_REQUEST",
         "The response named in `previous_response_id` was not found.",
@@ -93,7 +93,7 @@ def response_not_found() -> Refusal:
 
 
 def unsupported_background() -> Refusal:
-    """Return the refusal of a background response where runs or responses are not kept."""
+    """Return the refusal of a background response, at an endpoint that does not keep runs or responses."""
     return Refusal(
         "BAD_REQUEST",
         "`background` needs an endpoint with `resume`, and a request without `store: false`.",

@@ -1,4 +1,4 @@
-"""The runs of responses, as the requests about responses see them.
+"""The interface to runs of responses, for the requests about responses.
 
 Source: the conversation contract, section 5 (`background`).
 """
@@ -25,32 +25,32 @@ class BackgroundRuns(Protocol):
     """
 
     async def settled(self, kept: KeptResponses, key: str | None, response: KeptResponse) -> dict[str, Any]:
-        """Return the object of a response as it is now: while it runs, and if its run was lost."""
+        """Return the object of a response as it is now: still running, or failed if its run was lost."""
 
     async def stream(self, call: ResponseCall, response: KeptResponse) -> None:
         """Send the run of a response as a stream.
 
         Raises:
-            Refusal: there is no such run.
+            Refusal: the response has no run.
         """
 
     async def cancel(self, key: str | None, response: KeptResponse) -> None:
-        """End the run of a response, and wait a moment for its end."""
+        """End the run of a response, and wait for its end for a moment."""
 
     async def remove(self, key: str | None, response: KeptResponse) -> None:
-        """End the run of a response, and forget its events."""
+        """End the run of a response, and delete its events."""
 
 
 class _NoRuns:
-    """The runs of an endpoint without `resume`: there are none."""
+    """The `BackgroundRuns` of an endpoint without `resume`, which has no runs."""
 
     async def settled(self, kept: KeptResponses, key: str | None, response: KeptResponse) -> dict[str, Any]:
-        """See `BackgroundRuns`; a response that ran belongs to an earlier configuration."""
+        """Return the response as it is now. If it was running, it belongs to an earlier configuration."""
         del kept, key
         return failed_response(response.response, "RUN_LOST") if response.is_running else response.response
 
     async def stream(self, call: ResponseCall, response: KeptResponse) -> None:
-        """See `BackgroundRuns`."""
+        """Refuse: there is no run; see `BackgroundRuns`."""
         del call, response
         raise Refusal(
             "BAD_REQUEST",
@@ -59,10 +59,10 @@ class _NoRuns:
         )
 
     async def cancel(self, key: str | None, response: KeptResponse) -> None:
-        """See `BackgroundRuns`."""
+        """Do nothing: there is no run; see `BackgroundRuns`."""
 
     async def remove(self, key: str | None, response: KeptResponse) -> None:
-        """See `BackgroundRuns`."""
+        """Do nothing: there is no run; see `BackgroundRuns`."""
 
 
 NO_RUNS: BackgroundRuns = _NoRuns()

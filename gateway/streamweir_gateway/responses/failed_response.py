@@ -1,4 +1,4 @@
-"""The object of a response that failed.
+"""Makes the object of a response that failed.
 
 Source: the Responses API (2026), the `error` of a response.
 """
@@ -14,12 +14,12 @@ __all__ = ["failed_response"]
 
 
 def failed_response(pending: Mapping[str, Any], code: str, message: str | None = None) -> dict[str, Any]:
-    """Return the object of a response that failed; few codes are allowed in it.
+    """Return the object of a response that failed. The Responses API allows only few error codes.
 
     Args:
-        pending: the object before the end.
-        code: the code of the failure, of the standard protocol.
-        message: safe for users; None: that of the code.
+        pending: the response object before the end.
+        code: the failure's code in the standard protocol.
+        message: a message that is safe for users; None: the usual message of the code.
     """
     word = "rate_limit_exceeded" if code == "RATE_LIMITED" else "server_error"
     error = {"code": word, "message": message or CODES[code].message}

@@ -1,6 +1,6 @@
-"""Requests of the Responses API whose responses the gateway keeps, because their upstream does not.
+"""Handles requests of the Responses API, and stores their responses if the upstream does not.
 
-A request goes one of two ways for each upstream of its endpoint:
+For each upstream of the endpoint a request is handled in one of two ways:
 
     the upstream keeps responses   it speaks the client's protocol, and its request does not say
                                    `store: false`: the request is mapped unchanged, and nothing is kept
@@ -56,15 +56,15 @@ _Upstream = TypeVar("_Upstream", bound=AskedUpstream)
 
 
 def keeps_responses(protocol: Dialect) -> bool:
-    """Return whether clients of a protocol name earlier responses in their requests."""
+    """Return whether requests of this protocol name earlier responses."""
     return _PREVIOUS in protocol.echoed_fields
 
 
 class Retention(NamedTuple):
-    """How responses are kept.
+    """The limits with which responses are stored.
 
     Attributes:
-        keep: seconds after the last use.
+        keep: the seconds for which a response is kept after its last use.
         max_bytes: the most bytes of the text of one response.
         max_history: the most bytes of the responses that one request continues.
     """
@@ -79,7 +79,7 @@ class Opening(NamedTuple):
 
     Attributes:
         answer_id: the id of the response.
-        keeps_runs: the endpoint keeps runs, so that a response may go on without a client.
+        keeps_runs: whether the endpoint keeps runs, so that a response may go on without a client.
         options: the options of the client's protocol.
     """
 
@@ -93,9 +93,9 @@ class OpenedResponse(Generic[_Upstream]):
     """A request that has passed the front door.
 
     Attributes:
-        incoming: the request, with the names of its response.
-        offers: the requests to each upstream, in the order in which they are asked.
-        keeper: keeps the response; None: it is not kept.
+        incoming: the request, with the names for its response.
+        offers: the offer for each upstream, in the order in which they are asked.
+        keeper: stores the response; None: the response is not stored.
     """
 
     incoming: Incoming
@@ -106,13 +106,13 @@ class OpenedResponse(Generic[_Upstream]):
 def front_door(
     config: EndpointConfig, mapping: RequestMapping | None, dialects: Dialects, store: RunStore
 ) -> FrontDoor | None:
-    """Return the front door of an endpoint; None if no client of it has requests of the Responses API.
+    """Return the front door of an endpoint; None if its clients send no requests of the Responses API.
 
     Args:
         config: the configuration of the endpoint, which was checked.
         mapping: the mapping of its requests.
-        dialects: in which names are looked up.
-        store: keeps the responses.
+        dialects: the dialects by name.
+        store: stores the responses.
     """
     if mapping is None or config.request.kind != "mapped" or responses_protocol(config, dialects) is None:
         return None
@@ -120,11 +120,11 @@ def front_door(
 
 
 def responses_protocol(config: EndpointConfig, dialects: Dialects) -> Dialect | None:
-    """Return the protocol of an endpoint whose clients name earlier responses; None if it has none.
+    """Return the protocol of an endpoint whose requests name earlier responses; None without such a protocol.
 
     Args:
         config: the configuration of the endpoint, which was checked.
-        dialects: in which names are looked up.
+        dialects: the dialects by name.
     """
     if not config.maps_requests:
         return None
@@ -133,7 +133,7 @@ def responses_protocol(config: EndpointConfig, dialects: Dialects) -> Dialect | 
 
 
 def retention_of(config: EndpointConfig) -> Retention | None:
-    """Return how an endpoint keeps responses; None if it does not."""
+    """Return the limits with which an endpoint stores responses; None if it stores no responses."""
     turns = config.turns
     return None if turns is None else Retention(turns.keep, turns.max_bytes, config.limits.request_bytes)
 
@@ -142,11 +142,11 @@ class FrontDoor:
     """The front door of one endpoint.
 
     Args:
-        store: keeps the responses.
-        endpoint: the template of its path.
+        store: stores the responses.
+        endpoint: the template of the endpoint's path.
         mapping: the mapping of its requests.
-        dialects: in which names are looked up.
-        retention: how responses are kept; None: they are not.
+        dialects: the dialects by name.
+        retention: the limits with which responses are stored; None: they are not stored.
     """
 
     def __init__(
@@ -163,23 +163,23 @@ class FrontDoor:
         self.kept: Final = None if retention is None else KeptResponses(store, endpoint, retention.keep)
 
     def serves(self, incoming: Incoming) -> bool:
-        """Return whether a request is one of the Responses API."""
+        """Return whether a request belongs to the Responses API."""
         return keeps_responses(self._dialects.to_write(incoming.answers))
 
     async def open(
         self, incoming: Incoming, data: bytes, upstreams: Sequence[_Upstream], opening: Opening
     ) -> OpenedResponse[_Upstream]:
-        """Return a request as its upstreams get it.
+        """Return a request in the form for its upstreams, and the keeper of its response.
 
         Args:
             incoming: the client's request.
-            data: its body.
+            data: the body of the request.
             upstreams: the upstreams of the endpoint.
             opening: the facts about the answer.
 
         Raises:
-            RequestError: the request cannot be understood, or none of the upstreams can take it.
-            Refusal: it names an unknown response, or the store is out of reach.
+            RequestError: the request cannot be understood, or no upstream can take it.
+            Refusal: the request names an unknown response, or the store does not answer.
         """
         asked = AskedResponse.of(parse_body(data))
         left = await self._of_keeping_upstreams(incoming, data, upstreams)
@@ -199,7 +199,7 @@ class FrontDoor:
     async def _of_keeping_upstreams(
         self, incoming: Incoming, data: bytes, upstreams: Sequence[_Upstream]
     ) -> dict[_Upstream, Offer]:
-        """Return the requests to the upstreams that keep the response themselves."""
+        """Return the offers to those upstreams that store the response themselves."""
         same = [upstream for upstream in upstreams if upstream.dialect.name == incoming.answers]
         if not same:
             return {}
@@ -293,7 +293,7 @@ def new_response_id() -> str:
 
 
 def store_unavailable() -> Refusal:
-    """Return the refusal of a request that names a response while the store is out of reach."""
+    """Return the refusal of a request that names a response while the store does not answer."""
     return Refusal(
         "STORE_UNAVAILABLE",
         "Responses cannot be read at the moment. Please try again.",
@@ -302,6 +302,6 @@ def store_unavailable() -> Refusal:
 
 
 def _refuses_store(offer: Offer) -> bool:
-    """Return whether a request tells its upstream not to store the response."""
+    """Return whether an offer tells its upstream not to store the response."""
     body = offer.written[-1].body if offer.written else None
     return isinstance(body, Mapping) and body.get("store") is False

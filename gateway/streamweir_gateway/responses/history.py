@@ -1,7 +1,7 @@
-"""The items of earlier responses as one history that an upstream accepts.
+"""Joins the items of earlier responses to one history that an upstream accepts.
 
-A call and its result are items of two responses: the call is output of one, the result is input of the next.
-Where a response between others is gone, one of both is left, and an upstream refuses it.
+A call and its result are in two responses: the call is output of one, the result is input of the next. If one
+of these responses is gone, a call or a result is left alone, and an upstream would refuse it.
 
 Source: the conversation contract, section 5; the Responses API (items that have a `call_id`).
 """
@@ -16,18 +16,18 @@ __all__ = ["sound_history"]
 _RESULT: Final = "_output"
 _REASONING: Final = "reasoning"
 _SHELL_OUTPUT: Final = "local_shell_call_output"
-"""Names its call by its own `id`."""
+"""The type of an item that names its call by its own `id`."""
 
 
 def sound_history(turns: Sequence[Sequence[Any]], *, most: int) -> list[Any]:
-    """Return the items of responses without results of unknown calls and without calls that have no result.
+    """Return the items of the responses, without results of unknown calls and calls without results.
 
-    Calls of the last response may be answered by the request, so they stay. Reasoning that led to a call goes
-    with the call.
+    Calls of the last response stay, because the request may answer them. If a call is left out, the reasoning
+    that led to it is left out too.
 
     Args:
         turns: the items of each response, oldest first.
-        most: the most items; the oldest are left out.
+        most: the most items to return; the oldest are left out.
     """
     items = [item for turn in turns for item in turn if isinstance(item, dict)]
     last = len(items) - sum(isinstance(item, dict) for item in (turns[-1] if turns else ()))

@@ -1,4 +1,4 @@
-"""One response as the store holds it.
+"""The stored form of one response.
 
 Source: the conversation contract, section 5.
 """
@@ -16,7 +16,7 @@ from streamweir_gateway.responses.ancestors import NO_ANCESTORS, Ancestors
 __all__ = ["PREFIX", "KeptResponse"]
 
 PREFIX: Final = "resp_"
-"""Every id of a response that the gateway makes begins with it."""
+"""The prefix of the ids of all responses that the gateway makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class KeptResponse:
     """One response, with the request that it answers.
 
     Attributes:
-        response: the response object, as its client got it.
+        response: the response object that the client got.
         input: the items of the request's own input.
-        ancestors: the responses that it continues.
-        upstream: the identity of the upstream that made it; None if it has no conversations.
+        ancestors: the responses that this response continues.
+        upstream: the identity of the upstream that made the response; None if it has no conversations.
         thread: the upstream's name for the conversation; None if it has no conversations.
-        is_running: it was stored before its end: the rest is in the run of the same name.
+        is_running: whether it was stored before its end; the run of the same name has the rest.
     """
 
     response: dict[str, Any]
@@ -46,19 +46,19 @@ class KeptResponse:
 
     @property
     def items(self) -> list[Any]:
-        """The items of its input and of its output, which precede the input of a response that follows."""
+        """The items of the input and the output, which precede the input of a response that follows."""
         output = self.response.get("output")
         return [*self.input, *(output if isinstance(output, list) else [])]
 
     @property
     def conversation(self) -> Conversation | None:
-        """The conversation of the upstream that made it; None if that keeps none."""
+        """The conversation at the upstream that made the response; None if it keeps no conversations."""
         if self.upstream is None or not self.thread:
             return None
         return Conversation(self.upstream, self.thread)
 
     def written(self) -> bytes:
-        """Return the value for the store."""
+        """Return the response as a value for the store."""
         return write_json(
             {
                 "response": self.response,
@@ -74,12 +74,13 @@ class KeptResponse:
     def read(
         cls, value: bytes | None, response_id: str, *, with_ancestors: bool = True
     ) -> KeptResponse | None:
-        """Return the response that a value of the store holds; None if it holds anything else.
+        """Return the response in a value of the store; None if the value is not a response.
 
         Args:
             value: the value of the store, which is not trusted.
             response_id: the id of the response.
-            with_ancestors: False leaves them out: a history of thousands of responses needs their items.
+            with_ancestors: False leaves the ancestors out, because a long history needs only the items of its
+                responses.
         """
         try:
             found = parse_json(value or b"")[0]

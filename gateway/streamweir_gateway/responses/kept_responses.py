@@ -1,4 +1,4 @@
-"""The responses of one endpoint in the store: put, found, continued, dropped.
+"""Stores, finds, continues and drops the responses of one endpoint.
 
 Source: the conversation contract, section 5.
 """
@@ -22,7 +22,10 @@ __all__ = ["Continued", "KeptResponses"]
 _RESPONSE: Final = "response"
 _PAGE: Final = "page of responses"
 _MAX_ID: Final = 256
-"""The most characters of an id that is looked up; an upstream's id may have another form than ours."""
+"""The most characters of an id that is looked up.
+
+Ids of upstreams may have another form than the gateway's.
+"""
 
 MAX_ITEMS: Final = 5_000
 """The most items of earlier responses that precede the input of a request."""
@@ -46,9 +49,9 @@ class KeptResponses:
     """The responses of one endpoint. Every coroutine raises `StoreUnavailable` if the store does not answer.
 
     Args:
-        store: keeps them.
+        store: stores the responses.
         endpoint: the template of the path.
-        keep: seconds for which a response is kept after its last use.
+        keep: the seconds for which a response is kept after its last use.
     """
 
     def __init__(self, store: RunStore, endpoint: str, keep: float) -> None:
@@ -57,7 +60,7 @@ class KeptResponses:
         self._keep: Final = keep
 
     async def find(self, key: str | None, response_id: str) -> Continued | None:
-        """Return a response; None if it is unknown, expired, deleted, unreadable or of another key."""
+        """Return a response; None if it is unknown, expired, deleted, unreadable or another key's."""
         if len(response_id) > _MAX_ID:
             return None
         value = await self._store.get(self._name(key, response_id), ttl=self._keep)
@@ -65,15 +68,18 @@ class KeptResponses:
         return None if found is None else Continued(found, len(value or b""), key)
 
     async def put(self, key: str | None, response: KeptResponse) -> None:
-        """Keep a response, in place of the one with the same id."""
+        """Store a response. It replaces a response with the same id."""
         await self._store.put(self._name(key, response.id), response.written(), ttl=self._keep)
 
     async def drop(self, key: str | None, response_id: str) -> None:
-        """Forget a response; those that continue it stay."""
+        """Forget a response; responses that continue it stay."""
         await self._store.drop(self._name(key, response_id))
 
     async def ancestors_behind(self, continued: Continued | None) -> Ancestors:
-        """Return the ancestors of a response that continues another one; a full page is stored."""
+        """Return the ancestors of a response that continues another one.
+
+        If a page is full, store the page.
+        """
         if continued is None:
             return NO_ANCESTORS
         response = continued.response
@@ -84,10 +90,10 @@ class KeptResponses:
         return found
 
     async def history(self, continued: Continued, *, max_bytes: int) -> list[Any]:
-        """Return the items that precede the new input: of a response and of all those before it.
+        """Return the items that precede the new input: those of a response and of all its ancestors.
 
-        The oldest are left out beyond `max_bytes` and `MAX_ITEMS`; deleted and lost ones are skipped. No call
-        is without its result, apart from calls of the response itself.
+        The oldest items are left out beyond `max_bytes` and `MAX_ITEMS`; deleted and lost responses are
+        skipped. Each call has its result, except for calls of the response itself.
         """
         response, key = continued.response, continued.key
         pages = _fitting(response.ancestors.pages, max_bytes)
@@ -112,7 +118,7 @@ class KeptResponses:
 
 
 def _fitting(entries: Sequence[Sized], most: int) -> list[Sized]:
-    """Return the last entries, as many as have `most` bytes together."""
+    """Return as many of the last entries as have at most `most` bytes together."""
     found: list[Sized] = []
     for entry in reversed(entries):
         most -= entry.size

@@ -1,4 +1,4 @@
-"""One request about a response."""
+"""A request about one stored response."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from streamweir_gateway.observability.record import RequestRecord
 __all__ = ["RESPONSE_ID", "ResponseCall", "send_object"]
 
 RESPONSE_ID: Final = "streamweir_response_id"
-"""The name of the id in the templates of these paths."""
+"""The name of the response id in the templates of these paths."""
 
 
 class ResponseCall:
-    """One request about a response.
+    """One request about a stored response.
 
     Attributes:
         scope: the ASGI scope of the request.
@@ -37,7 +37,7 @@ class ResponseCall:
 
     @property
     def key(self) -> str | None:
-        """The name of the client's key; None without keys."""
+        """The name of the client's key; None if the gateway has no keys."""
         name: str | None = self.scope["state"].get("key")
         return name
 
@@ -48,22 +48,22 @@ class ResponseCall:
 
     @property
     def wants_stream(self) -> bool:
-        """Whether the query asks for a stream."""
+        """Whether the query parameters ask for a stream."""
         return self.query.get("stream") in ("true", "1")
 
     @property
     def query(self) -> dict[str, str]:
-        """The query; of a name that occurs twice the last value."""
+        """The query parameters; if a name occurs twice, the last value."""
         return dict(parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True))
 
     async def answer(self, value: Any) -> None:
-        """Answer with JSON that no cache keeps."""
+        """Answer with a JSON value that caches must not store."""
         self.record.status = 200
         await send_object(self.send, value)
 
 
 async def send_object(send: Send, value: Any, headers: Headers | None = None) -> None:
-    """Answer a request about a response with JSON that no cache keeps."""
+    """Answer a request about a response with a JSON value that caches must not store."""
     fields = {"content-type": "application/json", "cache-control": "no-store", **NO_SNIFFING}
     raw = [(name.lower().encode(), text.encode()) for name, text in fields.items()]
     await send_whole(send, 200, write_json(value), [*raw, *(headers or [])])

@@ -1,4 +1,4 @@
-"""Keeps the response to one request: at its end, before the client learns of the end.
+"""Stores the response to one request at its end, before the client learns of the end.
 
 Source: the conversation contract, section 5.
 """
@@ -27,18 +27,19 @@ class ResponseKeeper:
 
     Attributes:
         tap: follows the stream.
-        is_background: the response is stored from its beginning on, and however it ends.
+        is_background: whether the response is stored from its beginning on, even if it fails.
 
     Args:
         kept: the responses of the endpoint.
         key: the name of the client's key.
-        tap: see above.
+        tap: becomes the attribute.
         pending: the response object before the end, without output.
         items: the items of the request's own input.
-        continued: the response that it continues; None: it continues none.
-        threads: by upstream, the tap that knows the name of its conversation; None: it has none.
-        is_whole: the client gets the response object and no stream.
-        is_background: see above.
+        continued: the response that the request continues; None: no response.
+        threads: for each upstream, the tap that knows its conversation; None: the upstream has no
+            conversations.
+        is_whole: whether the client gets the response object and no stream.
+        is_background: becomes the attribute.
     """
 
     def __init__(  # noqa: PLR0913 (all that is known of a response before its end)
@@ -73,7 +74,7 @@ class ResponseKeeper:
         """Store a background response before its upstream is asked.
 
         Raises:
-            StoreUnavailable: it is not stored.
+            StoreUnavailable: the response is not stored.
         """
         ancestors = await self._kept.ancestors_behind(self._continued)
         kept = KeptResponse(dict(self._pending), self._items, ancestors, is_running=True)
@@ -83,11 +84,12 @@ class ResponseKeeper:
         """Store the response that has ended.
 
         Args:
-            upstream: that made it.
-            error: that it ended with.
+            upstream: the upstream that made the response.
+            error: the error that ended the response; None if it succeeded.
 
         Returns:
-            False if the client must not name it: it is too large, or the store did not take it.
+            False if the client cannot refer to the response, because it is too large or the store did not
+            take it.
         """
         if upstream not in self._threads:
             return True  # the response is kept by the upstream
@@ -109,7 +111,7 @@ class ResponseKeeper:
         return None if tap is None or writer is None or writer.threads == "none" else tap.thread
 
     def _ended(self) -> dict[str, Any] | None:
-        """Return the object of a response without a failure; None if it is not kept."""
+        """Return the object of a response without a failure; None if it is not to be stored."""
         end, response = self.tap.end, self.tap.response
         if end is None or response is None or "output" not in response:
             return None if not self.is_background else {**self._pending, "status": "incomplete"}
@@ -122,13 +124,13 @@ class ResponseKeeper:
         return {**response, "status": "cancelled", "completed_at": None, "incomplete_details": None}
 
     def _as_begun(self, response: dict[str, Any]) -> dict[str, Any]:
-        """Return the response with the time of its beginning that the client has."""
+        """Return the response with the time of its beginning that the client was told."""
         if not self._is_whole:
             return {**response, "created_at": self.tap.began_at // 1000}
         return {**response, "created_at": self._pending["created_at"]} if self.is_background else response
 
     def _failed(self, error: ErrorInfo) -> dict[str, Any] | None:
-        """Return the object of a background response that failed; others are not kept."""
+        """Return the object of a failed background response; None for others, which are not stored."""
         if not self.is_background:
             return None
         return failed_response(self._pending, error.code, error.message)

@@ -30,10 +30,10 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
     """Follows the attempts at one request.
 
     Attributes:
-        end: the last event of the stream; None before.
-        began_at: Unix milliseconds of its first event.
-        response: the response object; None before the end, for one that is too large, and for a failure.
-        is_copied: `response` is the upstream's own object.
+        end: the last event of the stream; None before the end.
+        began_at: the time of the first event, in Unix milliseconds.
+        response: the response object; None before the end, after a failure, and if it is too large.
+        is_copied: whether `response` is the upstream's own object.
 
     Args:
         open_writer: returns a writer of the response object.
@@ -49,15 +49,15 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
         self._max_bytes: Final = max_bytes
         self._writer: FoldedWriter | None = None
         self._run: Content | Thinking | None = None
-        """The common event of the texts that have not been written; None: there are none."""
+        """The event of the texts that have not been written yet; None if no text waits."""
         self._texts: list[str] = []
         self._stamp = Stamp("", 0, 0)
         self._size = 0
         self._copied: bytes = b""
-        """The last frame of an upstream whose frames the client gets."""
+        """The last frame of the upstream, if the client gets the upstream's frames."""
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Take the next event; the first one of an attempt begins anew."""
+        """Note the next event. The first event of an attempt begins the response anew."""
         if isinstance(event, SessionStart):
             self._begin(stamp)
         if isinstance(event, SessionEnd):
@@ -66,7 +66,7 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
         self._try(lambda writer: writer.write(event, stamp))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take the next pieces of text; those of one run are joined."""
+        """Note the next pieces of one text, joined."""
         if event is not self._run:
             self._write_texts()
             self._run, self._stamp = event, stamp
@@ -77,12 +77,12 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
                 self._drop()
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
-        """Keep the frame of an upstream that ends its response."""
+        """Keep a frame of the upstream that ends the response."""
         if any(isinstance(item, SessionEnd) for item in items):
             self._copied = raw
 
     def finish(self) -> None:
-        """Take note of the end."""
+        """Note the end of the stream."""
         self._write_texts()
         self._try(lambda writer: writer.finish())
         if self._writer is not None:
@@ -116,7 +116,7 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
 
 
 def _copied_response(frame: bytes) -> dict[str, Any] | None:
-    """Return the response object in a frame that the client got unchanged; None if it has none."""
+    """Return the response object in a frame that the client got unchanged; None if it has no response."""
     begin, end = frame.find(b"{"), frame.rfind(b"}")
     found = _object(frame[begin : end + 1]) if 0 <= begin < end else None
     response = None if found is None else found.get("response")

@@ -1,10 +1,10 @@
-"""The requests below the path of an endpoint that keeps responses: read, deleted, cancelled.
+"""Serves the paths below an endpoint that stores responses, to read, delete and cancel them.
 
     GET     PATH/{id}          the response object; with `stream=true` the rest of its run
     DELETE  PATH/{id}          forgotten; cancelled if it runs
     POST    PATH/{id}/cancel   cancelled if it runs in the background
 
-Every refusal is the same, byte for byte, for a response that there is not and for one of another key.
+Refusals for a response that does not exist and for a response of another key are equal, byte for byte.
 
 Source: the conversation contract, section 5; the Responses API (2026): `retrieve`, `delete`, `cancel`.
 """
@@ -31,7 +31,7 @@ from streamweir_gateway.responses.response_call import RESPONSE_ID, ResponseCall
 __all__ = ["METHODS", "ResponsesApp"]
 
 METHODS: Final = {f"/{{{RESPONSE_ID}}}": ("GET", "DELETE", "POST"), f"/{{{RESPONSE_ID}}}/cancel": ("POST",)}
-"""By template behind the endpoint's path: the methods. POST to the former is always refused."""
+"""The methods for each template below the endpoint's path. POST to the first template is always refused."""
 
 _CANCEL: Final = "/cancel"
 
@@ -40,9 +40,9 @@ class ResponsesApp:
     """The ASGI application of one endpoint and one of `METHODS`.
 
     Args:
-        kept: the responses of the endpoint; None: none are kept.
-        runs: those of the endpoint.
-        protocol: in which refusals are written.
+        kept: the responses of the endpoint; None: responses are not stored.
+        runs: the runs of the endpoint.
+        protocol: the protocol in which refusals are written.
         template: the template of the path.
         endpoint: the template of the endpoint's path.
         observer: gets a record of each request.
@@ -66,7 +66,7 @@ class ResponsesApp:
         self._observer: Final = observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve one HTTP request."""
         state, request_id = scope["state"], settled_request_id(scope)
         record = RequestRecord(
             request_id,
@@ -98,7 +98,7 @@ class ResponsesApp:
         return {"GET": ResponsesApp._read, "DELETE": ResponsesApp._delete}.get(method, ResponsesApp._refuse)
 
     async def _read(self, kept: KeptResponses, call: ResponseCall) -> None:
-        """GET PATH/{id}: the response object, or the rest of its stream."""
+        """Serve GET PATH/{id}: the response object, or the rest of its stream."""
         found = await kept.find(call.key, call.response_id)
         if found is None:
             raise no_such_response()
@@ -108,7 +108,7 @@ class ResponsesApp:
         await call.answer(await self._runs.settled(kept, call.key, found.response))
 
     async def _delete(self, kept: KeptResponses, call: ResponseCall) -> None:
-        """DELETE PATH/{id}: end the response if it runs, and forget it."""
+        """Serve DELETE PATH/{id}: end the response if it runs, and forget it."""
         found = await kept.find(call.key, call.response_id)
         if found is None:
             raise no_such_response()
@@ -118,7 +118,7 @@ class ResponsesApp:
         await call.answer({"id": call.response_id, "object": "response", "deleted": True})
 
     async def _cancel(self, kept: KeptResponses, call: ResponseCall) -> None:
-        """POST PATH/{id}/cancel: end a response that runs; one that is over is shown unchanged."""
+        """Serve POST PATH/{id}/cancel: end a response that runs; show a response that has ended."""
         found = await kept.find(call.key, call.response_id)
         if found is None:
             raise no_such_response()
@@ -128,7 +128,7 @@ class ResponsesApp:
         await call.answer(await self._runs.settled(kept, call.key, found.response))
 
     async def _refuse(self, kept: KeptResponses, call: ResponseCall) -> None:
-        """POST PATH/{id}: no method of a response, and a path that is not built for anything else."""
+        """Refuse POST PATH/{id}, which is neither a method of a response nor of any other resource."""
         del kept, call
         raise Refusal("ENDPOINT_NOT_FOUND")
 
@@ -137,7 +137,7 @@ _Verb: TypeAlias = Callable[[ResponsesApp, KeptResponses, ResponseCall], Awaitab
 
 
 def no_such_response() -> Refusal:
-    """Return the refusal of a request about a response that its key does not have."""
+    """Return the refusal of a request about a response that is unknown under the client's key."""
     return Refusal(
         "ENDPOINT_NOT_FOUND",
         "There is no such response.",

@@ -1,4 +1,4 @@
-"""The field `store` in the bytes of a response object that could not be stored after all."""
+"""Changes the field `store` in the bytes of a response object that could not be stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STORED: Final = re.compile(rb'"store" ?: ?true')
 
 
 def not_stored(data: bytes) -> bytes:
-    """Return the end of a body, in any framing, in which the last response object has `store: false`.
+    """Return the end of a body, in any framing, with `store: false` in the last response object.
 
     Args:
         data: whole frames, or the whole body.
@@ -29,7 +29,7 @@ def not_stored(data: bytes) -> bytes:
 
 
 def _changed(text: bytes) -> bytes | None:
-    """Return the JSON of a response, or of a frame with one, with `store: false`; None if it holds none."""
+    """Return the JSON of a response or a frame with `store: false`; None if it has no response."""
     try:
         found: Any = parse_json(text)[0]
     except MalformedEvent:

@@ -1,1 +1,1 @@
-"""Streams that outlive their connection: started, kept, read again and stopped."""
+"""Streams that continue after their connection has ended: starts, stores, reads and stops them."""

@@ -32,7 +32,7 @@ __all__ = ["RunsOfResponses", "handle_of", "response_id_of"]
 _HANDLE_PREFIX: Final = "run_"
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 _SEIZE_SECONDS: Final = 3.0
-"""The longest time that a reader needs to end a run whose owner is gone, and whose lease has expired."""
+"""The longest time, in seconds, in which a reader ends a run without owner and with expired lease."""
 
 
 def response_id_of(handle: str) -> str:
@@ -57,7 +57,7 @@ class RunsOfResponses:
         self._resumption: Final = resumption
 
     async def settled(self, kept: KeptResponses, key: str | None, response: KeptResponse) -> dict[str, Any]:
-        """See `BackgroundRuns`."""
+        """Return the response as it is now; see `BackgroundRuns`."""
         if not response.is_running:
             return response.response
         found = await self._find(key, response)
@@ -70,7 +70,7 @@ class RunsOfResponses:
         return latest.response.response
 
     async def stream(self, call: ResponseCall, response: KeptResponse) -> None:
-        """See `BackgroundRuns`."""
+        """Send the run of a response; see `BackgroundRuns`."""
         after = call.query.get("starting_after")
         if after is not None and _NUMBER.fullmatch(after) is None:
             raise Refusal(
@@ -94,13 +94,13 @@ class RunsOfResponses:
             )
 
     async def cancel(self, key: str | None, response: KeptResponse) -> None:
-        """See `BackgroundRuns`."""
+        """End the run of a response; see `BackgroundRuns`."""
         if (handle := handle_of(response.id)) is not None:
             with suppress(RunNotFound, RunGone):
                 await self._resumption.service.cancel(key, handle)
 
     async def remove(self, key: str | None, response: KeptResponse) -> None:
-        """See `BackgroundRuns`."""
+        """End and delete the run of a response; see `BackgroundRuns`."""
         if (handle := handle_of(response.id)) is not None:
             with suppress(RunNotFound, RunGone):
                 await self._resumption.service.remove(key, handle)
@@ -115,7 +115,7 @@ class RunsOfResponses:
             return None
 
     async def _is_lost(self, found: FoundRun) -> bool:
-        """Return whether a run whose lease has expired is over; a reader ends it if its owner is gone."""
+        """Return whether a run with an expired lease is over. If its owner is gone, a reader ends the run."""
         reader = self._resumption.service.read(found)
         if reader is None:
             return True

@@ -1,4 +1,4 @@
-"""Leaves out the first frames of a stream, for a client that has them already.
+"""Leaves out the first frames of a stream, for a client that has read them already.
 
 Source: the Responses API (2026), `starting_after`: the `sequence_number` of the client's last event.
 """
@@ -13,13 +13,13 @@ from starlette.types import Message, Send
 __all__ = ["FramesAfter"]
 
 _NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,18})\b')
-"""In a text of a message the quotation marks have a backslash before them."""
+"""Matches the number of a frame. In the text of a message, quotation marks follow a backslash."""
 
 _END: Final = b"\n\n"
 
 
 class FramesAfter:
-    """The `send` of a response of SSE frames, without the frames up to a number.
+    """The ASGI `send` of an SSE response that drops the frames up to a number.
 
     Frames are numbered in their order. From the first frame with a larger number on, every byte is sent.
 
@@ -32,7 +32,7 @@ class FramesAfter:
         self._send: Final = send
         self._number: Final = number
         self._begun = b""
-        """A frame that has not come whole."""
+        """The bytes of a frame that has not arrived completely."""
         self._has_passed = False
 
     async def __call__(self, message: Message) -> None:
@@ -44,7 +44,7 @@ class FramesAfter:
         await self._send(message)
 
     def _rest(self, data: bytes) -> bytes:
-        """Return the part of the next piece of the body that the client does not have."""
+        """Return the part of a piece of the body that the client has not read yet."""
         data = self._begun + data
         begin = 0
         while (end := data.find(_END, begin)) >= 0:

@@ -1,4 +1,4 @@
-"""The routes below the paths of endpoints whose responses are kept.
+"""The routes below the paths of endpoints whose responses are stored.
 
 Source: the conversation contract, section 5.
 """
@@ -19,13 +19,7 @@ __all__ = ["response_routes"]
 
 
 def response_routes(config: GatewayConfig, resumption: Resumption, observer: Observer) -> list[Route]:
-    """Return where the responses of endpoints are read, deleted and cancelled.
-
-    Args:
-        config: the configuration of the gateway.
-        resumption: the runs of all endpoints.
-        observer: gets a record of each request.
-    """
+    """Return the routes at which the responses of endpoints are read, deleted and cancelled."""
     runs = RunsOfResponses(resumption)
     return [
         route

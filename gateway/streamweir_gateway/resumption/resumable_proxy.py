@@ -1,4 +1,4 @@
-"""An endpoint with `resume`: each request starts a run, joins one, or reads on in one.
+"""An endpoint with `resume`: each request starts a run, joins a run, or reads the rest of a run.
 
 Source: the contract of resumable streams, section 2.
 """
@@ -47,7 +47,7 @@ __all__ = ["ResumableProxy"]
 
 _UNAVAILABLE: Final = own_warning("RESUME_UNAVAILABLE")
 _HANDLE: Final = "streamweir.handle"
-"""The key of `scope["state"]` with the handle of the request's run."""
+"""The key of `scope["state"]` for the handle of the request's run."""
 
 
 class ResumableProxy(Proxy):
@@ -82,7 +82,7 @@ class ResumableProxy(Proxy):
         return Opening(response_id_of(self._handle(scope)), True, self._options(incoming))
 
     def _handle(self, scope: Scope) -> str:
-        """Return the handle of the run of a request: the one that it brings, or a new one."""
+        """Return the handle of the request's run: the handle in the request, or a new one."""
         state = scope["state"]
         if _HANDLE not in state:
             state[_HANDLE] = brought_handle(scope) or new_handle()
@@ -133,14 +133,14 @@ class ResumableProxy(Proxy):
             service.finished(run)
 
     async def _begin_response(self, prepared: PreparedRequest, *, is_started: bool) -> None:
-        """Store a background response, which may be asked for while it runs."""
+        """Store a background response as unfinished, because the client may ask for it during the run."""
         if is_started and prepared.keeper is not None and prepared.is_background:
             await prepared.keeper.begin()
 
     async def _answer_pending(
         self, run: UpstreamRun, prepared: PreparedRequest, send: Send, record: RequestRecord
     ) -> None:
-        """Answer the request of a run that goes on without it."""
+        """Answer the request for a background response at once, while the run goes on."""
         assert prepared.keeper is not None, "a background response is kept"
         record.status, record.answers, record.framing = 200, prepared.incoming.answers, "json"
         record.run = run.handle[:12]
@@ -156,7 +156,7 @@ class ResumableProxy(Proxy):
         send: Send,
         live: LiveStream,
     ) -> None:
-        """Make a run, and deliver it to its first client; return when both are done."""
+        """Execute a run, and deliver it to its first client; return when both have ended."""
         record = live.record
         if self._retention.find:
             dialect = self._endpoint.dialects.to_write(prepared.incoming.answers)

@@ -1,4 +1,4 @@
-"""The gateway as a shell of runs: whose they are, how one is delivered, and the record of each request.
+"""Serves resumable runs in the gateway: checks their owners, delivers them, and records each request.
 
 Source: the contract of resumable streams, sections 2 to 4 and 7.
 """
@@ -37,19 +37,22 @@ __all__ = ["Resumption"]
 logger = logging.getLogger("streamweir.gateway")
 
 _RESULTS: Final = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
-"""Refusals as `streamweir_resumes_total` counts them; all others count as `not_found`."""
+"""The results as which `streamweir_resumes_total` counts refusals.
+
+All other refusals count as `not_found`.
+"""
 
 
 class Resumption(RunsShell):
     """The runs of the endpoints of one configuration.
 
     Attributes:
-        endpoints: those with `resume`, by their templates.
+        endpoints: the endpoints with `resume`, by their templates.
 
     Args:
         service: the runs of the process.
-        path: where runs are read; None: at their endpoints only.
-        streams: those of the process.
+        path: the path at which runs are read; None: they are read at their endpoints only.
+        streams: the streams of the process.
         observer: gets a record of each request.
     """
 
@@ -61,13 +64,13 @@ class Resumption(RunsShell):
         self._streams: Final = streams
         self._observer: Final = observer
         self._without_request: Final[set[asyncio.Task[None]]] = set()
-        """The tasks of the runs whose requests have been answered."""
+        """The tasks of runs whose requests have already been answered."""
 
     def routes(self, *, are_open: bool) -> list[Route]:
-        """Return the routes of the path of runs; none if there is no such path.
+        """Return the routes for reading runs; empty if the configuration has no path for it.
 
         Args:
-            are_open: some runs are those of open endpoints, which are read without a key.
+            are_open: whether some runs belong to open endpoints, which are read without a key.
         """
         self.has_runs_without_owner = are_open
         if self.path is None:
@@ -93,7 +96,7 @@ class Resumption(RunsShell):
         return any(resume is not None and resume.find for resume in resumes)
 
     def owner_of(self, scope: Scope) -> str | None:
-        """Return the name of the key of a request; None where no keys are asked for."""
+        """Return the name of the key of a request; None if the gateway has no keys."""
         owner: str | None = scope["state"].get("key")
         return owner
 
@@ -103,7 +106,7 @@ class Resumption(RunsShell):
 
     @contextmanager
     def observe(self, call: RunsCall) -> Iterator[None]:
-        """Record a request to the path of runs; the log gets that path and no handle."""
+        """Record a request to the path of runs. The log shows this path, but not the handle."""
         state = call.scope["state"]
         call.note = record = RequestRecord(
             call.request_id,
@@ -134,7 +137,7 @@ class Resumption(RunsShell):
         """Make a run whose request is answered without waiting for it.
 
         Args:
-            run: that was started.
+            run: the run, which was started.
             record: the record of the run.
         """
         task = asyncio.create_task(self._make(run, record))
@@ -142,7 +145,10 @@ class Resumption(RunsShell):
         task.add_done_callback(self._without_request.discard)
 
     async def until_done(self) -> None:
-        """Return once no run goes on without its request. A drain ends runs; they get a second for it."""
+        """Wait until all runs without a request have ended.
+
+        When a drain ends runs, they get a second for that.
+        """
         while self._without_request:
             was_draining = self._streams.draining
             await asyncio.wait(self._without_request, timeout=1)
@@ -209,7 +215,7 @@ class Resumption(RunsShell):
         self.note_result(about.endpoint, "followed" if is_running else "replayed")
 
     async def follow(self, delivery: RunDelivery, *, is_running: bool) -> None:
-        """Run a delivery, counted among the streams and the readers of the process."""
+        """Execute a delivery, and count it among the streams and the readers of the process meanwhile."""
         metrics = self._observer.metrics
         self._streams.add(delivery.reading)
         metrics.reader_opened()
@@ -222,18 +228,18 @@ class Resumption(RunsShell):
             self._streams.discard(delivery.reading)
 
     def _note_refused_read(self, call: RunsCall, code: str) -> None:
-        """Count a refused request to read a run; the endpoint of a run that is not found is unknown."""
+        """Count a refused request to read a run. If the run was not found, its endpoint is unknown."""
         if call.scope["method"] == "GET" and code in _RESULTS:
             self.note_result("" if call.found is None else call.found.about.endpoint, _RESULTS[code])
 
     def note_result(self, template: str | None, result: str) -> None:
-        """Count a request that wanted to read a run of an endpoint."""
+        """Count the result of a request to read a run of an endpoint."""
         if template is not None:
             self._observer.metrics.resumed(template, result)
 
 
 def _note_end(record: RequestRecord, folded: dict[str, Any]) -> None:
-    """Note how a run has ended whose folded result answers the request."""
+    """Note the end of a run whose folded result answers the request."""
     record.reason = folded.get("reason")
     if (error := folded.get("error")) is not None:
         record.code = error["code"]

@@ -1,4 +1,4 @@
-"""A run on its way to one client of the gateway.
+"""Delivers a run to one client of the gateway.
 
 Source: the contract of resumable streams, sections 2, 3 and 5.
 """
@@ -30,7 +30,7 @@ __all__ = ["RunDelivery"]
 
 
 class RunDelivery(StoredRunDelivery, LiveDelivery):
-    """Delivers a run to one client. It is made in the task that runs it.
+    """Delivers a run to one client. Construct it in the task that executes it.
 
     Attributes:
         reading: ends the delivery from outside.
@@ -39,10 +39,10 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         reader: the reader of the run; closed here.
         endpoint: the endpoint of the run.
         incoming: the client's request, with the request id of the run.
-        headers: the headers of the response, beside those of a stream.
+        headers: the headers of the response, in addition to those of every stream.
         run_headers: the headers that name the run.
         client: gets the response.
-        run: the run, if this process makes it.
+        run: the run, if this process executes it; else None.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         """Deliver the run to its end.
 
         Args:
-            is_running: the run has not ended, so that its headers are sent before there is an event.
+            is_running: whether the run has not ended, so that the headers are sent before the first event.
 
         Raises:
-            NothingLeft: the run has ended and the client has all of it; nothing was sent.
+            NothingLeft: the run has ended and the client has all of its events; nothing was sent.
             RunGone: the run cannot be read; nothing was sent.
             Refusal: no upstream was asked for the run; nothing was sent.
         """
@@ -107,8 +107,8 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
     def complete(self, record: RequestRecord) -> None:
         """Complete the record of the client's request, once the delivery is over.
 
-        Reason and code are those of the run, unless the client left or the body was cut short. The record of
-        the first client is that of the run, which completes it at its end, before or after this.
+        The reason and the code are those of the run, unless the client left or the body was cut short. The
+        first client's record is also the record of the run, which completes it separately.
         """
         first = (self.reader.position or Position()).next_event
         self.note_in(record, events=max(0, self.reader.at - first))
@@ -117,7 +117,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
             record.code = self._feed.code
 
     async def send(self) -> None:
-        """Send the events that were written, with the headers of the upstream's response if it has come."""
+        """Send the events that were written, and the headers of the upstream's response if available."""
         self._forward_head()
         await super().send()
         if self.reading.is_over:
@@ -128,7 +128,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         return self.reader.first_of is not None
 
     async def _run_interruptibly(self, *, begins: bool) -> None:
-        """Deliver; if the gateway stops, end the delivery here unless this process makes the run."""
+        """Deliver the run. If the gateway stops, end the delivery, unless this process executes the run."""
         while True:
             try:
                 with self.reading.waiting:
@@ -146,15 +146,18 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
 
     @property
     def _copier(self) -> VerbatimWriter | None:
-        """The writer that copies the frames of the upstream for the first client; None for all others."""
+        """The writer that copies the upstream's frames for the first client; None for other clients."""
         return self._made_here.copier if self._is_first and self._made_here is not None else None
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
-        """Return the facts that decide how the response ends: the client may come back for the rest."""
+        """Return the facts that decide how the response ends.
+
+        The client may come back for the rest of the run.
+        """
         return super()._facts(error)._replace(is_resumable=True)
 
     def _forward_head(self) -> None:
-        """Take the head of the upstream's response for the first client, once it has come."""
+        """Take the headers of the upstream's response for the first client, when they have arrived."""
         run = self._made_here
         if self._is_first and run is not None and run.response is not None:
             self.forward_headers(run.response)

@@ -1,4 +1,4 @@
-"""The store of runs that a configuration asks for."""
+"""Opens the store of runs that the configuration names."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ UpstreamRuns = RunService[UpstreamRun]
 
 
 def open_runs(config: GatewayConfig, metrics: Metrics, absence: Absence | None = None) -> UpstreamRuns:
-    """Return the runs of a process; they outlive a reload.
+    """Return the runs of a process. They are kept when the configuration is reloaded.
 
     Args:
         config: the configuration of the gateway.
-        metrics: show whether the store answers, and how fast.
-        absence: the absence of the store, shared by all workers; None: there are none.
+        metrics: counts whether the store answers, and how fast.
+        absence: the absence of the store, shared by all workers; None: there are no workers.
     """
     metrics.store_changed(True)
     return RunService(_open_store(config, metrics, absence))
 
 
 def shared_store(config: GatewayConfig, runs: UpstreamRuns) -> RunStore | None:
-    """Return the store of `runs` if other processes share it; None if it is that of this process."""
+    """Return the store of `runs` if other processes share it; None if only this process has it."""
     return None if config.store.is_memory else runs.store
 
 

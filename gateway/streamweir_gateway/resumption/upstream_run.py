@@ -1,4 +1,6 @@
-"""A resumable run whose source is an upstream: attempts as for any request, delivered to the store.
+"""A resumable run whose source is an upstream.
+
+Its attempts are those of any request; the store gets the events.
 
 Source: the contract of resumable streams, sections 1, 2 and 5.
 """
@@ -46,23 +48,23 @@ class UpstreamRun(ResumableRun):
     """A run of an endpoint: the `Audience` of the attempts, and their `RunSource`.
 
     Attributes:
-        failure: the classified failure that ended the run; None if it succeeded, or if the upstream sent an
-            error event of its own.
+        failure: the classified failure that ended the run; None if the run succeeded, or if the upstream sent
+            an error event.
         outcome: how the response of the upstream ended; set at the end of the run.
-        copier: the writer that copies the frames of the upstream for the log; None: they are not stored.
-        refusal: why no upstream was asked; None if one was. Such a run is deleted.
-        response: the response of the upstream, for the headers that the first client may have; None before
-            there is one.
+        copier: the writer that copies the upstream's frames into the log; None: frames are not stored.
+        refusal: the reason why no upstream was asked, after which the run is deleted; None if one was asked.
+        response: the response of the upstream, whose headers the first client may get; None until it has
+            arrived.
 
     Args:
-        store: keeps the run.
+        store: stores the run.
         handle: the handle of the run.
-        endpoint: that was called.
+        endpoint: the endpoint that was called.
         prepared: the request of the first client.
-        owner: the name of its key.
+        owner: the name of the client's key.
         record: the record of the first client's request; completed at the end of the run.
-        observer: of attempts.
-        live: the stream, for those who listen to it; closed at the end of the run.
+        observer: gets reports of attempts.
+        live: the stream for watchers and taps; closed at the end of the run.
     """
 
     def __init__(  # noqa: PLR0913 (all that is known of a run and its request)
@@ -106,7 +108,7 @@ class UpstreamRun(ResumableRun):
         self._supervisor: RunSupervisor
 
     async def pump(self) -> None:
-        """Read the upstream to the end of the run; everything is stored when this returns."""
+        """Read the upstream to the end of the run. When this returns, everything is stored."""
         self._supervisor = supervisor = RunSupervisor(None)
         self._live.supervise(supervisor)
         care = asyncio.create_task(self.look_after(self))
@@ -147,7 +149,7 @@ class UpstreamRun(ResumableRun):
         await self.finish()
 
     async def _break_off(self, reason: StopReason | None) -> None:
-        """End a run whose upstream is no longer read; None: for a failure of the gateway."""
+        """End a run without reading on, for `reason`; None: for a failure of the gateway."""
         if self._run is None or self.owned.ended:
             return
         attempt = self._run.attempt
@@ -160,7 +162,7 @@ class UpstreamRun(ResumableRun):
         await self.finish()
 
     async def _keep_response(self, attempt: Attempt) -> None:
-        """Store the response, if it is to be kept, before the end of the run is."""
+        """Store the response, if it is to be kept, before the end of the run is stored."""
         keeper, echo = self._prepared.keeper, self._prepared.incoming.names.echo
         if keeper is None or await keep_response(keeper, attempt):
             return
@@ -172,11 +174,11 @@ class UpstreamRun(ResumableRun):
     # The source of the run
 
     async def end(self, reason: StopReason) -> None:
-        """Leave the upstream; see `RunSource`."""
+        """Stop reading the upstream; see `RunSource`."""
         self._supervisor.leave_upstream(reason)
 
     def abandon(self) -> None:
-        """Leave the upstream and deliver nothing; see `RunSource`."""
+        """Stop reading the upstream, and deliver no more; see `RunSource`."""
         self._supervisor.abandon()
 
     # The audience of the attempts
@@ -209,14 +211,14 @@ class UpstreamRun(ResumableRun):
         )
 
     def awaits_document(self, sink: EventSink) -> bool:
-        """Take note that the body is of a JSON type; see `Audience`."""
+        """Note that the body is of a JSON type; see `Audience`."""
         del sink
         if self.copier is not None:
             self.copier.is_json = True
         return False
 
     def open_document_sink(self, reader: StreamReader, data: bytes) -> None:
-        """Return None: a document is stored in the framing of the first client; see `Audience`."""
+        """Return None, because a document is stored in the framing of the first client; see `Audience`."""
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Keep the response for the first client; see `Audience`."""

@@ -1,1 +1,1 @@
-"""Keeps the turns of upstreams, finds them by the calls or texts of clients, and puts them into requests."""
+"""Keeps the turns of upstreams, finds them by calls or texts, and puts them into later requests."""

@@ -1,7 +1,7 @@
-"""A digest of the arguments of a call, the same for all texts that a client may make of them.
+"""Computes a digest of a call's arguments that does not change when a client parses and rewrites them.
 
-A page in JavaScript has doubles and no other numbers: it sends 12345678901234567890 back as
-12345678901234567000, and 1.0 as 1. Source: the conversation contract, section 4.
+JavaScript has no other numbers than doubles: a page sends 12345678901234567890 back as 12345678901234567000,
+and 1.0 as 1. Source: the conversation contract, section 4.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OPTIONS: Final = orjson.OPT_SORT_KEYS
 
 
 def argument_digest(arguments: Any) -> str:
-    """Return the digest of a JSON value, whose numbers are compared as doubles: 32 hexadecimal digits."""
+    """Return a digest of a JSON value, with its numbers as doubles: 32 hexadecimal digits."""
     try:
         data = orjson.dumps(_with_doubles(arguments), option=_OPTIONS)
     except TypeError:  # half a surrogate pair
@@ -39,7 +39,7 @@ def _with_doubles(value: Any) -> Any:
 
 
 def _double(number: float) -> float | None:
-    """Return a number as a double; None for one that no double holds, which JavaScript writes as null."""
+    """Return a number as a double; None if it is too large for a double, which JavaScript writes as null."""
     try:
         found = float(number)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Messages of the assistant in a request, which may be a kept turn: one, or several of one turn."""
+"""Groups the assistant's messages of a request that may be one kept turn: one message, or several."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ASKED: Final = ("user", "system")
 
 
 class AssistantGroup(NamedTuple):
-    """Messages of the assistant; only results of tools are between them.
+    """Messages of the assistant that follow each other; only results of tools are between them.
 
     Attributes:
-        begin: the index of the first.
-        end: the index behind the last.
-        messages: all of them.
-        asked: the text of the user's last message before them.
+        begin: the index of the first message.
+        end: the index after the last message.
+        messages: all messages of the group.
+        asked: the text of the user's last message before the group.
     """
 
     begin: int
@@ -34,7 +34,7 @@ class AssistantGroup(NamedTuple):
     asked: str
 
     def is_first(self, messages: Sequence[Message]) -> bool:
-        """Return whether a turn can begin here only: no message of the assistant or a tool is before it.
+        """Return whether a turn can only begin here: no assistant's or tool's message comes before.
 
         Args:
             messages: the messages of the request.
@@ -53,11 +53,11 @@ class AssistantGroup(NamedTuple):
 
     @property
     def holds_opaque(self) -> bool:
-        """A part or a call has an opaque value, of any upstream."""
+        """Whether a part or a call has an opaque value, of any upstream."""
         return any("opaque" in item for item in self._items)
 
     def opaque_values(self, opaque: OpaqueValues) -> list[Mapping[str, Any]]:
-        """Return the values of an upstream that the client has sent back."""
+        """Return one upstream's values that the client has sent back; `opaque` finds them."""
         return [value for item in self._items if (value := opaque.of(item)) is not None]
 
     @property
@@ -68,9 +68,9 @@ class AssistantGroup(NamedTuple):
             yield from message.get("tool_calls", ())
 
     def is_turn(self, turn: StoredTurn) -> bool:
-        """Return whether the messages are a turn: all calls the same; without calls, the same text.
+        """Return whether the messages are this turn: their calls are equal or, without calls, their texts.
 
-        A call that the upstream has run may be missing: some protocols do not show it.
+        A call that the upstream has run itself may be missing, because some protocols do not show such calls.
         """
         calls = self.calls
         own = {call["id"]: call for call in calls}
@@ -91,7 +91,7 @@ class AssistantGroup(NamedTuple):
 
 
 def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
-    """Return each message of the assistant, oldest first."""
+    """Return one group for each message of the assistant, oldest first."""
     groups: list[AssistantGroup] = []
     asked = ""
     for index, message in enumerate(messages):
@@ -103,14 +103,14 @@ def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
 
 
 def joined_group(before: AssistantGroup, group: AssistantGroup) -> AssistantGroup:
-    """Return two groups as one."""
+    """Return two neighbouring groups joined to one."""
     return group._replace(begin=before.begin, messages=[*before.messages, *group.messages])
 
 
 def are_within(values: Iterable[Mapping[str, Any]], message: bytes) -> bool:
-    """Return whether all texts in opaque values are texts of a message, which is JSON too.
+    """Return whether all texts in the opaque values occur in a message, which is JSON.
 
-    The name of the field of a text does not count: clients send a text back in a field of their own choice.
+    The field names of the texts are not compared, because clients may send a text back in another field.
     """
     left: list[Any] = [text for value in values for name, text in value.items() if name != FIELD]
     while left:

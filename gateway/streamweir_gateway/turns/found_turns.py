@@ -1,4 +1,4 @@
-"""The kept turns of one request, and the request with them for one upstream.
+"""Finds the kept turns of one request, and puts them into the request for one upstream.
 
 Source: the conversation contract, section 4 (where it goes back, to whom).
 """
@@ -24,9 +24,10 @@ class Restored(NamedTuple):
 
     Attributes:
         request: the canonical request.
-        restored: how many kept turns it has.
-        carried: how many other messages have opaque values of the upstream, which the client has sent back.
-        lost: how many messages have neither, though they hold a call, or a value that is not the upstream's.
+        restored: the number of kept turns in the request.
+        carried: the number of other messages with opaque values of the upstream, which the client has sent
+            back.
+        lost: the number of messages that have neither, although they hold a call or another upstream's value.
     """
 
     request: Request
@@ -36,7 +37,7 @@ class Restored(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts by their names; those that are 0 are left out."""
+        """The counts by name, without counts of 0."""
         counts = {"restored": self.restored, "carried": self.carried, "lost": self.lost}
         return {name: count for name, count in counts.items() if count}
 
@@ -52,18 +53,18 @@ class FoundTurns(NamedTuple):
 
     @property
     def latest_made_by(self) -> str | None:
-        """The digest of the upstream that made the latest turn; None without a turn."""
+        """The digest of the upstream that made the latest turn; None if no turn was found."""
         turns = (entry.turn for entry in reversed(self.matched))
         return next((turn.made_by for turn in turns if turn is not None), None)
 
     def put_back(self, request: Request, made_by: str, opaque: OpaqueValues) -> Restored:
-        """Return the request for one upstream, with the turns that this upstream made.
+        """Return the request for one upstream, with the turns that this upstream has made.
 
         Args:
             request: the request in which the turns were found.
             made_by: the digest of the upstream.
-            opaque: finds the values of the upstream that the client has sent back. If they are not those of
-                the kept turn, the client is believed, and the turn stays out.
+            opaque: finds the upstream's values that the client has sent back. If they differ from those of
+                the kept turn, the client's values are used and the turn is left out.
         """
         own: list[tuple[AssistantGroup, StoredTurn]] = []
         carried = lost = 0
@@ -80,7 +81,7 @@ class FoundTurns(NamedTuple):
 
 
 def _with_turns(request: Request, own: Sequence[tuple[AssistantGroup, StoredTurn]]) -> Request:
-    """Return a request with kept turns in place of messages, and with the upstream's ids of calls."""
+    """Return a request with kept turns in place of messages, and with the upstream's call ids."""
     messages = request.get("messages", [])
     ids = {call.client_id: call.upstream_id or call.client_id for _, turn in own for call in turn.calls}
     executed = {call.client_id for _, turn in own for call in turn.calls if call.is_executed}
@@ -104,7 +105,9 @@ NO_TURNS = FoundTurns()
 
 
 async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Message]) -> FoundTurns:
-    """Return the kept turns among the messages of a request; all are read in one round trip.
+    """Return the kept turns among the messages of a request.
+
+    All turns are read in one round trip to the store.
 
     Args:
         turns: the turns of the endpoint.
@@ -118,13 +121,13 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
 
 
 def unmatched(messages: Sequence[Message]) -> FoundTurns:
-    """Return the messages of the assistant in a request, none of which is a kept turn."""
+    """Return the assistant's messages of a request without any kept turn."""
     groups = groups_of(messages)
     return FoundTurns(matched_groups(groups, messages, [()] * len(groups), {})) if groups else NO_TURNS
 
 
 def _written(group: AssistantGroup, turn: StoredTurn) -> Message:
-    """Return one message in place of several, with the turn."""
+    """Return the turn as one message, which replaces the messages of the group."""
     first = group.messages[0]
     message: dict[str, Any] = {**first, "turn": bytes(turn.message)}
     if len(group.messages) > 1:
@@ -135,12 +138,15 @@ def _written(group: AssistantGroup, turn: StoredTurn) -> Message:
 
 
 def _ends(message: Message, executed: set[str]) -> bool:
-    """Return whether a message is the result of a call that the upstream has run: the turn holds it."""
+    """Return whether a message is the result of a call that the upstream has run.
+
+    The turn contains such results.
+    """
     return message["role"] == "tool" and message.get("tool_call_id") in executed
 
 
 def _with_ids(message: Message, ids: Mapping[str, str]) -> Message:
-    """Return the message with the upstream's ids of calls in place of the client's."""
+    """Return the message with the upstream's call ids in place of the client's."""
     changed: dict[str, Any] = {}
     if (call_id := message.get("tool_call_id", "")) in ids:
         changed["tool_call_id"] = ids[call_id]

@@ -1,4 +1,4 @@
-"""The turns of one endpoint in the store. If the store fails, no turn is kept or found; the request goes on.
+"""Keeps the turns of one endpoint in the store. If the store fails, requests go on without turns.
 
 Source: the conversation contract, section 4.
 """
@@ -31,9 +31,9 @@ class KeptTurns:
         max_bytes: the most bytes of one turn as JSON.
 
     Args:
-        store: of runs and turns.
+        store: the store of runs and turns.
         keep: the seconds for which a turn is kept after its last use.
-        max_bytes: see above.
+        max_bytes: becomes the attribute.
     """
 
     def __init__(self, store: RunStore, *, keep: float, max_bytes: int) -> None:
@@ -42,7 +42,7 @@ class KeptTurns:
         self.max_bytes = max_bytes
 
     async def put(self, name: str, turn: StoredTurn) -> bool:
-        """Store a turn; return whether it is stored."""
+        """Store a turn; return whether this succeeded."""
         value = write_turn(name, turn)
         return await _tried(lambda: self._store.put(name, value, ttl=self._keep), _FAILED) is not _FAILED
 
@@ -62,7 +62,7 @@ class KeptTurns:
 
 
 async def _tried(call: Callable[[], Awaitable[T]], otherwise: U) -> T | U:
-    """Return the result of a call of the store; `otherwise` if the store fails."""
+    """Return the result of a call to the store; `otherwise` if the store fails."""
     try:
         return await call()
     except StoreUnavailable:

@@ -1,8 +1,9 @@
 """Matches the messages of the assistant in a request with kept turns.
 
-A client may have a turn as several messages: a text, each call, and between them the results of calls that
-the upstream has run itself. And neighbours may be several turns: those of an answer that was paused. So each
-message is tried together with those directly before it, the most first, until they are a turn.
+A client may split a turn into several messages: a text, each call, and between them the results of calls that
+the upstream has run itself. Neighbouring messages may also be several turns, if an answer was paused. So each
+message is compared together with the messages directly before it, beginning with the most messages, until
+they match a turn.
 
 Source: the conversation contract, section 4 (where it goes back).
 """
@@ -20,22 +21,22 @@ from streamweir_gateway.turns.turn_names import TurnOwner
 __all__ = ["MatchedGroup", "matched_groups", "names_of_turns"]
 
 _MOST_JOINED: Final = 16
-"""The most messages that one turn may be."""
+"""The most messages into which one turn may be split."""
 
 _MOST_TEXT: Final = 1 << 20
-"""The most characters of joined texts in one request, so that it costs what its bytes cost."""
+"""The most characters of joined texts in one request, so that the cost does not exceed that of its bytes."""
 
 _SPAN: Final = 64
-"""Messages that are joined count for so many characters more."""
+"""The number of characters that each joined message counts in addition."""
 
 
 class MatchedGroup(NamedTuple):
-    """Messages of the assistant, and the turn that they are.
+    """Messages of the assistant, and the turn that they match.
 
     Attributes:
         group: the messages.
-        turn: None if they are no kept turn.
-        parts_of: the turns that have something of the messages, if these are no turn alone.
+        turn: the kept turn; None if the messages match no kept turn.
+        parts_of: turns that contain a part of the messages, if the messages do not match a turn.
     """
 
     group: AssistantGroup
@@ -48,7 +49,7 @@ def names_of_turns(
 ) -> list[list[str]]:
     """Return, for each message of the assistant, the names of turns that may end with it.
 
-    A turn is stored under its first call of the client, else under its text.
+    A turn is stored under the first call that the client runs, or under its text if it has no such call.
 
     Args:
         groups: each message of the assistant.
@@ -79,12 +80,12 @@ def matched_groups(
     names: Sequence[Sequence[str]],
     stored: Mapping[str, StoredTurn],
 ) -> list[MatchedGroup]:
-    """Return the messages of the assistant with their turns, oldest first; the rest of neighbours is joined.
+    """Return the assistant's messages with their turns, oldest first. Neighbours without a turn are joined.
 
     Args:
         groups: each message of the assistant.
         messages: the messages of the request.
-        names: the names of the turns that may end with each of them (`names_of_turns`).
+        names: for each group, the names of turns that may end with it (`names_of_turns`).
         stored: the kept turns with these names.
     """
     found: list[MatchedGroup] = []
@@ -107,7 +108,7 @@ def _match_with_earlier(
     messages: Sequence[Message],
     own: Sequence[StoredTurn],
 ) -> MatchedGroup:
-    """Return the match of a message that others may belong to; these are taken out of `found` then."""
+    """Return the match of a message and earlier messages of its turn, which are removed from `found`."""
     before = _free(found)
     turns = [*own, *(turn for entry in before for turn in entry.parts_of)][:_MOST_JOINED]
     match = _match([entry.group for entry in before], group, messages, turns)
@@ -124,7 +125,7 @@ def _match(
     messages: Sequence[Message],
     turns: Sequence[StoredTurn],
 ) -> MatchedGroup:
-    """Return the most messages, with `group` as the last of them, that are one of the turns."""
+    """Return the match of as many messages as possible, ending with `group`, with one of the turns."""
     if not before or not turns:
         turn = next((turn for turn in turns if group.is_turn(turn)), None)
         return MatchedGroup(group, turn, () if turn is not None else turns)
@@ -136,13 +137,16 @@ def _match(
 
 
 def _may_be(span: AssistantGroup, turn: StoredTurn) -> bool:
-    """Return whether there is a call that the upstream has run, if results are between the messages."""
+    """Return whether the turn may match.
+
+    If results are between the messages, the upstream has to have run a call.
+    """
     has_results = span.end - span.begin > len(span.messages)
     return not has_results or any(call.is_executed for call in turn.calls)
 
 
 def _free(found: Sequence[MatchedGroup]) -> Sequence[MatchedGroup]:
-    """Return the last messages that are no turns."""
+    """Return the last messages of `found` that match no turn."""
     begin = len(found)
     while begin and found[begin - 1].turn is None and len(found) - begin < _MOST_JOINED:
         begin -= 1
@@ -152,7 +156,7 @@ def _free(found: Sequence[MatchedGroup]) -> Sequence[MatchedGroup]:
 def _spans(
     before: Sequence[AssistantGroup], group: AssistantGroup, messages: Sequence[Message]
 ) -> Iterator[AssistantGroup]:
-    """Yield a message alone, then with more and more of those before it that may belong to it."""
+    """Yield a message, then the message with more and more of the messages before it."""
     span = group
     yield span
     for earlier in reversed(before):
@@ -163,7 +167,7 @@ def _spans(
 
 
 def _extended(last: MatchedGroup, group: AssistantGroup, messages: Sequence[Message]) -> MatchedGroup | None:
-    """Return the last turn with one more message, which has calls that the upstream has run; None if not."""
+    """Return the last turn with one more message, whose calls the upstream has run; None otherwise."""
     turn = last.turn
     if (
         turn is None
@@ -179,14 +183,14 @@ def _extended(last: MatchedGroup, group: AssistantGroup, messages: Sequence[Mess
 
 
 def _has_run(turn: StoredTurn, span: AssistantGroup, messages: Sequence[Message]) -> bool:
-    """Return whether all results between the messages are of calls that the upstream has run."""
+    """Return whether the upstream has run the calls of all results between the messages."""
     executed = {call.client_id for call in turn.calls if call.is_executed}
     between = messages[span.begin : span.end]
     return all(message.get("tool_call_id") in executed for message in between if message["role"] == "tool")
 
 
 def _with_joined_rest(found: Sequence[MatchedGroup]) -> list[MatchedGroup]:
-    """Return the entries with neighbours that are no turns as one."""
+    """Return the entries, with neighbours that match no turn joined to one entry."""
     joined: list[MatchedGroup] = []
     neighbours: list[AssistantGroup] = []
     for entry in found:

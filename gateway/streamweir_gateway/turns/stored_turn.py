@@ -1,6 +1,6 @@
-"""One turn as the store holds it: a checksum, and JSON.
+"""The stored form of a turn: a checksum, then JSON.
 
-The checksum covers the name as well. A value that is cut, changed or under another name is not read.
+The checksum also covers the name. A value that is cut, changed or stored under another name is rejected.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class StoredCall(msgspec.Struct, array_like=True, frozen=True):
     """A call of a turn.
 
     Attributes:
-        client_id: the id under which the client has it.
+        client_id: the client's id of the call.
         upstream_id: the upstream's own id; None if the upstream gave none.
         name: the name of the tool.
-        arguments: the digest of its arguments (`argument_digest`).
-        is_executed: the upstream has run it itself: a client may leave it out.
+        arguments: the digest of the call's arguments (`argument_digest`).
+        is_executed: whether the upstream has run the call itself, so that a client may leave it out.
     """
 
     client_id: str
@@ -41,9 +41,9 @@ class StoredTurn(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         made_by: the digest of the upstream (`upstream_digest`).
-        calls: in the order of the turn.
-        texts: the digests of its text, one for each way to join its blocks.
-        message: JSON in the upstream's own shape.
+        calls: the calls in the order of the turn.
+        texts: the digests of the text, one for each way to join its blocks.
+        message: the turn as JSON in the upstream's format.
     """
 
     made_by: str
@@ -63,7 +63,7 @@ def write_turn(name: str, turn: StoredTurn) -> bytes:
 
 
 def read_turn(name: str, value: bytes | None) -> StoredTurn | None:
-    """Return the turn in a value of the store; None if it is unknown or is no turn of this name."""
+    """Return the turn in a value of the store; None if it is missing or not the turn of this name."""
     if value is None or value[:_CHECKSUM_BYTES] != _checksum(name, value[_CHECKSUM_BYTES:]):
         return None
     try:

@@ -1,7 +1,9 @@
-"""The names under which turns are stored: digests, so that the store shows no id and no text.
+"""Makes the names under which turns are stored.
 
-A turn belongs to an endpoint and to the name of a client's key. A request with another key asks for other
-names, so it finds nothing, whatever ids it holds. Source: the conversation contract, section 4 (whose).
+They are digests, so that the store shows neither ids nor texts.
+
+A turn belongs to an endpoint and to the name of a client's key. The names depend on both, so a request with
+another key finds no turn, even if it has the same ids. Source: the conversation contract, section 4 (whose).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ __all__ = ["TurnOwner", "upstream_digest"]
 
 _DIGEST_BYTES: Final = 16
 _MOST_OWNERS: Final = 1000
-"""The owners whose hash is kept, so that it is made once and not for each name."""
+"""The number of owners whose hash is cached, so that it is not computed anew for each name."""
 
 
 class TurnOwner(NamedTuple):
@@ -23,17 +25,17 @@ class TurnOwner(NamedTuple):
 
     Attributes:
         endpoint: the template of the endpoint's path.
-        key: the name of the client's key; None where no key is asked for.
+        key: the name of the client's key; None if the gateway has no keys.
     """
 
     endpoint: str
     key: str | None
 
     def name_of_call(self, call_id: str) -> str:
-        """Return the name of the turn with a call.
+        """Return the name of a turn that contains a call.
 
         Args:
-            call_id: the id under which the client has the call.
+            call_id: the client's id of the call.
         """
         return _digest(_begun(*self, "call"), call_id)
 
@@ -56,7 +58,10 @@ def upstream_digest(upstream: str, dialect: str) -> str:
 
 @lru_cache(maxsize=_MOST_OWNERS)
 def _begun(endpoint: str, key: str | None, kind: str) -> hashlib.blake2b:
-    """Return the hash of an owner and of a kind of name, which all such names of its turns continue."""
+    """Return a hash with an owner and a kind of name as its first input.
+
+    All names of that kind continue it.
+    """
     return _hash("turn", endpoint, "open" if key is None else "key", key or "", kind)
 
 

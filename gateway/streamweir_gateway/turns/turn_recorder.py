@@ -1,4 +1,4 @@
-"""Follows the answer to one attempt, and stores its turn before the client can go on.
+"""Follows the answer to one attempt, and stores the turn before the client can continue.
 
     state      entered by                                      what is stored
     ────────   ─────────────────────────────────────────────   ──────────────────────────────────────────
@@ -10,8 +10,8 @@
     settled    `settle`, at the end of the attempt             the turn, with the parts behind the end;
                                                                nothing if the stream failed
 
-A stream may end without a frame that ends the message; its turn is stored by `settle`. A stream that is
-cancelled keeps the turn that was complete before.
+If a stream ends without a frame that ends the message, `settle` stores the turn. If a stream is cancelled, a
+turn that was complete before stays stored.
 
 Source: the conversation contract, section 4 (store, then end).
 """
@@ -44,19 +44,19 @@ from streamweir_gateway.turns.turn_names import TurnOwner
 __all__ = ["TurnAsked", "TurnRecorder"]
 
 _MOST_CALLS: Final = 1000
-"""A turn with more calls is not kept."""
+"""The most calls of a turn that is kept."""
 
 _NOTHING: Final = -1
 
 
 class TurnAsked(NamedTuple):
-    """The facts about a client's request under which the turn of its answer is kept.
+    """The facts about a client's request that are needed to store the turn of the answer.
 
     Attributes:
         owner: the endpoint and the client.
         made_by: the digest of the upstream that is asked (`upstream_digest`).
         text: the text of the user's last message.
-        client_id: returns the id under which the client gets a call, given the call's id.
+        client_id: returns the client's id of a call, given the upstream's id.
     """
 
     owner: TurnOwner
@@ -75,15 +75,15 @@ class _NotedCall(NamedTuple):
 
 
 class TurnRecorder(ListeningSink):
-    """Follows one attempt. Its states open this file.
+    """Follows one attempt. The docstring of this file lists its states.
 
     Attributes:
         collector: builds the turn.
-        has_kept: the turn is in the store.
+        has_kept: whether the turn is in the store.
 
     Args:
         turns: the turns of the endpoint.
-        asked: the client's request.
+        asked: the facts about the client's request.
         collector: the collector of the upstream's dialect.
     """
 
@@ -93,30 +93,30 @@ class TurnRecorder(ListeningSink):
         self._turns = turns
         self._asked = asked
         self._calls: dict[str, _NotedCall] = {}
-        """By the id of a call."""
+        """The calls by their ids."""
         self._first_name = ""
         """The name of the turn by its first call, once there is one."""
         self._executed: set[str] = set()
         self._asked_of_client: set[str] = set()
-        """The calls that the client is to run or to approve."""
+        """The ids of calls that the client has to run or to approve."""
         self._is_paused = False
-        """The upstream goes on when the turn is sent back: it runs the other calls itself then."""
+        """Whether the upstream continues when the turn is sent back, and then runs the other calls itself."""
         self._end: str | None = None
         self._stored_at = _NOTHING
-        """The collector's count of bytes when the turn was stored last."""
+        """The collector's count of bytes when the turn was last stored."""
         self._name: str | None = None
         """The name under which the turn is stored."""
 
     @property
     def is_due(self) -> bool:
-        """The message is complete, and has parts that are not stored."""
+        """Whether the message is complete and has parts that are not stored."""
         collector = self.collector
         return collector.is_complete and collector.taken != self._stored_at
 
     # The sink
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Note the calls and the end of the stream."""
+        """Note calls, and the end of the stream."""
         del stamp
         if type(event) is ToolCallStart:
             self._note_call(event)
@@ -129,13 +129,13 @@ class TurnRecorder(ListeningSink):
             self._end = event.status
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Take no note of texts: the collector has them."""
+        """Ignore pieces of text, because the collector has them."""
 
     def finish(self) -> None:
         """Do nothing: `settle` stores the turn."""
 
     def heartbeat(self) -> bytes:
-        """Return nothing: there is no client."""
+        """Return no bytes, because there is no client."""
         return b""
 
     def _note_call(self, call: ToolCallStart) -> None:
@@ -149,7 +149,7 @@ class TurnRecorder(ListeningSink):
     # Storing
 
     async def store(self) -> None:
-        """Store the turn so far, unless the stream has failed; never raises."""
+        """Store the turn as it is now, unless the stream has failed. Never raises."""
         if self._end not in (None, "completed", "suspended"):
             return
         self._stored_at = self.collector.taken
@@ -165,7 +165,7 @@ class TurnRecorder(ListeningSink):
         self._name = name if self.has_kept else None
 
     async def settle(self) -> None:
-        """Store the rest of a turn that ended well; forget the turn of a stream that failed."""
+        """Store the remaining parts of a turn that ended well; forget the turn of a stream that failed."""
         if self._end in ("completed", "suspended"):
             if self.collector.taken != self._stored_at:
                 await self.store()
@@ -181,11 +181,11 @@ class TurnRecorder(ListeningSink):
         ]
 
     def _is_servers(self, tool_id: str) -> bool:
-        """Return whether the upstream has run a call, or will run it when the turn is sent back."""
+        """Return whether the upstream has run a call, or will run the call when the turn is sent back."""
         return tool_id in self._executed or (self._is_paused and tool_id not in self._asked_of_client)
 
     def _name_of(self, turn: CollectedTurn, calls: Sequence[StoredCall]) -> str | None:
-        """Return the name: by the first call that the client runs, else by the text, else by any call."""
+        """Return the turn's name: made from the first call that the client runs, or the text, or any call."""
         if calls and not calls[0].is_executed:
             return self._first_name
         owner = self._asked.owner

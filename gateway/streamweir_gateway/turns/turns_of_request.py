@@ -1,4 +1,4 @@
-"""The kept turns in one request, and the recorder of the turn of its answer."""
+"""Combines the kept turns in one request with the recorder for the turn of its answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TurnsOfRequest(NamedTuple):
     Attributes:
         owner: the endpoint and the client.
         asked: the text of the user's last message.
-        turns: keeps the turn of the answer; None: it is not kept.
+        turns: stores the turn of the answer; None: the turn is not stored.
         found: the kept turns among the messages.
     """
 
@@ -36,8 +36,8 @@ class TurnsOfRequest(NamedTuple):
         """Return whether an upstream has made the latest turn.
 
         Args:
-            upstream: its name or URL.
-            dialect: that it speaks.
+            upstream: the name or URL of the upstream.
+            dialect: the dialect that the upstream speaks.
         """
         return self.found.latest_made_by == upstream_digest(upstream, dialect.name)
 
@@ -45,9 +45,9 @@ class TurnsOfRequest(NamedTuple):
         """Return the request with the turns that an upstream has made.
 
         Args:
-            request: with the messages in which the turns were found.
-            upstream: its name or URL.
-            dialect: that it speaks.
+            request: the request in whose messages the turns were found.
+            upstream: the name or URL of the upstream.
+            dialect: the dialect that the upstream speaks.
         """
         writer = dialect.request_writer
         opaque = OpaqueValues(dialect.name, upstream, "" if writer is None else writer.native_opaque)
@@ -56,12 +56,12 @@ class TurnsOfRequest(NamedTuple):
     def recorders(
         self, upstream: str, dialect: Dialect, client_id: Callable[[str], str]
     ) -> Callable[[], TurnRecorder] | None:
-        """Return the function that makes the recorder of an answer; None if no turn of it is kept.
+        """Return the function that makes the recorder of an answer; None if turns are not stored.
 
         Args:
-            upstream: that is asked: its name or URL.
-            dialect: that it speaks.
-            client_id: returns the id under which the client gets a call, given the call's id.
+            upstream: the name or URL of the upstream that is asked.
+            dialect: the dialect that the upstream speaks.
+            client_id: returns the client's id of a call, given the upstream's id.
         """
         turns, collector = self.turns, dialect.turn_collector
         if turns is None or collector is None:
@@ -73,11 +73,11 @@ class TurnsOfRequest(NamedTuple):
 async def turns_of(
     request: Request, turns: KeptTurns | None, owner: TurnOwner, *, is_stored: bool
 ) -> TurnsOfRequest:
-    """Return the turns of a request; all that are kept are read in one round trip.
+    """Return the turns of a request. The kept turns are read in one round trip to the store.
 
     Args:
         request: the canonical request.
-        turns: the turns of the endpoint; None: none are kept.
+        turns: the turns of the endpoint; None: turns are not stored.
         owner: the endpoint and the client.
         is_stored: False if the client does not want its answer to be kept.
     """

@@ -1,7 +1,7 @@
-"""Reasoning of a chat client that carries no value: the upstream that made it is not known.
+"""Removes reasoning whose upstream is not known from the requests of chat clients.
 
-Chat clients send the text of all reasoning in `reasoning_content`, whichever upstream it came from. If an
-endpoint has upstreams of several dialects, an upstream must not get the thoughts of another one.
+Chat clients send the text of all reasoning in `reasoning_content`, no matter which upstream it came from. If
+the upstreams of an endpoint speak several dialects, an upstream must not get the thoughts of another.
 
 Source: the conversation contract, section 2.
 """
@@ -20,7 +20,7 @@ _FIELD: Final = "field"
 
 
 def without_unproven_reasoning(request: Request) -> Request:
-    """Return the request without reasoning of which only its text is known; kept turns stay.
+    """Return the request without reasoning that consists of text only. Kept turns stay unchanged.
 
     Args:
         request: the canonical request, with the kept turns of one upstream.
