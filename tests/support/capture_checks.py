@@ -20,7 +20,18 @@ WORDS = {
     *("commit", "retry", "fallback", "repair", "malformed", "warning", "lossy", "redacted", "repeated"),
     *("dropped", "heartbeat", "silence", "timeout", "client_gone", "slow_client", "draining", "left_out"),
 }
-KINDS = {"capture", "request", "response", "read", "event", "write", "mark", "attempt", "end"}
+REQUIRED = {
+    "capture": ("version", "id", "began", "by", "from", "content"),
+    "request": ("t", "side", "method", "headers", "body"),
+    "response": ("t", "side", "status", "headers"),
+    "read": ("t", "n", "attempt"),
+    "event": ("t", "event"),
+    "write": ("t", "n"),
+    "mark": ("t", "what"),
+    "attempt": ("t", "attempt", "upstream", "ended"),
+    "end": ("t", "reason", "status", "events", "bytes_in", "bytes_out", "client"),
+}
+"""By the kind of a line, the fields that it always has."""
 _TIMES = ("timestamp", "duration_ms")
 
 
@@ -57,7 +68,8 @@ def assert_well_formed(lines: Lines) -> None:
     first, *others = lines
     assert first["kind"] == "capture"
     assert (first["version"], first["from"]) == (1, "console")
-    assert {line["kind"] for line in lines} <= KINDS
+    for line in lines:
+        assert {*REQUIRED[line["kind"]]} <= {*line}, line
     times = [line["t"] for line in others]
     assert times == sorted(times), "times never fall"
     assert all(time >= 0 for time in times)

@@ -75,7 +75,6 @@ class CaptureLines:
         self._now = 0.0
         self._is_asking = True
         """Whether the upstream is still being asked: no attempt has ended since the last one began."""
-        self._upstream: str | None = None
         self._attempt: Mapping[str, Any] = {}
         """The fields of the present attempt."""
         self._next_event = 0
@@ -164,9 +163,9 @@ class CaptureLines:
     def _take_begin(self, entry: Entry) -> None:
         fields = entry[2]
         if fields["attempt"] > 1:
-            is_same = fields["upstream"] == self._upstream
-            self._line("mark", what="retry" if is_same else "fallback", attempt=fields["attempt"])
-        self._upstream, self._is_asking = fields["upstream"], True
+            what = "retry" if fields["is_retry"] else "fallback"
+            self._line("mark", what=what, attempt=fields["attempt"])
+        self._is_asking = True
         self._attempt, self._next_event = fields, 0
         self._events = self._lane(fields)
 
@@ -260,6 +259,7 @@ class CaptureLines:
             self._line("mark", what=reason)
         fields["status"] = self._events.status or fields["status"]
         fields["events"] = self._events.next or fields["events"]
+        fields["bytes_in"] = fields["bytes_in"] or 0  # the reader of a stored run reads from no upstream
         self._line("end", **fields)
 
     def _take_gap(self, entry: Entry) -> None:

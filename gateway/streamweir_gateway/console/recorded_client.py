@@ -67,6 +67,13 @@ class RecordedClient(ClientPort):
 
         return write
 
+    def write_heartbeat(self, data: bytes) -> bool:
+        """Send a heartbeat without waiting. It comes from no read, so it is always recorded here."""
+        if not self._client.write_heartbeat(data):
+            return False
+        self._written(data)
+        return True
+
     def unsent(self) -> int | None:
         """Return the number of bytes that the client has not taken yet; None if the server does not know."""
         return self._client.unsent()

@@ -196,13 +196,14 @@ class RequestRecorder:
         """Note that an upstream is asked."""
         now = time.monotonic()
         self.stream, self._lanes.position, self._response = stream, stream.pipeline.position, None
-        self._destination, self._options = destination, options
+        before, self._destination, self._options = self._destination, destination, options
         self.attempts.append(
             AttemptRow(attempt=attempt, upstream=destination.label, began_ms=self._since(now))
         )
         fields = {
             "attempt": attempt,
             "upstream": destination.label,
+            "is_retry": before is not None and before.identity == destination.identity,
             "speaks": destination.config.speaks,
             "warnings": [
                 {"message": warning.message, "message_code": warning.message_code}

@@ -42,6 +42,14 @@ class ClientPort(Protocol):
         """
         return cannot_write
 
+    def write_heartbeat(self, data: bytes) -> bool:
+        """Send a heartbeat without waiting.
+
+        Returns:
+            False if that is impossible, as for `write`.
+        """
+        return self.write(data)
+
     def unsent(self) -> int | None:
         """Return how many bytes the client has still to take; None if the server does not know."""
         return None

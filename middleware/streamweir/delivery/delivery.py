@@ -246,7 +246,7 @@ class Delivery:
         if not self.is_started or self._write_now is cannot_write:
             return False
         data = self._heartbeat()
-        if data and not self._write_now(data):
+        if data and not self.client.write_heartbeat(data):
             return False
         self.bytes += len(data)
         return True

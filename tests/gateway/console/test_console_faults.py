@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from capture_checks import (
+    assert_well_formed,
     assert_whole,
     body_of,
     converted,
@@ -19,7 +20,7 @@ from capture_checks import (
     without_times,
 )
 from cases import case
-from console_client import Console, console_of
+from console_client import PATIENCE, Console, console_of
 from loopback import client
 from patience import PATIENCE
 from ports import free_port
@@ -179,6 +180,35 @@ async def check_fault(console: Console, name: str, protocol: str, speaks: str) -
         assert line.get(field) == row[field], field
 
 
+@pytest.mark.parametrize("capture", ["metadata", "content"])
+@pytest.mark.parametrize("what", ["retry", "fallback"])
+async def test_further_attempt_at_the_same_host_is_marked_by_its_upstream(
+    tmp_path: Path, what: str, capture: str
+) -> None:
+    targets: list[str] = []
+
+    async def works_at_last(call: Call) -> None:
+        targets.append(call.target)
+        await call.send(WHOLE if len(targets) == 3 else answer(b"busy", status="503 No"))
+
+    async with upstream(works_at_last) as backend:
+        asked = {
+            "retry": "patient",
+            "fallback": [f"{backend.url}/1", f"{backend.url}/2", f"{backend.url}/3"],
+        }
+        endpoints = {"/chat": {"upstream": asked[what], "speaks": "legacy"}}
+        retries = {"attempts": 3, "backoff": "1ms", "on": [503]}
+        upstreams = {"patient": {"url": backend.url, "retries": retries}}
+        async with console_of(
+            tmp_path, endpoints=endpoints, upstreams=upstreams, console={"capture": capture}
+        ) as console:
+            await console.call("/chat")
+            row = await console.row(state="ended")
+            lines = await console.capture(row["id"])
+            assert len({*targets}) == (1 if what == "retry" else 3)
+            assert [word for word in marks(lines) if word != "commit"] == [what, what]
+
+
 async def test_capture_of_attempts_has_each_of_them(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
     async with upstream(answer(b"busy", status="503 No")) as busy, upstream(WHOLE) as backend:
@@ -267,6 +297,31 @@ async def test_capture_of_a_stream_under_way_has_its_bytes_so_far(tmp_path: Path
             assert body_of(of_kind(lines, "write")) == got.body
 
 
+async def test_capture_without_content_has_the_heartbeats(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    async def is_silent_within(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await goes_on.wait()
+        await call.send(*map(chunk, HELLO[1:]), LAST_CHUNK)
+
+    async with upstream(is_silent_within) as backend:
+        endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy", "heartbeat": "200ms"}}
+        async with console_of(tmp_path, endpoints=endpoints, console={"capture": "metadata"}) as console:
+            asking = asyncio.create_task(console.call("/chat"))
+            row = await console.row(state="streaming")
+            async with asyncio.timeout(PATIENCE):
+                while "heartbeat" not in marks(await console.capture(row["id"])):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+            goes_on.set()
+            got = await asking
+            row = await console.row(state="ended")
+            lines = await console.capture(row["id"])
+            assert_whole(lines)
+            assert sum(line["bytes"] for line in of_kind(lines, "write")) == len(got.body) == row["bytes_out"]
+            assert marks(lines).count("heartbeat") == got.body.count(b": ping\n")
+
+
 async def test_long_silence_is_marked(tmp_path: Path) -> None:
     async def pauses(call: Call) -> None:
         await call.send(SSE, *[chunk(HELLO[0])] * 5, pause=0.02)
@@ -292,12 +347,14 @@ async def test_capture_of_a_resumed_reader_has_its_events_and_bytes(tmp_path: Pa
             rest = await console.call("/chat", headers=[("Last-Event-ID", f"{handle}.1")])
             row = await console.row(attempts=0, state="ended")
             lines = await console.capture(row["id"])
+            assert_well_formed(lines)
             assert body_of(of_kind(lines, "write")).replace(b"*" * len(handle), handle.encode()) == rest.body
             assert "heartbeat" not in marks(lines)
             told = [line["sequences"] for line in of_kind(lines, "write") if "sequences" in line]
             assert without_times(events_in(lines)) == without_times(rest.events)
             assert (told[0][0], told[-1][1]) == (2, rest.events[-1]["metadata"]["sequence"])
             assert row["events"] == len(rest.events)
-            assert of_kind(lines, "end")[0]["status"] == rest.end["status"]
+            (end,) = of_kind(lines, "end")
+            assert (end["status"], end["bytes_in"]) == (rest.end["status"], 0)
             made = await console.row(attempts=1)
             assert (await console.capture(made["id"]))[-1]["reason"] == "done"
