@@ -20,7 +20,7 @@ from capture_checks import (
     without_times,
 )
 from cases import case
-from console_client import PATIENCE, Console, console_of
+from console_client import Console, console_of
 from loopback import client
 from patience import PATIENCE
 from ports import free_port

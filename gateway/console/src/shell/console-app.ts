@@ -50,7 +50,7 @@ class ConsoleApp extends PageElement {
   #connection(): TemplateResult {
     return html`
       <span class="connection" role="status" data-state=${feed.state} aria-label=${`Connection: ${feed.state}`}>
-        <span class="dot" aria-hidden="true"></span><span class="sr">Connection: </span>${feed.state}
+        <span class="dot" aria-hidden="true"></span>${feed.state}
       </span>
     `;
   }
