@@ -13,6 +13,7 @@ so that the frames of the texts that follow differ in nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import repeat
 from typing import Final
 
@@ -53,11 +54,10 @@ class FrameTemplate:
 
     __slots__ = ("_keys", "_numbers", "_template", "_text_place", "_values")
 
-    def __init__(self, template: bytes, keys: Sequence[str | None]) -> None:
+    def __init__(self, template: bytes, keys: tuple[str | None, ...]) -> None:
         self._template = template
         self._keys = keys
-        self._text_place = keys.index(None)
-        self._numbers = [(place, key) for place, key in enumerate(keys) if key is not None]
+        self._text_place, self._numbers = _places_of(keys)
         self._values: list[bytes | int] = [0] * len(keys)
         """The values of one frame, in their places; written anew for each."""
 
@@ -87,7 +87,7 @@ class FrameTemplate:
             else:
                 return None
         places.sort()
-        return cls(_template(written, places), [key for _, _, key in places])
+        return cls(_template(written, places), tuple(key for _, _, key in places))
 
     def pieces(self, text: str, numbers: Mapping[str, Number]) -> list[bytes]:
         """Return the frame of a long text in pieces.
@@ -126,6 +126,13 @@ class FrameTemplate:
                     range(first, first + step * count, step) if step else repeat(first, count)
                 )
         return (self._template * count) % tuple(values)
+
+
+@lru_cache(maxsize=64)
+def _places_of(keys: tuple[str | None, ...]) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """Return the place of the text, and the places of numbers with their keys."""
+    numbers = tuple((place, key) for place, key in enumerate(keys) if key is not None)
+    return keys.index(None), numbers
 
 
 def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:

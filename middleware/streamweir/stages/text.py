@@ -134,11 +134,6 @@ class TextDeduplication:
         self._trace(message, event.content)
         return None if event.content else ()
 
-    @property
-    def goes_on(self) -> bool:
-        """The last piece was passed on unchanged, and further pieces of the same message can be too."""
-        return self._current is not None and self._current.number == 1
-
     def go_on(self, text: str) -> None:
         """Note more text of the message whose piece was the last event."""
         message = self._current

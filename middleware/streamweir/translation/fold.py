@@ -51,6 +51,8 @@ _QUOTES: Final = 2
 _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
 """Bytes that a message or a channel counts in addition to its text."""
+_NEW_MESSAGE_BYTES: Final = 4 << 10
+"""More bytes than a new message in a new channel counts in addition to its text, the names included."""
 
 
 class KeptJson(msgspec.Struct, frozen=True, gc=False):
@@ -200,8 +202,9 @@ class Fold:
             raise LimitExceeded("the folded answer is larger than allowed")
 
     def has_room(self, characters: int) -> bool:
-        """Return whether so many characters fit into the result, whatever characters they are."""
-        return self._limit is None or self._size + _CHARACTER_BYTES * characters <= self._limit
+        """Return whether a text of so many characters surely fits, also as the first of its message."""
+        most = _NEW_MESSAGE_BYTES + _CHARACTER_BYTES * characters
+        return self._limit is None or self._size + most <= self._limit
 
     def _take(self, event: Event, at: int | None) -> int:
         """Add one event; return by how many bytes of JSON the result has grown."""

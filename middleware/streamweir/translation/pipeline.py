@@ -36,6 +36,8 @@ _STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplicat
 _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
+_MOST_KEPT: Final = 1024  # characters of a text that is kept with the fields of its run
+_FAULTS: Final = {LimitExceeded: "STREAM_LIMIT_EXCEEDED", NotTheDialect: "UPSTREAM_INVALID_RESPONSE"}
 _FULL_TEXTS: Final = frozenset(get_args(FullText))
 
 
@@ -77,7 +79,7 @@ class Pipeline:
     """The stream ends because of a fault: failures of sinks are ignored."""
     _named_piece: Any = None
     _piece: Content | Thinking | None = None
-    """The common event of the current text run; None behind any other event."""
+    """The common event of the current run; None behind other events."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what there is to settle of a stream)
         self,
@@ -110,9 +112,7 @@ class Pipeline:
         self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
         self.lifecycle, self.closing_warnings = self._lifecycle, self._lifecycle.closing_warnings
         stages = (sanitizer, self.tools, self._texts, self.questions, self._lifecycle)  # as `_STAGES`
-        self.processes: Sequence[Callable[[Event], Iterable[Event] | None]] = [
-            stage.process for stage in stages
-        ]
+        self.processes: Sequence[Callable[[Any], Iterable[Any] | None]] = [s.process for s in stages]
 
     @property
     def started(self) -> bool:
@@ -234,7 +234,7 @@ class Pipeline:
                     if type(item) is TextRun:
                         event = item.event
                         if not self.push_more(event, item.texts):
-                            self._push_run(event, item.texts)
+                            self._push_run(item)
                     elif type(item) is SafeEvent:
                         event = item.event
                         self._push(event, _BEHIND_SANITIZER)
@@ -277,19 +277,23 @@ class Pipeline:
         for sink in self.frame_sinks:
             sink.frame(frame.raw or b"", items)
 
-    def push_more(self, event: Content | Thinking, texts: list[str], raw: bytes | None = None) -> bool:
-        """Push texts that extend the current text run; return False, and do nothing, for any others.
+    def push_more(
+        self, event: Content | Thinking, texts: list[str], raw: bytes | None = None, is_noted: bool = False
+    ) -> bool:
+        """Push texts that extend the current run; return False, and do nothing, for any others.
 
         Args:
             event: the common event of the texts.
             texts: at least one; none is empty.
             raw: the bytes of their frames, unless these are given to `take_frame`.
+            is_noted: they have gone through the stages.
         """
         position = self.position
         if event is not self._piece or self._lifecycle.waiting or position.ended:
             return False
         try:
-            self._texts.go_on(texts[0] if len(texts) == 1 else "".join(texts))
+            if not is_noted:
+                self._texts.go_on(texts[0] if len(texts) == 1 else "".join(texts))
             stamp = Stamp(self.request_id, position.written, position.now)
             position.written += len(texts)
             failure: Exception | None = None
@@ -299,7 +303,8 @@ class Pipeline:
                 except Exception as error:  # the other sinks get it all the same
                     failure = error
             if failure is not None:
-                if isinstance(failure, LimitExceeded) and failure.taken and self._has_one_writer:
+                writers = [sink for sink in self._sinks if not isinstance(sink, ListeningSink)]
+                if isinstance(failure, LimitExceeded) and failure.taken and len(writers) == 1:
                     position.written = stamp.sequence + failure.taken
                 raise_apart(failure)
             if raw is not None and self.frame_sinks:
@@ -321,14 +326,9 @@ class Pipeline:
 
     def end_for(self, error: Exception) -> None:
         """End the stream with the error for an exception. Never raises."""
-        match error:
-            case LimitExceeded():
-                code = "STREAM_LIMIT_EXCEEDED"
-            case NotTheDialect():
-                code = "UPSTREAM_INVALID_RESPONSE"
-            case _:
-                logger.exception("translating failed", extra={"request_id": self.request_id})
-                code = "INTERNAL"
+        code = next((code for kind, code in _FAULTS.items() if isinstance(error, kind)), "INTERNAL")
+        if code == "INTERNAL":
+            logger.exception("translating failed", extra={"request_id": self.request_id})
         if self.ended:
             return
         self._is_breaking_off = True
@@ -343,39 +343,39 @@ class Pipeline:
         """End the stream, which was stopped on request. This is no error. Never raises."""
         self.take((SessionEnd(status="cancelled", reason=reason),))
 
-    @property
-    def _has_one_writer(self) -> bool:
-        return sum(not isinstance(sink, ListeningSink) for sink in self._sinks) == 1
-
-    def _push(self, event: Event, position: int) -> None:
-        """Push `event` through the stages from index `position` on, and write the result."""
+    def _push(self, event: Any, position: int, run: TextRun | None = None) -> None:
+        """Push `event`, or a `run` with its texts as one, through the stages from `position` on; write it."""
         self._piece = None
         routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
         for index in routes_of[type(event)][position]:
             events = self.processes[index](event)
             if events is not None:
                 for out in events:
-                    self._push(out, index + 1)
+                    is_run = run is not None and type(out) is type(event) and out.content is event.content
+                    self._push(out, index + 1, run if is_run else None)
                 return
-        self._write(event)
+        if run is None:
+            self._write(event)
+        else:
+            self._write_run(event, run)
 
-    def _push_run(self, event: Content | Thinking, texts: list[str]) -> None:
-        """Push a text run that does not extend the current one.
+    def _push_run(self, run: TextRun) -> None:
+        """Push a text run that does not extend the current one through the stages, its texts as one."""
+        if not self._lifecycle.has_failed:
+            named: Any = with_short_names(run.event)
+            self._push(named.with_text("".join(run.texts)), 0, run)
 
-        Its first text goes through all stages; the others only concern the stage that remembers the text.
-        """
-        if self._lifecycle.has_failed:
-            return
-        named: Any = with_short_names(event)
-        self._push(named.with_text(texts[0]), 0)
-        rest = texts[1:]
-        if not (self._texts.goes_on and self._lifecycle.has_answer):
-            for text in rest:
-                self._push(named.with_text(text), 0)
-            return
-        self._piece, self._named_piece = event, named
-        if rest:
-            self.push_more(event, rest)
+    def _write_run(self, event: Content | Thinking, run: TextRun) -> None:
+        """Write the texts of a run that has gone through the stages as `event`."""
+        texts = run.texts
+        named = event if len(texts) == 1 and len(texts[0]) < _MOST_KEPT else event.with_text(texts[0])
+        self._piece, self._named_piece = run.event, named
+        for sink in self._sinks if len(self._sinks) != len(self._run_sinks) else ():
+            if isinstance(sink, OutlineSink):
+                sink.write(named, Stamp(self.request_id, self.position.written, self.position.now))
+        self.push_more(run.event, texts, None, True)
+        if not self._lifecycle.has_answer or self._lifecycle.pauses:
+            self._piece = None  # a further text may be the answer
 
     def _write(self, event: Event) -> None:
         position = self.position

@@ -191,7 +191,7 @@ class StreamWriter:
             self.added -= 1  # the number goes to the error that this ends with
             raise
 
-    def _write_long(self, event: Content, stamp: Stamp) -> bool:
+    def _write_long(self, event: Content | Thinking, stamp: Stamp) -> bool:
         """Write a long text in pieces, which are joined once; return False if it is not plain ASCII."""
         text = event.content
         if not (self._writes_blocks and text.isascii() and event.with_text(text) == event):
@@ -214,6 +214,12 @@ class StreamWriter:
         if numbers is not None and self.run is not None:
             numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
         if event is not self._piece or numbers is None:
+            if (
+                len(texts) == 1
+                and len(texts[0]) >= _LONG
+                and self._write_long(event.with_text(texts[0]), stamp)
+            ):
+                return
             self._piece, self._alike, self._template = event, 0, None
             if numbers is not None and self._writes_blocks:
                 self._template = self._encoder.text_template(event, stamp)

@@ -120,7 +120,7 @@ class LegacyEncoder(Encoder):
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Keep texts that belong to the answer."""
-        if self._repeats_answer and isinstance(event, Content):
+        if self.options and self._repeats_answer and isinstance(event, Content):
             self._keep(event.with_text("".join(texts)))
 
     def _keep(self, event: Content) -> None:

@@ -21,7 +21,7 @@ from streamweir.events import (
     wire_metadata,
 )
 from streamweir.framing import Frame
-from streamweir.jsontext import write_json
+from streamweir.jsontext import json_to_keep, write_json
 
 __all__ = ["StandardEncoder"]
 
@@ -62,6 +62,9 @@ class StandardEncoder(Encoder):
     _is_first_version = False
     _timestamp = -1
     _metadata = b""
+    _request_id: str | None = None
+    """The request id of the last stamp; `_id_text` is its JSON."""
+    _id_text = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the one frame that is `event`.
@@ -103,7 +106,7 @@ class StandardEncoder(Encoder):
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
         fields = b"}" if is_plain else write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
-        begin = b'%b,"metadata":{"request_id":%b' % (fields, write_json(stamp.request_id))
+        begin = b'%b,"metadata":{"request_id":%b' % (fields, self._written_id(stamp))
         end = _end_of(event) if event.meta else b"}}"
         if begin.find(b"%") >= 0 or end.find(b"%") >= 0:
             begin, end = begin.replace(b"%", b"%%"), end.replace(b"%", b"%%")
@@ -113,10 +116,16 @@ class StandardEncoder(Encoder):
         """Encode the fields that are the same in all events of one read."""
         self._timestamp = stamp.timestamp
         self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
-            write_json(stamp.request_id),
+            self._written_id(stamp),
             stamp.timestamp,
         )
         self._is_first_version = bool(self.options) and self.option("version") == "1.0"
+
+    def _written_id(self, stamp: Stamp) -> bytes:
+        """Return the JSON of the request id of a stamp."""
+        if stamp.request_id is not self._request_id:
+            self._request_id, self._id_text = stamp.request_id, json_to_keep(stamp.request_id)
+        return self._id_text
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
