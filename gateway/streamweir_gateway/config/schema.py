@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from streamweir.codec.mapped.schema import dialect_definitions, dialect_schema
 from streamweir_gateway.config.models import GatewayConfig
+from streamweir_gateway.config.models.section import Section
 
 __all__ = ["DIALECT_SCHEMA_FILE", "SCHEMA_FILE", "config_schema", "schema_text", "schemas"]
 
@@ -43,6 +47,9 @@ _PYTHON: Final = {
 def config_schema() -> dict[str, Any]:
     """Return the schema (draft 2020-12) of a file before anything is filled in."""
     schema = GatewayConfig.model_json_schema()
+    _describe(schema, GatewayConfig)
+    for section in _sections_below(Section):
+        _describe(schema["$defs"].get(section.__name__, {}), section)
     # what dialects hold is checked where they are compiled, and described by a schema of its own
     schema["properties"]["dialects"]["additionalProperties"] = {"anyOf": [_DIALECT, _FILE, _PYTHON]}
     definitions = {**schema.pop("$defs", {}), **dialect_definitions()}
@@ -56,6 +63,33 @@ def config_schema() -> dict[str, Any]:
         definitions[name].pop("required", None)
         definitions[name]["anyOf"] = [{"required": [key]} for key in keys]
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "$defs": definitions}
+
+
+def _sections_below(section: type[Section]) -> Iterator[type[Section]]:
+    for inner in section.__subclasses__():
+        yield inner
+        yield from _sections_below(inner)
+
+
+def _describe(schema: dict[str, Any], section: type[Section]) -> None:
+    """Add the docstrings of a section's fields to its schema.
+
+    pydantic would read the source of every section for them, whenever a gateway starts.
+    """
+    for base in reversed(section.__mro__):
+        for name, text in _field_docstrings(base) if issubclass(base, Section) else ():
+            described = schema.get("properties", {}).get(name)
+            if described is not None:
+                schema["properties"][name] = dict(sorted({**described, "description": text}.items()))
+
+
+def _field_docstrings(section: type[Section]) -> Iterator[tuple[str, str]]:
+    """Yield the names of the fields that a class itself has, each with the docstring behind it."""
+    tree = ast.parse(inspect.getsource(section))
+    for field, behind in pairwise(next(node for node in tree.body if isinstance(node, ast.ClassDef)).body):
+        match field, behind:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, inspect.cleandoc(text)
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -141,7 +141,8 @@ class NormalizedStream(ResponseDelivery):
             OSError: the client has left, if the server reports that.
         """
         if message["type"] == _BODY and self._is_plain and message.get("more_body") and not self.is_over:
-            data = bytes(message.get("body", b""))
+            body = message.get("body", b"")
+            data = body if type(body) is bytes else bytes(body)
             if len(data) <= WHOLE_BYTES and not self._reading.is_taken:
                 self._events.feed(data)
                 return self.send() if self._first_read and not self._position.ended else self._flush()

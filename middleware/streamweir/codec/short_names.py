@@ -53,8 +53,10 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: as it was decoded.
         short: returns the digest of a text that is too long.
     """
-    if event.meta is None and _has_short_names(event):
-        return event
+    if event.meta is None:
+        kind = type(event)
+        if kind is SessionEnd or (kind is Content and event.channel is None) or _has_short_names(event):  # type: ignore[union-attr]
+            return event
     if not _may_have_long_names(event):
         return event
     changed: dict[str, Any] = {}
@@ -76,10 +78,8 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
 
 
 def _has_short_names(event: Event) -> bool:
-    """Return whether an event without metadata surely has no long name: a quick test of most events."""
+    """Return whether an event without metadata surely has no long name: a quick test of many events."""
     match event:
-        case Content():
-            return event.channel is None
         case ToolCallStart():
             return len(event.tool_id) <= MAX_ID_CHARACTERS and len(event.tool_name) <= MAX_ID_CHARACTERS
         case Data():
@@ -87,8 +87,6 @@ def _has_short_names(event: Event) -> bool:
                 return True
             name = event.data.get("name") if type(event.data) is dict else None
             return type(name) is str and len(name) <= MAX_ID_CHARACTERS
-        case SessionEnd():
-            return True
     return False
 
 

@@ -147,17 +147,18 @@ class Delivery:
         if self._is_dropped or not (data or self._unsent):
             self.clock.last_read = time.monotonic()
             return
-        self._unsent += data
         lock = self._lock
-        if lock.is_taken:  # not `async with`, which costs as much as translating an event
-            await lock.wait()
-        else:
+        if not lock.is_taken:  # not `async with`, which costs as much as translating an event
             lock.is_taken = True
-        data, self._unsent = self._unsent, b""
+        else:
+            self._unsent += data
+            data = b""
+            await lock.wait()
+        if self._unsent:
+            data, self._unsent = self._unsent + data, b""
         clock = self.clock
         clock.is_busy = True
-        if clock.write is not None:
-            clock.writing_since = time.monotonic()
+        clock.writing_since = None if clock.write is None else time.monotonic()
         try:
             if self.gone is not None:
                 self._raise_gone()

@@ -209,9 +209,9 @@ class Lifecycle:
 
     def _turn(self, event: Event) -> Iterable[Event]:
         before = () if self.started else self._start(event)
-        if isinstance(event, SessionStart):
+        if type(event) is SessionStart:
             return before
-        if isinstance(event, SessionEnd) or (isinstance(event, Error) and event.terminal):
+        if type(event) is SessionEnd or (type(event) is Error and event.terminal):
             return self._turn_to_end(event, before)
         if self.waiting:
             before = (*before, *self._waiting_warnings())

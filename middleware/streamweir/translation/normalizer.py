@@ -74,7 +74,7 @@ class StreamNormalizer:
         self._event_limit = reader.limits.event_bytes
         self._body = reader.body
         reader.name_stream(pipeline.request_id)
-        pipeline.closing_warnings.append(reader.closing_warnings)
+        pipeline.closing_warnings.append(reader.frames.unreadable.closing_warnings)
         pipeline.watch_silence(reader.silence_warning)
 
     def collect(self, collector: TurnCollector) -> None:
@@ -116,27 +116,30 @@ class StreamNormalizer:
         if position.ended:
             return
         position.now = self._clock()
-        self.bytes = total = self.bytes + len(data)
+        size = len(data)
+        self.bytes = total = self.bytes + size
         if total < UNDERSTOOD_HEAD_BYTES:
             self._head += data
         elif self._keeps_head:
             self._keep_head(data)
         is_too_large = total > self._limit
         if is_too_large:
-            data = data[: max(0, self._limit - total + len(data))]
+            data = data[: max(0, self._limit - total + size)]
         body = self._body
         around = body.around
-        texts = None if around is None or len(data) > self._event_limit else around.texts_in(data)
+        texts = None if around is None or size > self._event_limit else around.texts_in(data)
+        piece: Piece | None = None
+        raw = data
         if texts and around is not None:
-            run: tuple[Piece, list[str], bytes] | None = (around.template.event, texts, data)
-        else:
-            run = None if body.next_around is None else body.read_texts(data)
-        if run is None:
+            piece = around.template.event
+        elif body.next_around is not None and (found := body.read_texts(data)) is not None:
+            piece, texts, raw = found
+        if piece is None or texts is None:
             self._take(self.reader.feed(data))
-        elif not self.pipeline.push_more(*run):
-            self._take((body.as_read(*run),))
+        elif not self.pipeline.push_more(piece, texts, raw):
+            self._take((body.as_read(piece, texts, raw),))
         elif self._collector is not None:
-            self._collector.take_texts(run[0], run[1])
+            self._collector.take_texts(piece, texts)
         if is_too_large:
             self.push_held_end()
             self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
@@ -244,7 +247,7 @@ class StreamNormalizer:
         if not self.reader.keeps_frames:
             self.pipeline.take_read(read, failure)
             return
-        if self.pipeline.ended:
+        if self.pipeline.position.ended:
             return
         try:
             for items, frame in read:

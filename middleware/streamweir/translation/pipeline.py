@@ -225,7 +225,7 @@ class Pipeline:
             failure: the error of the stream if its dialect cannot be found; None: that of `end_for`.
         """
         position = self.position
-        if self.ended:
+        if self.position.ended:
             return
         event: Event | None = None
         try:

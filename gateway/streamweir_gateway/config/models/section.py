@@ -30,7 +30,6 @@ class Section(BaseModel):
         frozen=True,
         validate_default=True,
         hide_input_in_errors=True,
-        use_attribute_docstrings=True,
     )
 
 

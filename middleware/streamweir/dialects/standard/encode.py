@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.frame_template import FrameTemplate, Number
@@ -27,6 +27,10 @@ __all__ = ["StandardEncoder"]
 
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
 """By class: how an event begins on the wire."""
+
+_COMPLETION: Final = b'{"content":"","is_complete":true}'
+"""The data of the end of a message in the usual channel."""
+_SESSION_START: Final = b'{"session_id":%b,"request_id":%b,"protocol":%b}'
 
 _EMPTY_TEXT: Final = b'{"content":""'
 _TEXT: Final = b'id: %%d\ndata: %b{"content":%%b%b,"timestamp":%%d,"sequence":%%d%b\n\n'
@@ -94,7 +98,7 @@ class StandardEncoder(Encoder):
         return b"id: %d\ndata: %b%b%b%d%b\n\n" % (
             stamp.sequence,
             _STARTS[type(event)],
-            write_json(_data_of(event)),
+            self._data_of(event),
             self._metadata,
             stamp.sequence,
             _end_of(event) if event.meta else b"}}",
@@ -121,6 +125,20 @@ class StandardEncoder(Encoder):
         )
         self._is_first_version = bool(self.options) and self.option("version") == "1.0"
 
+    def _data_of(self, event: Event) -> bytes:
+        """Return the JSON of `wire_data(event)`, faster for what nearly all streams begin and end with."""
+        if type(event) is Content:
+            return _COMPLETION if _is_completion(event) else write_json(wire_data(event))
+        if (
+            type(event) is SessionStart
+            and event.session_id is not None
+            and event.request_id is self._request_id
+        ):
+            return _SESSION_START % (write_json(event.session_id), self._id_text, write_json(event.protocol))
+        if type(event) is SessionEnd and event.reason is not None and event.summary is not None:
+            return write_json({"status": event.status, "reason": event.reason, "summary": event.summary})
+        return write_json(wire_data(event))
+
     def _written_id(self, stamp: Stamp) -> bytes:
         """Return the JSON of the request id of a stamp."""
         if stamp.request_id is not self._request_id:
@@ -135,15 +153,11 @@ class StandardEncoder(Encoder):
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
 
 
-def _data_of(event: Event) -> dict[str, Any]:
-    """Return `wire_data(event)`, faster for the start and the end of nearly all streams."""
-    if type(event) is Content:
-        return wire_data(event)
-    if type(event) is SessionStart and event.session_id is not None and event.request_id is not None:
-        return {"session_id": event.session_id, "request_id": event.request_id, "protocol": event.protocol}
-    if type(event) is SessionEnd and event.reason is not None and event.summary is not None:
-        return {"status": event.status, "reason": event.reason, "summary": event.summary}
-    return wire_data(event)
+def _is_completion(event: Content) -> bool:
+    """Is the event nothing but the end of a message in the usual channel?"""
+    if event.content or not event.is_complete or event.channel is not None:
+        return False
+    return event.format is None and event.op is None and event.opaque is None
 
 
 def _end_of(event: Event) -> bytes:
