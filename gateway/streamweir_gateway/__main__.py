@@ -1,4 +1,4 @@
-"""`python -m streamweir_gateway`: the command `streamweir`."""
+"""Runs the command `streamweir` for `python -m streamweir_gateway`."""
 
 import sys
 

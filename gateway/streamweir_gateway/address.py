@@ -1,4 +1,4 @@
-"""The address of a server, and the URL at which programs of this machine reach it."""
+"""The address of a server, and the URL at which programs on this machine reach it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Address"]
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
+    """The host and port at which a server listens."""
 
     host: str
     port: int

@@ -1,6 +1,6 @@
 """The gateway as an ASGI application, made from a configuration.
 
-Any server can run it; what only ours does is in `connection/` (limits on headers) and
+Any ASGI server can run it. Features of the gateway's own server are in `connection/` (limits on headers) and
 `processes/` (signals).
 """
 
@@ -76,15 +76,16 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
     """Return the application that serves `config`.
 
     Args:
-        config: the settled configuration.
+        config: the complete configuration.
         clients: sends requests to upstreams.
-        streams: keeps the streams under way; pass one to end or to watch them.
+        streams: keeps the streams under way; pass an object of your own to end or watch streams.
         bodies: bounds the memory of request bodies; shared with an application that is replaced.
         log: takes a line for each finished request; None: standard error.
-        metrics: where requests are counted; where an application replaces another one, they share them.
-        conversations: of clients with upstreams; where an application replaces another one, they share them.
-        runs: that are kept; where an application replaces another one, they share them.
-        via: the mark of requests to upstreams; None: a new one.
+        metrics: counts requests; shared with an application that is replaced.
+        conversations: the conversations of clients with upstreams; shared with an application that is
+            replaced.
+        runs: the stored runs; shared with an application that is replaced.
+        via: the mark of requests to upstreams; None: a new mark.
         taps: callables that take the scope of a request when its stream begins and return an `EventTap`,
             which follows the stream, or None.
         watcher: gets the record of each finished request.
@@ -137,18 +138,18 @@ def build_app(  # noqa: PLR0913 (one keyword for each thing that applications sh
 
 
 class GatewayApp:
-    """The outermost: sends requests one way and the server's own messages another.
+    """The outermost application: passes requests to one inner application, and lifespan messages to another.
 
     Attributes:
-        admin: serves the gateway's own paths and nothing else, for an address of their own.
+        admin: serves only the gateway's own paths, for a separate address.
         admissions: the admissions of the upstreams.
         shortcut: takes requests that need no task.
 
     Args:
         requests: serves HTTP.
-        admin: see above.
+        admin: becomes the attribute.
         others: starts and stops the gateway, and refuses WebSockets.
-        taskless: takes the requests that are relayed without a task; None: every request needs one.
+        taskless: takes the requests that are relayed without a task; None: every request needs a task.
         admissions: the admissions of the upstreams.
     """
 
@@ -168,18 +169,18 @@ class GatewayApp:
         self._others = others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve one request."""
         await (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
 
     async def settle(self) -> None:
-        """Let no more requests go without a task, and return once each has one."""
+        """Stop relaying requests without a task; return when each open request has a task."""
         if self._taskless is not None:
             await self._taskless.settle()
 
     def lifespan(self) -> AbstractAsyncContextManager[object]:
-        """Return the block within which it can serve: demo backends run, connections are kept.
+        """Return a context manager within which the application can serve and demo backends run.
 
-        For callers without a server that sends the messages of the lifespan protocol.
+        It is for callers without a server that sends the messages of the lifespan protocol.
         """
         return self._others.lifespan_context(self)
 
@@ -218,7 +219,7 @@ class _Gateway:
 
     @asynccontextmanager
     async def lifespan(self, _app: object) -> AsyncIterator[None]:
-        """Run the demo backends that endpoints ask for; close every connection at the end."""
+        """Run the demo backends that endpoints need; close every connection at the end."""
         async with AsyncExitStack() as stack:
             if names := self._demo_names():
                 from streamweir_gateway.demo import serve_demos  # noqa: PLC0415 - few gateways have any
@@ -236,7 +237,7 @@ class _Gateway:
             yield
 
     def front_page(self, gateway: Callable[[], ASGIApp], *, has_console: bool) -> FrontPage:
-        """Return the page at `/`, whose trials go through `gateway`."""
+        """Return the page at `/`. Its trials send their requests through `gateway`."""
         return FrontPage(self._config, gateway, self._demo_watchers, has_console=has_console)
 
     def serve(self, config: EndpointConfig) -> ASGIApp:
@@ -297,14 +298,14 @@ class _Gateway:
         return store if isinstance(store, RateStore) else None
 
     def runs_routes(self) -> list[Route]:
-        """Return where runs are read; none where no endpoint keeps any."""
+        """Return the routes at which runs are read; empty if no endpoint stores runs."""
         kept = [endpoint for endpoint in self._config.endpoints if endpoint.resume is not None]
         if not kept:
             return []
         return self._resumption.routes(are_open=any(endpoint.needs_no_key for endpoint in kept))
 
     def responses_routes(self) -> list[Route]:
-        """Return where the responses of endpoints are read, deleted and cancelled."""
+        """Return the routes at which the responses of endpoints are read, deleted and cancelled."""
         return response_routes(self._config, self._resumption, self.observer)
 
     def _relay(self, config: EndpointConfig) -> Relay:
@@ -383,7 +384,7 @@ def _no_shortcut(exchange: DirectExchange) -> bool:
 
 
 class _MadeLater:
-    """An application that is made once the gateway has started."""
+    """Replaces an application that is made after the gateway has started."""
 
     def __init__(self, make: Callable[[], ASGIApp]) -> None:
         self._make = make
@@ -393,5 +394,5 @@ class _MadeLater:
 
     @cached_property
     def app(self) -> ASGIApp:
-        """It, made when it is first asked for."""
+        """Return the application. It is made at the first call."""
         return self._make()

@@ -1,6 +1,6 @@
 """Reports the bytes that demo backends send, by request, to callers in the same process.
 
-A demo backend is a server of the gateway's own, with scripted frames. No other backend is watched here.
+A demo backend is a server of the gateway itself, with scripted frames. Other backends are not watched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DemoWatchers:
 
     @contextmanager
     def watching(self, request_id: str, seen: Seen) -> Iterator[None]:
-        """Call `seen` with the bytes that demos send to the request `request_id`, within the block."""
+        """Call `seen` with the bytes that demos send to the request `request_id`, within this block."""
         self._seen[request_id] = seen
         try:
             yield

@@ -1,4 +1,4 @@
-"""Requests that offer a WebSocket, before their service is asked.
+"""Checks requests that offer a WebSocket, before their service is asked.
 
 Source: RFC 6455, section 4.2.1; the WebSocket contract, sections 1 and 3.
 """
@@ -34,16 +34,16 @@ class HandedOver(Protocol):
     """The connection of a request after the protocol was switched."""
 
     def on_closed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once it is closed."""
+        """Register `callback` to be called when the connection is closed."""
 
 
 class OfferedKey(NamedTuple):
-    """The part of a handshake's offer that is for the gateway.
+    """The part of a handshake's offered subprotocols that is for the gateway.
 
     Attributes:
         headers: the headers of the request, without the subprotocols of the gateway.
-        has_offer: there was one.
-        key: the key in it; None if there is none.
+        has_offer: whether the client offered such subprotocols.
+        key: the key in the offer; None without a key.
     """
 
     headers: HeaderList
@@ -52,7 +52,7 @@ class OfferedKey(NamedTuple):
 
 
 def is_handshake(scope: Mapping[str, Any]) -> bool:
-    """Return whether a request offers a WebSocket: a GET of HTTP/1.1 with both headers."""
+    """Return whether a request offers a WebSocket: an HTTP/1.1 GET with `Upgrade` and `Connection`."""
     if scope["method"] != "GET" or scope["http_version"] != "1.1":
         return False
     headers = scope["headers"]
@@ -66,7 +66,7 @@ def check_handshake(scope: Scope) -> bytes:
     """Return the `Sec-WebSocket-Key` of a handshake.
 
     Raises:
-        Refusal: it is not a valid one.
+        Refusal: the handshake is not valid.
     """
     headers = scope["headers"]
     if header_values(headers, b"sec-websocket-version") != ["13"]:
@@ -87,10 +87,10 @@ def check_handshake(scope: Scope) -> bytes:
 
 
 def offered_key(headers: HeaderList) -> OfferedKey:
-    """Return the subprotocols of a handshake that are for the gateway, taken off.
+    """Remove the gateway's subprotocols from the headers of a handshake; return both.
 
     Raises:
-        Refusal: there are two keys.
+        Refusal: the handshake offers two keys.
     """
     if not any(name == _SUBPROTOCOLS for name, _ in headers):
         return OfferedKey(headers, False, None)
@@ -121,7 +121,7 @@ def _is_key(value: str) -> bool:
 
 
 def _decoded(text: str) -> bytes:
-    """Return a key from base64url without padding; an invalid one is no known key."""
+    """Return a key from base64url without padding. An invalid text gives bytes that match no key."""
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

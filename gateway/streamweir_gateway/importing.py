@@ -1,7 +1,7 @@
-"""Imports modules without a search for garbage meanwhile.
+"""Imports modules while garbage collection is off.
 
-Modules make hundreds of thousands of objects and hardly any garbage. Python looks through all of them several
-times while they are imported, which takes a seventh of a start.
+Modules make hundreds of thousands of objects and hardly any garbage. Python would search all these objects
+several times during the imports, which takes a seventh of the start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["importing"]
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Search for no garbage within the block."""
+    """Turn garbage collection off within this block."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

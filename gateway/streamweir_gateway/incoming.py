@@ -1,4 +1,4 @@
-"""The client's request, as the rooms `requests/` and `runs/` take it."""
+"""The client's request, in the form that the packages `requests/` and `runs/` use."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Incoming:
 
     Attributes:
         request_id: the id of the request.
-        method: such as `POST`.
+        method: the HTTP method, such as `POST`.
         path_params: the values of the `{names}` in the path of the endpoint.
-        headers: names in lower case.
-        query: without the question mark.
+        headers: the headers, names in lower case.
+        query: the query, without the question mark.
         answers: the protocol that the client asks for.
-        framing: `sse`, `ndjson` or `json`.
+        framing: the framing of the answer: `sse`, `ndjson` or `json`.
         trace: the trace that the request belongs to.
-        began: Unix milliseconds at which it arrived; a stream takes as long as all its attempts together.
-        key: the name of its key; None for a request without one.
+        began: the arrival of the request in Unix milliseconds. The time of a stream includes all attempts.
+        key: the name of the client's key; None for a request without a key.
         names: the names by which the client calls its model and its ids.
-        follows: neither the client nor the configuration chose the framing.
+        follows: whether neither the client nor the configuration chose the framing.
     """
 
     request_id: str

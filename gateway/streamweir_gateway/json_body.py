@@ -1,4 +1,4 @@
-"""The JSON body of a request to the gateway itself: to the console's API and to the front page."""
+"""Reads the JSON body of a request to the gateway itself: to the console's API or the front page."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _Body = TypeVar("_Body")
 
 
 async def read_json_body(scope: Scope, receive: Receive, kind: type[_Body], max_bytes: int) -> _Body:
-    """Read the body of a request. A body that is too large by its `Content-Length` is not read at all.
+    """Read the body of a request. If its `Content-Length` is too large, the body is not read.
 
     Args:
         scope: the ASGI scope of the request.
         receive: the ASGI `receive` of the server.
-        kind: the body is an object of this class, which has a key `endpoint`.
-        max_bytes: the most bytes of the body.
+        kind: the class of the object in the body; it has a field `endpoint`.
+        max_bytes: the most bytes that the body may have.
 
     Raises:
-        Refusal: the body is too large, is no such object, or the client left before its end.
+        Refusal: the body is too large or is not such an object, or the client left before its end.
     """
     _check_size(announced_length(scope["headers"]), max_bytes)
     body, has_more = bytearray(), True

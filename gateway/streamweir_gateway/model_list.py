@@ -1,4 +1,4 @@
-"""`GET /v1/models` beside the endpoints whose clients choose a model: the models.
+"""Serves `GET /v1/models` next to endpoints whose clients choose a model: the list of models.
 
 Source: OpenAI's and Anthropic's APIs, `models`; the configuration contract (`models`).
 """
@@ -25,14 +25,14 @@ from streamweir_gateway.config import REST, EndpointConfig
 __all__ = ["ModelList", "model_lists"]
 
 _ANTHROPIC: Final = b"anthropic-version"
-"""The header by which Anthropic's clients are known."""
+"""The header by which clients of Anthropic are recognised."""
 
 _LIST: Final = "/models"
 _OWNER: Final = "streamweir"
 
 
 def model_lists(endpoints: Sequence[EndpointConfig], dialects: Dialects) -> Mapping[str, ModelList]:
-    """Return the lists by their path: endpoints side by side have one together."""
+    """Return the lists of models by their path. Endpoints with the same base path share one list."""
     beside: dict[str, list[EndpointConfig]] = {}
     for endpoint in endpoints:
         if endpoint.models:
@@ -44,7 +44,7 @@ class ModelList:
     """The ASGI endpoint of one list, and of each model in it.
 
     Attributes:
-        endpoints: serve these models.
+        endpoints: the endpoints that serve the models.
     """
 
     def __init__(self, endpoints: Sequence[EndpointConfig], dialects: Dialects) -> None:
@@ -53,7 +53,7 @@ class ModelList:
         self._since = int(time.time())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
+        """Serve one request."""
         del receive
         is_anthropic = any(header_values(scope["headers"], _ANTHROPIC))
         names = self._names(scope)
@@ -74,7 +74,7 @@ class ModelList:
         await send_whole(send, 200, write_json(body), headers)
 
     def _names(self, scope: Scope) -> list[str]:
-        """The models that the caller may ask, each once."""
+        """Return the models that the caller may ask, each once."""
         allowed = scope["state"].get("models")
         endpoints = scope["state"].get("endpoints", self.endpoints)
         names = dict.fromkeys(name for endpoint in endpoints for name in endpoint.models)
@@ -92,7 +92,10 @@ class ModelList:
 
 
 def _wanted(scope: Scope) -> str | None:
-    """The model whose path it is; names may hold `/`, as it is or coded."""
+    """Return the model that the path names; None for the list.
+
+    A name may contain `/`, literally or encoded.
+    """
     rest = scope["path_params"].get(REST)
     return None if rest is None else unquote(rest)
 
@@ -105,7 +108,7 @@ def _listed(models: list[dict[str, Any]], is_anthropic: bool) -> dict[str, Any]:
 
 
 def _base(endpoint: EndpointConfig, dialects: Dialects) -> str:
-    """Return the base path for clients of the endpoint's protocols, without the part that they append."""
+    """Return the base path for the endpoint's clients, without the part that the clients append."""
     for name in endpoint.answers:
         for added in dialects[name].client_paths if name in dialects else ():
             if endpoint.template.endswith(added):

@@ -1,7 +1,7 @@
-"""The headers of a request that repeats those of the request before it on its connection.
+"""Caches results for the headers of a connection's requests, because most clients repeat their headers.
 
-Most clients send the same headers with every request, but for a few that differ in each. The results of
-reading the others are remembered with the connection, and used for the next request.
+Most clients send equal headers with every request, except for a few headers that always differ. The results
+of reading the equal headers are kept with the connection, and used for the next request.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from streamweir.http.headers import HeaderList
 __all__ = ["VARYING", "HeaderMemory", "Memo", "RememberedHeaders", "memo_of"]
 
 VARYING: Final = frozenset({b"content-length", b"x-request-id", b"traceparent", b"tracestate"})
-"""Headers that differ between requests. No remembered result may depend on one of them."""
+"""Headers that differ between requests. A cached result must not depend on them."""
 
 MOST_RESULTS: Final = 16
-"""The most results that are remembered for one connection."""
+"""The most results that are cached for one connection."""
 
 
 class Memo:
-    """Results that depend on nothing but their key and the headers of a request, `VARYING` left out.
+    """Caches results that depend only on their key and on the headers of a request other than `VARYING`.
 
-    A key is the object that found the result, alone or with further values. It lives as long as the
-    connection.
+    A key is the object that computed the result, or a tuple of this object and more values. The memo is kept
+    as long as the connection.
     """
 
     __slots__ = ("_results",)
@@ -33,21 +33,21 @@ class Memo:
         self._results: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable) -> Any:
-        """Return a result; None if there is none."""
+        """Return a cached result; None if there is no result for the key."""
         return self._results.get(key)
 
     def put(self, key: Hashable, result: Any) -> None:
-        """Remember a result."""
+        """Cache a result."""
         if len(self._results) >= MOST_RESULTS:
             self._results.clear()
         self._results[key] = result
 
 
 class RememberedHeaders(list[tuple[bytes, bytes]]):
-    """The headers of a request, names in lower case. They must not be changed.
+    """The headers of a request, names in lower case. The list must not be changed.
 
     Attributes:
-        memo: the results that are known for these headers.
+        memo: the cached results for these headers.
     """
 
     __slots__ = ("memo",)
@@ -58,21 +58,22 @@ class RememberedHeaders(list[tuple[bytes, bytes]]):
 
 
 class HeaderMemory:
-    """Compares the headers of each request of a connection with those before it.
+    """Compares the headers of each request on a connection with those of the request before it.
 
-    The first request with some headers is only noted: a connection with one request keeps no results.
+    The headers of a first request are only noted, so that a connection with a single request caches no
+    results.
     """
 
     __slots__ = ("_constant", "_memo")
 
     def __init__(self) -> None:
         self._constant: list[tuple[bytes, bytes]] | None = None
-        """The headers of the last request, other than `VARYING`; None before the first."""
+        """The last request's headers other than `VARYING`; None before the first request."""
         self._memo: Memo | None = None
-        """The results for `_constant`; None until these headers come again."""
+        """The results for `_constant`; None until a request repeats these headers."""
 
     def recalled(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a request, with a memo if the request before it had the same."""
+        """Return the headers of a request, with a memo if the previous request had equal headers."""
         constant = [header for header in headers if header[0] not in VARYING]
         if constant != self._constant:
             self._constant, self._memo = constant, None
@@ -83,5 +84,5 @@ class HeaderMemory:
 
 
 def memo_of(headers: HeaderList) -> Memo | None:
-    """Return the memo of the headers of a request; None if they are others than those of the last request."""
+    """Return the memo for the headers of a request; None if they differ from those of the last request."""
     return headers.memo if type(headers) is RememberedHeaders else None

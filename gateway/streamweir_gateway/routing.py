@@ -1,7 +1,8 @@
-"""Finds the endpoint that serves a path. Decided on `scope["path"]` alone: the Host header has no say.
+"""Finds the endpoint that serves a path. Only `scope["path"]` decides, not the Host header.
 
-The more literal path wins over the one with `{names}`, and that over one that ends in `/*`, whatever their
-order in the file. A method that the one does not take goes to the next that covers the path.
+A literal path takes precedence over a path with `{names}`, and this over a path that ends in `/*`; the order
+in the file does not matter. If a route does not accept the method, the next route that covers the path is
+tried.
 """
 
 from __future__ import annotations
@@ -26,47 +27,51 @@ __all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "route
 
 _CODED_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _NO_SEPARATOR: Final = "\udc2f"
-"""Replaces a coded slash while a path is cut at its slashes; no decoded path holds this lone surrogate."""
+"""Replaces an encoded slash while a path is split at its slashes.
+
+No decoded path contains this lone surrogate.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A path that is served."""
+    """A path that is served, and its application."""
 
     template: str
     methods: tuple[str, ...]
     app: ASGIApp
     endpoint: EndpointConfig | None
-    """None: a path of the gateway's own, free of limits."""
+    """The endpoint of the route; None: a path of the gateway itself, which has no limits."""
     needs_key: bool = False
-    """Whether it shows the endpoints or their answers: it then needs a key if the endpoints do."""
+    """Whether the route shows the endpoints or their answers, and so needs a key if the endpoints do."""
     keeps_key: bool = False
-    """Whether its application sees the key of a request, to send requests through the gateway with it."""
+    """Whether the application sees the key of a request, to send requests through the gateway with that key.
+    """
     is_private: bool = False
-    """The answer depends on the caller: no cache may keep it."""
+    """Whether the answer depends on the caller, so that caches must not store it."""
     shows_open_runs: bool = False
-    """Runs of open endpoints are read here too, without a key."""
+    """Whether runs of open endpoints are read here too, without a key."""
     beside: tuple[EndpointConfig, ...] = ()
-    """Further endpoints that it shows: a caller that may call one of them may call this route."""
+    """More endpoints that the route shows: a caller that may call one of them may call this route."""
 
     @property
     def endpoints(self) -> tuple[EndpointConfig, ...]:
-        """The endpoints that it speaks for; empty for a path of the gateway's own."""
+        """The endpoints that the route belongs to; empty for a path of the gateway itself."""
         return () if self.endpoint is None else (self.endpoint, *self.beside)
 
     @property
     def needs_no_key(self) -> bool:
-        """Whether every endpoint that it speaks for is open (`auth: open`)."""
+        """Whether all endpoints of the route are open (`auth: open`)."""
         return bool(self.endpoints) and all(endpoint.needs_no_key for endpoint in self.endpoints)
 
     @property
     def is_partly_open(self) -> bool:
-        """Whether a request without a key is served too; it gets the content of open endpoints."""
+        """Whether requests without a key are served too; they get the content of open endpoints."""
         return any(endpoint.needs_no_key for endpoint in self.endpoints)
 
     @property
     def relays_all(self) -> bool:
-        """A whole service is behind it, which judges its requests itself."""
+        """Whether a whole service is behind the route, which checks its requests itself."""
         return self.endpoint is not None and self.endpoint.relays_all
 
     def takes(self, method: str) -> bool:
@@ -83,7 +88,7 @@ class Route:
 _READ: Final = ("GET", "HEAD")
 
 _NOT_RELAYED: Final = frozenset({"CONNECT", "TRACE"})
-"""Methods about the connection: a tunnel, and an echo of a request that may have credentials."""
+"""Methods about the connection: CONNECT opens a tunnel; TRACE echoes a request with its credentials."""
 
 
 class Found(NamedTuple):
@@ -91,11 +96,11 @@ class Found(NamedTuple):
 
     route: Route
     path_params: dict[str, str]
-    """Decoded; the value of `/*` is `rest`, as the client coded it."""
+    """The decoded values of the path. The value of `/*` is `rest`, in the client's encoding."""
 
 
 class RoutingTable:
-    """All routes; those without `{names}` are found at once, however many there are."""
+    """All routes. Routes without `{names}` are found in constant time."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._literal: dict[str, list[Route]] = {}
@@ -107,12 +112,12 @@ class RoutingTable:
                 self._literal.setdefault(route.template, []).append(route)
 
     def find(self, method: str, path: str, raw_path: str | None = None) -> Found | None:
-        """Return the route that serves a request, if there is one.
+        """Return the route that serves a request; None without such a route.
 
         Args:
             method: the method of the request.
-            path: decoded.
-            raw_path: before decoding; None if that is unknown.
+            path: the decoded path.
+            raw_path: the path before decoding; None if it is unknown.
         """
         for found in self._at(path, raw_path):
             if found.route.takes(method):
@@ -120,7 +125,7 @@ class RoutingTable:
         return None
 
     def routes_at(self, path: str, raw_path: str | None = None) -> list[Route]:
-        """Return the routes of a path, of all methods."""
+        """Return the routes of a path, for all methods."""
         return [found.route for found in self._at(path, raw_path)]
 
     def _at(self, path: str, raw_path: str | None) -> Iterator[Found]:
@@ -154,7 +159,7 @@ def _with_coded_slashes(path: str, raw_path: str | None) -> str:
 
 
 def _matching(template: str) -> Callable[[str], dict[str, str] | None]:
-    """Return the pattern that gives the values of a path, or its beginning if only its end is open."""
+    """Return a function that matches a path and returns its values; None if the path does not match."""
     if not is_open(template) or "{" in template:
         return PathTemplate(template).match
     stem = template.removesuffix("*")
@@ -162,12 +167,12 @@ def _matching(template: str) -> Callable[[str], dict[str, str] | None]:
 
 
 def methods_of(routes: Iterable[Route]) -> tuple[str, ...]:
-    """Return the methods of all these routes, each once."""
+    """Return the methods of all these routes, each method once."""
     return tuple(dict.fromkeys(method for route in routes for method in route.methods))
 
 
 def raw_path_of(scope: Scope) -> str | None:
-    """Return the path before decoding; None if that is unknown."""
+    """Return the path before decoding; None if it is unknown."""
     raw: bytes | None = scope.get("raw_path")
     return None if raw is None or scope.get("root_path") else raw.partition(b"?")[0].decode("latin-1")
 
@@ -187,11 +192,11 @@ def routes_of(
     Args:
         config: the configuration of the gateway.
         serve: makes the application behind an endpoint.
-        streams: those under way.
-        metrics: shows the numbers.
-        index: answers at `/` where no endpoint does; None: nothing does.
-        runs: where runs that are kept are read.
-        responses: where responses that are kept are read, unless an endpoint has the path.
+        streams: the streams under way.
+        metrics: the application that shows the metrics.
+        index: answers at `/` if no endpoint has this path; None: there is no index.
+        runs: the routes at which stored runs are read.
+        responses: the routes at which stored responses are read, unless an endpoint has the path.
     """
     server = config.server
     own = (
@@ -221,7 +226,7 @@ def _endpoint_routes(
 
 
 def _model_routes(config: GatewayConfig) -> Iterator[Route]:
-    """Yield the lists of models, but where an endpoint has that path."""
+    """Yield the routes of the lists of models, except at paths that an endpoint has."""
     taken = {endpoint.template for endpoint in config.endpoints}
     for path, models in model_lists(config.endpoints, config.known_dialects).items():
         first, *others = models.endpoints
@@ -231,7 +236,10 @@ def _model_routes(config: GatewayConfig) -> Iterator[Route]:
 
 
 def _exactness(template: str) -> tuple[bool, tuple[int, ...]]:
-    """Return a sort key that puts the more exact template first: of the open ones, the longer one."""
+    """Return a sort key that puts the more exact template first.
+
+    Of open templates the longer is more exact.
+    """
     segments = template.split("/")
     return is_open(template), tuple(2 if segment == "*" else "{" in segment for segment in segments)
 

@@ -1,4 +1,4 @@
-"""A shell command that calls an endpoint, for people who try the gateway.
+"""Makes a shell command that calls an endpoint, for people who try the gateway.
 
 Keys are never printed: the word KEY replaces them.
 """
@@ -21,13 +21,13 @@ WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 
 
 def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_keys: bool = False) -> str:
-    """Return a command that sends `endpoint` a request and shows the answer as it comes.
+    """Return a command that sends a request to `endpoint` and shows the answer as it arrives.
 
     Args:
         endpoint: the endpoint to call.
         url: the URL of the gateway.
-        dialects: in which the upstream's is looked up, for the smallest request that it understands.
-        has_keys: the gateway has keys, which an open endpoint does not ask for.
+        dialects: the dialects, to find the smallest request that the upstream understands.
+        has_keys: whether the gateway has keys. An open endpoint needs no key.
     """
     address = shlex.quote(url + sample_path(endpoint))
     if has_keys and not endpoint.needs_no_key:
@@ -43,13 +43,13 @@ def curl_line(endpoint: EndpointConfig, url: str, dialects: Dialects, *, has_key
 
 
 def sample_path(endpoint: EndpointConfig) -> str:
-    """Return a path of an endpoint: its names in place of their values, without `*`."""
+    """Return a path of an endpoint, with each name in place of its value and without `*`."""
     path = endpoint.template[:-1] if is_open(endpoint.template) else endpoint.template
     return re.sub(r"\{(\w+)\}", r"\1", path)
 
 
 def sample_method(endpoint: EndpointConfig) -> str:
-    """Return the method by which an endpoint is tried: POST if it may be, GET for a whole service."""
+    """Return the method for trying an endpoint: POST if allowed, GET for a whole service."""
     if endpoint.takes_any_method:
         return "GET"
     return "POST" if "POST" in endpoint.listed_methods else endpoint.listed_methods[0]
@@ -61,5 +61,5 @@ def sample_of_model(endpoint: EndpointConfig, dialects: Dialects) -> dict[str, A
 
 
 def sample_body(endpoint: EndpointConfig, dialects: Dialects) -> Mapping[str, Any]:
-    """Return the smallest valid request: of the client's protocol where it is read, else of the upstream."""
+    """Return the smallest valid request: in the client's protocol if that is read, else in the upstream's."""
     return sample_for(endpoint, endpoint.answers[0], dialects).body

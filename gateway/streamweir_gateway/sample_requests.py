@@ -13,7 +13,7 @@ __all__ = ["JUST_A_MESSAGE", "Sample", "sample_dialect", "sample_for", "sample_o
 Place: TypeAlias = tuple[str | int, ...]
 
 JUST_A_MESSAGE: Final = "message"
-"""In place of a dialect's name: any service understands a `message`, as the demos do."""
+"""Replaces a dialect's name: most services understand a body with only a `message`, as the demos do."""
 
 _MESSAGE: Final[Mapping[str, Any]] = {"message": "How many orders did Hangzhou have?"}
 _KEYS: Final = (
@@ -21,15 +21,15 @@ _KEYS: Final = (
     *("input", "text", "content", "parts", "messages", "contents", "newMessage", "additional_messages"),
     *("params", "start_event"),
 )
-"""Keys at which dialects have the message, or an object or a list that holds it."""
+"""Keys under which dialects have the message, or an object or a list that contains the message."""
 
 
 class Sample(NamedTuple):
-    """A request."""
+    """A sample request."""
 
     body: Mapping[str, Any]
     place: Place
-    """The keys and indices that lead to the text of the message; empty if there is none."""
+    """The keys and indices that lead to the text of the message; empty if it has no message."""
 
 
 def sample_dialect(endpoint: EndpointConfig, protocol: str) -> str:
@@ -37,10 +37,9 @@ def sample_dialect(endpoint: EndpointConfig, protocol: str) -> str:
 
     Args:
         endpoint: the endpoint.
-        protocol: the protocol of the answer, which is that of the request where requests are mapped.
+        protocol: the protocol of the answer. If requests are mapped, it is also the protocol of the request.
 
-    Returns:
-        Its name, or `JUST_A_MESSAGE`.
+    Returns: The name of the dialect, or `JUST_A_MESSAGE`.
     """
     if endpoint.maps_requests:
         return protocol

@@ -1,4 +1,4 @@
-"""Addresses as people write them."""
+"""Reads and writes addresses in the form that people write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["address_text", "base_url", "loopback_address"]
 
 
 def address_text(address: tuple[str, int]) -> str:
-    """Return HOST:PORT, an IPv6 host in brackets."""
+    """Return the address as HOST:PORT, with an IPv6 host in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -25,7 +25,7 @@ def loopback_address(option: str, text: str) -> tuple[str, int]:
     """Return host and port of HOST:PORT, given for `option`.
 
     Raises:
-        UsageError: it is no address of this machine alone.
+        UsageError: `text` is not an address that only this machine can reach.
     """
     host, _, port = text.rpartition(":")
     host = host.strip("[]")

@@ -25,10 +25,10 @@ async def until_stopped() -> None:
 
 @contextmanager
 def cannot_listen(address: tuple[str, int]) -> Iterator[None]:
-    """Turn the system's refusal of an address into a message for the user.
+    """Turn the error for an address that cannot be listened on into a message for the user.
 
     Raises:
-        CommandFailed: nothing can listen there.
+        CommandFailed: the address cannot be listened on.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The output of `streamweir serve` when it is ready: every endpoint, with a command that calls it."""
+"""Writes the output of `streamweir serve` when the gateway is ready: endpoints, and commands to call them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streamweir_gateway.sample_call import curl_line
 __all__ = ["banner", "callers", "in_order"]
 
 _NAMED: Final = 8
-"""How many keys are named on one line."""
+"""The most keys that are named on one line."""
 
 
 def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
-    """Yield the lines to print once the gateway listens at `address`."""
+    """Yield the lines to print when the gateway listens at `address`."""
     url = base_url(address)
     keys = config.auth.keys if config.auth else {}
     yield f"streamweir {streamweir.__version__} listens on {url} (Ctrl-C stops it)"
@@ -39,12 +39,12 @@ def banner(config: GatewayConfig, address: tuple[str, int]) -> Iterator[str]:
 
 
 def in_order(endpoint: EndpointConfig, labels: Iterable[str]) -> str:
-    """Return the upstreams of an endpoint as they are asked: one after the other, or one by the model."""
+    """Return the upstreams of an endpoint in words: in the order of attempts, or as alternatives."""
     return (" or " if endpoint.chooses else ", then ").join(labels)
 
 
 def callers(config: GatewayConfig, endpoint: EndpointConfig) -> str:
-    """Return which callers may use an endpoint, for its line; empty if the gateway has no keys."""
+    """Return the callers that may use an endpoint, for its line; empty if the gateway has no keys."""
     if config.auth is None or not config.auth.keys:
         return ""
     if endpoint.needs_no_key:

@@ -1,4 +1,4 @@
-"""`streamweir check`: is a configuration file good?"""
+"""`streamweir check`: checks a configuration file."""
 
 from __future__ import annotations
 

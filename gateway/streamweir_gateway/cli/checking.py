@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _probe(args: argparse.Namespace, config: GatewayConfig) -> int:
-    """Ask every upstream; print the findings."""
+    """Send a request to every upstream; print the findings."""
     from streamweir_gateway.cli.probing import probe_all  # noqa: PLC0415 - it loads the whole gateway
 
     try:

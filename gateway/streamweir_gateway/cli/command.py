@@ -1,4 +1,4 @@
-"""The common part of the commands: exit codes, the ways to fail, the way to add themselves."""
+"""The common parts of the commands: exit codes, failures, and the way to add a command."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 BAD_CONFIGURATION: Final = 78
-"""EX_CONFIG of sysexits.h."""
+"""The exit code EX_CONFIG of sysexits.h."""
 INTERRUPTED: Final = 130
-"""128 + SIGINT, as shells say it."""
+"""The exit code after Ctrl-C: 128 + SIGINT, as shells use it."""
 
 Commands = Any
 """The type that `ArgumentParser.add_subparsers` returns: argparse has no public name for it."""
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
-"""Carries out a command; returns its exit code."""
+"""Executes a command; returns its exit code."""
 
 _OURS: Final = ("streamweir", "streamweir_gateway")
 
 
 class CommandFailed(Exception):
-    """The command cannot do its work; `str()` is the message for the user."""
+    """The command cannot do its work. `str()` of this is the message for the user."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -51,11 +51,11 @@ class CommandFailed(Exception):
 
 
 class UsageError(Exception):
-    """The command line asks for something that there is not."""
+    """The command line names a thing that does not exist, or is otherwise wrong."""
 
 
 class PrintHelp(argparse.Action):
-    """Prints the help of a parser; argparse's own action hides that the output cannot be written."""
+    """Prints the help of a parser. argparse's own action hides an error in writing the output."""
 
     def __call__(
         self,
@@ -64,14 +64,14 @@ class PrintHelp(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        """Print it and end the command."""
+        """Print the help and end the command."""
         del namespace, values, option_string
         print(parser.format_help(), end="")
         parser.exit()
 
 
 def add_help(parser: argparse.ArgumentParser) -> None:
-    """Add `-h` and `--help` to a parser that was made without them."""
+    """Add `-h` and `--help` to a parser that was constructed without them."""
     parser.add_argument("-h", "--help", action=PrintHelp, nargs=0, help="show this help message and exit")
 
 
@@ -85,7 +85,7 @@ def add_command(
     description: str,
     examples: str,
 ) -> argparse.ArgumentParser:
-    """Add the command `name`, which `run` carries out, and return its parser for the arguments."""
+    """Add the command `name`, which `run` executes; return its parser, to add arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         usage=f"streamweir {name} {usage}",
@@ -112,7 +112,7 @@ def when_called(module: str) -> Run:
 
 
 def with_gateway(command: str, module: str) -> Run:
-    """Return the same for a `command` that needs the extra `gateway`."""
+    """Return such a function for a `command` that needs the extra `gateway`."""
 
     def run(args: argparse.Namespace) -> int:
         try:

@@ -1,4 +1,4 @@
-"""Configuration files for the commands: loaded against the installed dialects, or refused."""
+"""Loads the configuration files of commands, with the installed dialects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load(path: str, *, demand_secrets: bool = True) -> GatewayConfig:
     """Return the configuration in the file at `path`.
 
     Raises:
-        ConfigErrors: the file cannot be used; it lists every problem.
+        ConfigErrors: the file cannot be used. The exception lists every problem.
     """
     return load_config(path, dialects=process_dialects(), environ=os.environ, check=not demand_secrets)
 
@@ -27,7 +27,7 @@ def listening_on(text: str, config: GatewayConfig) -> GatewayConfig:
     """Return `config` with another address, checked by the same rules as the one in the file.
 
     Raises:
-        UsageError: it is not an address to listen on.
+        UsageError: `text` is not an address to listen on.
     """
     try:
         address = cast("Address", LISTEN.parse(text))

@@ -1,4 +1,4 @@
-"""`streamweir convert`: a recorded or running stream in, the same stream in another protocol out."""
+"""`streamweir convert`: reads a recorded or running stream, and writes it in another protocol."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = ["NAME", "add_to"]
 NAME: Final = "convert"
 
 _LONGEST_BLANK: Final = 64 << 10
-"""The most blank bytes that are waited for, to find the framing of a body."""
+"""The most blank bytes that are read in order to find the framing of a body."""
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -137,10 +137,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _play(capture: Capture, args: argparse.Namespace, dialects: Dialects, target: Output) -> bool:
-    """Translate a capture as recorded, its reads and its end; options of the command line win.
+    """Translate a capture with its recorded reads and end. Options of the command line take precedence.
 
     Returns:
-        Whether the stream ended well.
+        True if the stream ended well.
     """
     try:
         playback = Playback(capture)
@@ -162,7 +162,7 @@ def _note_unknown(translator: Translator) -> None:
 
 
 def _begun(arriving: Iterable[bytes]) -> tuple[bytes, Iterable[bytes]]:
-    """Wait until something comes that says how the body is framed; return it, and the body with it."""
+    """Wait until the framing of the body can be seen; return the first bytes, and the whole body."""
     pieces_left = iter(arriving)
     head = b""
     for piece in pieces_left:
@@ -181,7 +181,7 @@ def _translate(arriving: Iterable[bytes], translator: Translator, target: Output
 
 
 def _size_of(name: str) -> int | None:
-    """Return how long the input is, if it is a file."""
+    """Return the size of the input in bytes, if it is a file; else None."""
     path = Path(name)
     return path.stat().st_size if name != STDIN and path.is_file() else None
 
@@ -191,7 +191,7 @@ def _is_one_file(first: str, second: str) -> bool:
 
 
 def _patience(translator: Translator) -> float | None:
-    """Return for how long nothing may come from here on; None: for ever."""
+    """Return the seconds for which no bytes may arrive from now on; None: no limit."""
     clock = StreamClock(translator, now=0.0)
     clock.last_read = 0.0
     seconds, due = clock.next_due()
@@ -203,7 +203,7 @@ def _translator(
 ) -> Translator:
     """Return the translator for a body that begins with `head`.
 
-    Options that the command line does not give are those of the recording.
+    Options that the command line does not give are taken from the recording.
     """
     if args.request_id is not None and not valid_request_id(args.request_id):
         raise UsageError("--request-id: 1 to 128 letters, digits and . _ : - are allowed")
@@ -226,7 +226,7 @@ def _translator(
 
 
 def _framing(dialects: Dialects, speaks: str | None, answers: str, head: bytes) -> str:
-    """Return the framing to write if none was chosen: that of the input."""
+    """Return the framing to write if the command line gives none: the framing of the input."""
     framings = dialects.to_write(answers).framings
     if speaks == answers:
         expected = dialects.to_read(answers).framing
@@ -264,7 +264,7 @@ def _limits(texts: list[str]) -> dict[str, Any]:
 
 
 def _explained(dialects: Dialects, name: str) -> Dialects:
-    """Return `dialects` with decoders that explain each frame; for `auto` all that can be found."""
+    """Return `dialects` with decoders that explain each frame, of dialect `name` or, for `auto`, of all."""
     names = dialects.readable if name == "auto" else (name,)
     explaining = [
         explained(dialects.to_read(each), lambda line: print(line, file=sys.stderr)) for each in names

@@ -1,4 +1,4 @@
-"""`streamweir detect`: which dialect is a stream written in?"""
+"""`streamweir detect`: finds the dialect in which a stream is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--option DIALECT.KEY=VALUE` of the commands."""
+"""Reads the option `--option DIALECT.KEY=VALUE` of the commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def dialect_options(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the options of dialects on a command line, by dialect.
 
     Raises:
-        UsageError: one has another form.
+        UsageError: a text has another form.
     """
     options: dict[str, dict[str, Any]] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""`streamweir dialects`: the dialects, and the events that each can write."""
+"""`streamweir dialects`: lists the dialects, and the events that each dialect can write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DISTINGUISHING_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "status": ("scope", "state"),
     "tool_call_end": ("status",),
 }
-"""By event type: the fields that tell its forms apart."""
+"""For each event type, the fields by which its forms differ."""
 
 
 def add_to(commands: Commands) -> None:
@@ -158,14 +158,14 @@ def _written(row: Writing, common: set[str]) -> str:
 
 
 def _shown(frame: Sent, common: set[str]) -> str:
-    """Return a frame without the fields of the envelope, so that its content fits into a line."""
+    """Return a frame without the common fields of the envelope, so that its content fits into a line."""
     fields = [field for field in _fields(frame) if field not in common]
     data = f"{{{', '.join(fields)}}}" if fields else frame.data
     return f"{frame.event}: {data}" if frame.event else data
 
 
 def _common_fields(rows: Iterable[Writing]) -> set[str]:
-    """Return the fields of the envelope: those that most frames share, with their value."""
+    """Return the fields of the envelope: those that most frames share with the same value."""
     frames = [_fields(frame) for row in rows for frame in row.becomes]
     counts = Counter(field for fields in frames for field in fields)
     return {field for field, count in counts.items() if count > len(frames) / 2}

@@ -1,4 +1,4 @@
-"""`check --print-effective`: every value that holds, and where it comes from."""
+"""`check --print-effective`: prints every value in force, and the place where it was written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["effective_facts", "effective_lines"]
 
 
 def effective_lines(file: str) -> Iterator[str]:
-    """Yield a line per value: `PATH: VALUE  # where it was written`."""
+    """Yield a line for each value: `PATH: VALUE  # where it was written`."""
     for value in effective_values(Path(file)):
         yield f"{value.path}: {json.dumps(value.value, ensure_ascii=False)}  # {_origin(file, value)}"
 
 
 def effective_facts(file: str) -> list[dict[str, Any]]:
-    """Return the settings and their origins as values for JSON; a default has no line and no column."""
+    """Return the settings and their origins as values for JSON. A default has neither line nor column."""
     return [
         {
             "path": value.path,

@@ -1,4 +1,4 @@
-"""The command line as a whole: parse it, run the command, turn its outcome into an exit code."""
+"""The whole command line: parses it, runs the command, and turns the outcome into an exit code."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ examples:
 """
 
 _CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Errors of a full disk, and of one that is broken."""
+"""Errors of a disk that is full or broken."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that `argv` (default: the process's own arguments) asks for; return its exit code.
+    """Run the command line `argv` (default: that of the process); return the exit code.
 
     Raises:
-        SystemExit: by argparse, after --help and --version and for a wrong command line (2).
+        SystemExit: raised by argparse, after --help and --version and for a wrong command line (2).
     """
     for stream in (sys.stdout, sys.stderr):
         _print_anything(stream)
@@ -137,14 +137,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check_command(parser: argparse.ArgumentParser, word: str) -> None:
-    """Refuse an unknown command with a suggestion, which argparse does not make."""
+    """Refuse an unknown command with a suggestion, because argparse makes none."""
     names = [*(command.NAME for command in _COMMANDS), "help", "version"]
     if not word.startswith("-") and word not in names:
         parser.error(f"unknown command {word!r}{did_you_mean(word, names)} (known: {', '.join(names)})")
 
 
 def _print_anything(stream: TextIO | None) -> None:
-    """Never fail on a character that the terminal's encoding lacks."""
+    """Make a stream replace characters that the terminal's encoding lacks, in place of failing."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")

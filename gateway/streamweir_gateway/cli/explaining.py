@@ -1,4 +1,4 @@
-"""For each frame of a stream a line with the rule that takes it, and its events.
+"""Writes a line for each frame of a stream: the rule that takes the frame, and its events.
 
 Source: the dialect-file contract, section 1 (`convert --explain`).
 """
@@ -16,12 +16,12 @@ __all__ = ["explained"]
 
 
 def explained(dialect: Dialect, write: Callable[[str], object]) -> Dialect:
-    """Return `dialect` as it is, except that each frame is explained when it is read.
+    """Return a copy of `dialect` that explains each frame when the frame is read.
 
     Args:
-        dialect: can be read.
-        write: gets `NUMBER TAKER: types of the events`. A rule takes a frame by its place, and what reads
-            without rules by its name.
+        dialect: a dialect with a decoder.
+        write: gets `NUMBER TAKER: types of the events`. TAKER is the place of a rule, or the name of a
+            decoder without rules.
     """
     decoder = dialect.decoder
     assert decoder is not None

@@ -1,4 +1,4 @@
-"""`streamweir fake`: a backend that is broken on purpose."""
+"""`streamweir fake`: serves a backend with faults on purpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of `streamweir fake`."""
+"""The work of `streamweir fake`, without its arguments."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _replaying(settings: Settings, args: argparse.Namespace) -> Settings:
-    """Play the file; its framing is seen by its first byte unless it is given."""
+    """Return settings that play a recorded file.
+
+    Its framing is found by its first byte, unless it is given.
+    """
     body = recordings_in(args.replay)[0].body
     if args.framing is None:
         settings = replace(settings, framing=seen_framing(body))

@@ -1,4 +1,4 @@
-"""`--config FILE`: the dialects that a command may name, with the home-made ones of a configuration."""
+"""`--config FILE`: makes the home-made dialects of a configuration available to commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["add_config_option", "home_made"]
 
 
 def add_config_option(parser: argparse.ArgumentParser) -> None:
-    """Let a command name the dialects of a file; `home_made` reads it."""
+    """Add `--config`, with which a command can use the dialects of a file; `home_made` reads it."""
     parser.add_argument(
         "--config",
         metavar="CONFIG",
@@ -23,10 +23,10 @@ def add_config_option(parser: argparse.ArgumentParser) -> None:
 
 
 def home_made(path: str | None) -> Dialects:
-    """Return all installed dialects, and those of the file at `path`, if there is one.
+    """Return all installed dialects, and the dialects of the file at `path`, if it is given.
 
     Raises:
-        CommandFailed: the file, or a dialect in it, cannot be used; or nothing here reads YAML.
+        CommandFailed: the file or a dialect in it cannot be used, or no YAML reader is installed.
     """
     known = process_dialects()
     if path is None:

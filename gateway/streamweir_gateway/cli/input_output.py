@@ -1,4 +1,4 @@
-"""Files and pipes of the commands: bytes as they come, nothing held back."""
+"""Opens, reads and writes files and pipes for the commands. Bytes are never held back."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _PIECE: Final = 64 << 10
 
 
 class ReadFailed(CommandFailed):
-    """The input broke in the middle; the system's error is the cause."""
+    """Reading the input failed in the middle. The system's error is the cause."""
 
 
 def label_of(name: str) -> str:
-    """Return how messages call the file."""
+    """Return the name of the file as messages show it."""
     return "standard input" if name == STDIN else name
 
 
@@ -45,7 +45,7 @@ def open_input(name: str) -> Iterator[io.FileIO]:
     """Open a file, or standard input for `-`, without a buffer: a read returns the bytes that have arrived.
 
     Raises:
-        CommandFailed: it cannot be opened.
+        CommandFailed: the file cannot be opened.
     """
     try:
         file = io.FileIO(0, closefd=False) if name == STDIN else io.FileIO(name)
@@ -62,7 +62,7 @@ def open_output(name: str | None) -> Iterator[Output]:
     """Open a file to write, or standard output for None.
 
     Raises:
-        CommandFailed: it cannot be opened.
+        CommandFailed: the file cannot be opened.
     """
     if name is None:
         yield cast("io.BufferedIOBase", sys.stdout.buffer)
@@ -78,7 +78,7 @@ def open_output(name: str | None) -> Iterator[Output]:
 def pieces(
     source: io.FileIO, name: str, *, patience: Callable[[], float | None] = lambda: None
 ) -> Iterator[bytes]:
-    """Yield bytes as they arrive, until the end or until nothing came for `patience()` seconds.
+    """Yield bytes as they arrive, until the end or until no byte arrives for `patience()` seconds.
 
     Raises:
         ReadFailed: the system reports an error.
@@ -101,7 +101,7 @@ def write(target: Output, data: bytes) -> None:
 
     Raises:
         CommandFailed: a file cannot be written.
-        OSError: standard output cannot, or its reader has gone.
+        OSError: standard output cannot be written, or its reader has closed it.
     """
     left = memoryview(data)
     try:
@@ -115,7 +115,7 @@ def write(target: Output, data: bytes) -> None:
 
 
 def _wait(source: io.FileIO, seconds: float | None) -> bool:
-    """Wait until there is something to read; tell whether there is."""
+    """Wait until bytes can be read; return False if `seconds` pass before."""
     if seconds is None or os.name == "nt":  # Windows can wait for sockets only
         return True
     ready, _, _ = select.select([source], [], [], seconds)
@@ -123,7 +123,7 @@ def _wait(source: io.FileIO, seconds: float | None) -> bool:
 
 
 def print_if_possible(text: str) -> None:
-    """Print a text of a command that serves; if that fails, the command serves on without output."""
+    """Print a text of a command that serves. If printing fails, the command continues without output."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -133,7 +133,7 @@ def print_if_possible(text: str) -> None:
 
 
 def drop_output() -> None:
-    """Let standard output go nowhere: text that Python still flushes at the exit makes no message."""
+    """Discard standard output, so that text which Python flushes at the exit causes no message."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""`streamweir learn`: recorded streams in, a home-made dialect that reads them out."""
+"""`streamweir learn`: reads recorded streams, and writes a home-made dialect that can read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of `streamweir learn`."""
+"""The work of `streamweir learn`, without its arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the dialect, and a report about it on standard error."""
+    """Write the dialect, and write a report about it on standard error."""
     _check_name(args.name)
     try:
         learned = _learned(args)
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse(nothing: NothingLearned, *, as_json: bool) -> NoReturn:
-    """Print the report and its questions, but no dialect."""
+    """Print the report and its questions, without a dialect, and exit."""
     if nothing.report is None:
         raise CommandFailed(f"nothing to learn from: {nothing}") from nothing
     if as_json:

@@ -1,4 +1,4 @@
-"""`streamweir dialects --new`: the folder of a dialect, as a place to begin."""
+"""`streamweir dialects --new`: writes the folder of a new dialect, to begin with."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _BODY: Final = re.compile(r"\.(sse|ndjson|json)\Z")
 
 
 def write_dialect(name: str, root: Path) -> list[Path]:
-    """Write the folders of a dialect into a checkout: its code, and recorded bodies of it.
+    """Write the folders of a dialect into a checkout: its code, and recorded bodies.
 
     Args:
-        name: the dialect's.
-        root: where the checkout is.
+        name: the name of the dialect.
+        root: the folder of the checkout.
 
     Returns:
         The files that were written.
 
     Raises:
-        UsageError: there is no checkout at `root`, or the name is taken or cannot be one.
+        UsageError: there is no checkout at `root`, or the name is taken or invalid.
     """
     _check(name, root)
     folder, words = _folder_of(name), {"Acme": _class_name_of(name), "acme": name}

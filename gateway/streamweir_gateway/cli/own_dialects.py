@@ -1,4 +1,4 @@
-"""`--dialect module:Class`: dialects of one's own in Python, for one call of a command."""
+"""`--dialect module:Class`: adds dialects written in Python for one call of a command."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def add_dialect_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dialects(places: Iterable[str]) -> None:
-    """Let the dialects at `places` be named; their modules may be in the working directory.
+    """Add the dialects at `places`. Their modules may be in the working directory.
 
     Raises:
-        UsageError: one of them cannot be loaded.
+        UsageError: a dialect cannot be loaded.
     """
     for given in places:
         name, equals, place = given.partition("=")

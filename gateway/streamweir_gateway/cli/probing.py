@@ -1,7 +1,7 @@
-"""One request to the upstream of each endpoint, and the finding: `streamweir check --probe`.
+"""Sends one request to the upstream of each endpoint, and reports the findings: `streamweir check --probe`.
 
-The requests go through the gateway's own application, so that they are those that clients cause: mapped,
-with the configured headers, over the configured transport. Nothing listens.
+The requests go through the gateway's own application, so that upstreams get what clients would cause: a
+mapped body, the configured headers, the configured transport. No address is listened on.
 
 Source: the configuration contract (`probe`).
 """
@@ -38,7 +38,7 @@ from streamweir_gateway.upstream.websocket.request import WebSocketSettings
 __all__ = ["Probe", "probe_all"]
 
 SECONDS: Final = 60.0
-"""How long an answer may take: the user of the command waits for it."""
+"""The longest time, in seconds, that an answer may take, because the user of the command waits for it."""
 
 AT_ONCE: Final = 8
 _BODY: Final = {"message": "Hello"}
@@ -50,7 +50,7 @@ class Probe(NamedTuple):
 
     endpoint: str
     left_out: str | None = None
-    """Why nothing was sent; None: something was."""
+    """The reason why no request was sent; None: a request was sent."""
     line: dict[str, Any] = {}  # noqa: RUF012 - never changed
     """The log line of the request."""
     status: int | None = None
@@ -60,7 +60,7 @@ class Probe(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """The upstream answered as the configuration says."""
+        """Whether the upstream answered as the configuration says."""
         if self.left_out is not None:
             return True
         is_relayed = "speaks" not in self.line
@@ -77,7 +77,7 @@ class Probe(NamedTuple):
             yield f"  {name.replace('_', ' '):12} {text}"
 
     def facts(self) -> dict[str, str]:
-        """Return the findings by name."""
+        """Return the findings by their names."""
         if self.left_out is not None:
             return {"left_out": self.left_out}
         line, seen = self.line, self.status is not None
@@ -98,7 +98,7 @@ class Probe(NamedTuple):
 
     @property
     def _dialect(self) -> str:
-        """The detected dialect, if it is not the one of the configuration."""
+        """The detected dialect, if it differs from the dialect of the configuration."""
         looks = re.search(r"looks like [^;]+; speaks is [^;]+", str(self.line.get("hint")))
         return looks[0] if looks else str(self.line.get("speaks", "no agent stream"))
 
@@ -108,11 +108,11 @@ class Probe(NamedTuple):
 
 
 def probe_all(config: GatewayConfig, data: Any = None) -> list[Probe]:
-    """Return the finding of one request to each endpoint's upstream.
+    """Send one request to each endpoint's upstream; return the findings.
 
     Args:
         config: the configuration of the gateway, with all secrets.
-        data: the body that is sent in place of each endpoint's own; JSON.
+        data: the JSON body that is sent to all endpoints in place of their own probe bodies.
     """
     return asyncio.run(_probe_all(config, data))
 
@@ -187,7 +187,10 @@ def _scope(endpoint: EndpointConfig, path: str) -> Scope:
 
 
 def _body(config: GatewayConfig, endpoint: EndpointConfig, data: Any) -> Any:
-    """Return the body to send. At an endpoint with `models` it names the first, unless it names another."""
+    """Return the body to send.
+
+    At an endpoint with `models` it names the first model, unless it names one already.
+    """
     given = data if data is not None else endpoint.probe.body if endpoint.probe is not None else None
     if not endpoint.models:
         return _BODY if given is None else given
@@ -214,7 +217,7 @@ async def _send(_message: Message) -> None:
 
 
 class _Lines:
-    """Keeps the line of a request."""
+    """Keeps the log line of a request."""
 
     def __init__(self) -> None:
         self.line: dict[str, Any] = {}
@@ -226,11 +229,11 @@ class _Lines:
 
 
 class _NotingClients(UpstreamClients):
-    """Clients that note how the last response began.
+    """Clients that note the status and media type of the last response.
 
     Attributes:
-        status: of it; None: there was none.
-        media_type: of it.
+        status: the status of the last response; None: there was no response.
+        media_type: the media type of the last response.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The progress through a long input, on a terminal that shows nothing else."""
+"""Shows the progress through a long input, on a terminal that shows no other output."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from streamweir.options.sizes import format_size
 __all__ = ["shown"]
 
 _FIRST_SECONDS: Final = 1.0
-"""Seconds without output that do not need an explanation."""
+"""The seconds without output after which the progress is shown."""
 _SECONDS: Final = 0.2
 
 
 def shown(arriving: Iterable[bytes], total: int | None) -> Iterator[bytes]:
-    """Yield the arriving bytes, and write their number on standard error if it takes long.
+    """Yield the arriving bytes, and write their number on standard error if the input takes long.
 
-    Only where standard error is a terminal and standard output is not, or is not written to: the line would
-    be in the middle of the stream.
+    The number is shown only if standard error is a terminal and standard output is not, or gets no output;
+    otherwise the line would appear in the middle of the stream.
 
     Args:
         arriving: the input.
-        total: its bytes, if that is known.
+        total: the size of the input in bytes, if known.
     """
     read, due, is_shown = 0, time.monotonic() + _FIRST_SECONDS, False
     try:

@@ -1,4 +1,4 @@
-"""`streamweir record`: one request to a backend, and its answer as a capture file."""
+"""`streamweir record`: sends a request to a backend, and writes its answer as a capture file."""
 
 from __future__ import annotations
 

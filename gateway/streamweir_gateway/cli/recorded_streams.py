@@ -1,4 +1,4 @@
-"""Recorded streams for the commands: captures, or plain bodies, told apart by their first line.
+"""Reads recorded streams for the commands: captures or plain bodies, distinguished by their first line.
 
 Source: the contract of capture files.
 """
@@ -27,7 +27,7 @@ def recordings_in(name: str) -> list[Capture]:
     """Return the captures of a file, or of standard input for `-`; a plain body is one capture.
 
     Raises:
-        CommandFailed: it cannot be read.
+        CommandFailed: the input cannot be read.
     """
     with open_input(name) as source:
         arriving = pieces(source, name)
@@ -41,10 +41,10 @@ def recordings_in(name: str) -> list[Capture]:
 
 
 def _whole(body: Iterable[bytes], name: str) -> bytes:
-    """Return a plain body.
+    """Return a plain body as one capture.
 
     Raises:
-        CommandFailed: it is larger than a stream may be.
+        CommandFailed: the body is larger than a stream may be.
     """
     whole = bytearray()
     for piece in body:
@@ -55,12 +55,12 @@ def _whole(body: Iterable[bytes], name: str) -> bytes:
 
 
 def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] | None, Iterable[bytes]]:
-    """Look at the first line of the input: return the captures, or None and the body, nothing lost.
+    """Look at the first line of the input; return its captures, or None and the whole body.
 
-    Bytes that cannot be the first line of a capture are passed on at once, as a body.
+    If the bytes cannot be the first line of a capture, the body is returned at once.
 
     Raises:
-        CommandFailed: it is a capture that cannot be read.
+        CommandFailed: the input is a capture that cannot be read.
     """
     head: list[bytes] = []
     first = b""

@@ -29,7 +29,7 @@ _IN_A_TARGET: Final = "/?:@!$&'()*+,;=%[]~-._"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, write the capture; tell by the exit code whether the stream was whole."""
+    """Send the request, write the capture; return an exit code that tells whether the stream was whole."""
     request = _request(args)
     options = _options(args)
     mask = SecretMask(_secrets(args.url))
@@ -114,7 +114,7 @@ def _body(text: str) -> bytes:
 
 
 def _secrets(url: str) -> Iterator[str]:
-    """Yield the password in a URL, in both of its forms."""
+    """Yield the password in a URL, percent-encoded and decoded."""
     if password := urlsplit(url).password:
         yield from (password, unquote(password))
 

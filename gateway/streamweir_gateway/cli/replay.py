@@ -1,4 +1,4 @@
-"""`streamweir replay`: a capture file as a backend."""
+"""`streamweir replay`: serves a capture file as a backend."""
 
 from __future__ import annotations
 

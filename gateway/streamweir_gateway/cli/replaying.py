@@ -1,4 +1,4 @@
-"""The work of `streamweir replay`."""
+"""The work of `streamweir replay`, without its arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve the captures until a signal ends it."""
+    """Serve the captures until a signal ends the process."""
     speed, address = _speed(args.speed), loopback_address("--listen", args.listen)
     captures = [capture for file in args.captures for capture in recordings_in(file)]
     for capture in captures:
@@ -57,7 +57,7 @@ async def _serve(captures: list[Capture], speed: float, address: tuple[str, int]
 
 
 class _Player:
-    """Plays one capture after the other, and the first again after the last."""
+    """Plays one capture after the other, and begins again after the last."""
 
     def __init__(self, captures: list[Capture], speed: float) -> None:
         self._captures = captures
@@ -65,7 +65,7 @@ class _Player:
         self._count = 0
 
     def answer(self, request: Request) -> Steps:
-        """Return the steps of the answer to `request`."""
+        """Return the steps of the response to `request`."""
         capture = self._captures[self._count % len(self._captures)]
         self._count += 1
         print_if_possible(printable(f"{request.method} {request.target[:100]}: {capture.id}"))

@@ -1,4 +1,4 @@
-"""`streamweir request`: the requests to an upstream for a client's request. Sends nothing.
+"""`streamweir request`: prints the requests to an upstream for a client's request. It sends no request.
 
 Source: the request contract, section 8.
 """
@@ -93,12 +93,12 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def body_of(args: argparse.Namespace) -> bytes:
-    """Return the client's body: the argument, or standard input."""
+    """Return the client's body: from the argument, or from standard input."""
     return sys.stdin.buffer.read() if args.body == STDIN else args.body.encode("utf-8", "surrogateescape")
 
 
 def print_refusal(error: RequestError) -> int:
-    """Print the answer for the client, and return the exit code."""
+    """Print the refusal that the client would get, and return the exit code."""
     refused = {"error": {"code": error.code, "message": str(error)}, "status": error.status}
     print(write_json_text(refused))
     return FAILED

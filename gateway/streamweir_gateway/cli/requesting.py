@@ -1,4 +1,4 @@
-"""The requests that an endpoint of a configuration would send; for `streamweir request --endpoint`."""
+"""Computes the requests that an endpoint would send, for `streamweir request --endpoint`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["run"]
 _NOT_SHOWN: Final = frozenset(
     {"authorization", "cookie", "x-api-key", "api-key", "x-request-id", "traceparent", "tracestate", "via"}
 )
-"""Headers with credentials, and headers that differ for each request."""
+"""Headers that are not printed: those with credentials, and those that differ for each request."""
 
 _DEMO: Final = "http://127.0.0.1"
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the requests of the endpoint, and return the exit code.
 
     Raises:
-        UsageError: there is no such endpoint, or none of its upstreams speaks the dialect.
+        UsageError: the endpoint does not exist, or no upstream of it speaks the dialect.
         CommandFailed: the file cannot be used.
     """
     try:
@@ -108,7 +108,7 @@ def _planned(
 
 
 def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: Dialects) -> Destination:
-    """Return a destination for the upstream, to which nothing is sent."""
+    """Return a destination for the upstream. No request is sent to it."""
     return Destination(
         endpoint,
         upstream,
@@ -122,14 +122,14 @@ def _destination(endpoint: EndpointConfig, upstream: UpstreamConfig, dialects: D
 
 
 def _shown(written: Written, base: UpstreamRequest) -> dict[str, Any]:
-    """A request as it is printed, without the headers that every one has."""
+    """Return a request as it is printed, without the headers that every request has."""
     named = whole_headers(base.headers, written)
     headers = {name: value for name, value in named if name.lower() not in _NOT_SHOWN}
     return {**shown(written, base.target), "headers": headers}
 
 
 def _of_model(endpoint: EndpointConfig, body: bytes) -> EndpointConfig:
-    """The endpoint that the client has, where the model that it names chooses."""
+    """Return the endpoint as the model in the body chooses it; without `models`, the endpoint itself."""
     if not endpoint.models:
         return endpoint
     model = requested_model(parse_body(body))

@@ -1,4 +1,4 @@
-"""`streamweir serve`: the gateway, until it is stopped."""
+"""`streamweir serve`: serves a configuration until it is stopped."""
 
 from __future__ import annotations
 

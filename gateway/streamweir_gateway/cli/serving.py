@@ -24,7 +24,7 @@ __all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve the file until a signal ends it; print the endpoints as soon as they can be called."""
+    """Serve the file until a signal ends the process; print the endpoints when they can be called."""
     if args.port is not None or args.host is not None:
         raise UsageError("an address is given by --listen HOST:PORT, such as --listen 127.0.0.1:9000")
     try:
@@ -44,10 +44,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _entrance(config: GatewayConfig, file: Path) -> ConsoleEntrance | None:
-    """Listen for the console, before anything is started; return None if there is no console.
+    """Listen at the console's address before any process starts; return None if there is no console.
 
     Raises:
-        CommandFailed: nothing can listen there.
+        CommandFailed: the address cannot be listened on.
     """
     if config.console is None:
         return None

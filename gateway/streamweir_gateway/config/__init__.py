@@ -1,8 +1,8 @@
-"""The configuration: one YAML file in, one immutable `GatewayConfig` out.
+"""The configuration: reads one YAML file, and makes one immutable `GatewayConfig`.
 
     text -> tree -> interpolation -> merging -> validation (models) -> rules -> GatewayConfig
 
-Nothing here keeps state or starts anything; the dialects and the environment are passed in.
+This package keeps no state and starts no process; the caller passes the dialects and the environment in.
 """
 
 from streamweir.options.durations import format_duration, parse_duration

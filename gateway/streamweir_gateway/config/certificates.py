@@ -1,4 +1,4 @@
-"""The certificate files that the upstreams' `tls` names: found, read, and tried before anything starts."""
+"""Checks the certificate files that the upstreams' `tls` names, before the gateway starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_certificates"]
 def check_certificates(config: GatewayConfig, report: Report, *, tolerant: bool) -> None:
     """Report the files under `tls` that cannot be used.
 
-    With `tolerant` a file that cannot be read is no problem, and what needs it is not checked.
+    With `tolerant` an unreadable file is no problem, and values that need the file are not checked.
     """
     for name, upstream in config.upstreams.items():
         if upstream.tls.model_fields_set:

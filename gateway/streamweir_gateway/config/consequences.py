@@ -1,4 +1,4 @@
-"""Faults that only follow from another one: one cause is reported once."""
+"""Removes faults that only follow from another fault, so that each cause is reported once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NO_KEY_HERE: Final = frozenset({"extra_forbidden", "key"})
 
 
 def without_consequences(faults: Sequence[Fault], tree: Tree) -> list[Fault]:
-    """Return `faults` without those that are mended together with another one.
+    """Return `faults` without the faults that disappear when another fault is mended.
 
-    These are keys that have slipped from under the one above them, which has no value, and what is missing
-    because its key is misspelt.
+    These are keys that lack the indentation below an empty key before them, and keys that are missing because
+    they are misspelt.
 
     Args:
-        faults: all that there are.
-        tree: in which they are.
+        faults: all faults.
+        tree: the tree that has these faults.
     """
     strays = [
         stray
@@ -43,7 +43,7 @@ def without_consequences(faults: Sequence[Fault], tree: Tree) -> list[Fault]:
 
 
 def _strays(empty: KeyPath, faults: Sequence[Fault], tree: Tree) -> Iterator[KeyPath]:
-    """Yield the keys right behind `empty` that are wrong at their place."""
+    """Yield the keys directly after the key `empty` that are wrong at their level."""
     *above, key = empty
     holder: Any = tree
     for step in above:
@@ -62,7 +62,7 @@ def _has_no_shape(path: KeyPath, faults: Sequence[Fault]) -> bool:
 
 
 def _meant(path: KeyPath) -> KeyPath:
-    """Return the key that is meant by an unknown one, where one is much like it."""
+    """Return the known key that an unknown key probably means; the key itself if no known key is similar."""
     above, key = path[:-1], str(path[-1])
     near = get_close_matches(key, keys_under(above), n=1)
     return (*above, near[0] if near else key)

@@ -1,4 +1,4 @@
-"""Quotes wrong values of the configuration in messages, and suggests others."""
+"""Quotes wrong values of the configuration in messages, and suggests known values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from streamweir.errors import did_you_mean
 __all__ = ["InvalidValue", "UnclearValue", "not_this", "quoted", "suggestion"]
 
 MAX_QUOTED: Final = 80
-"""Characters of a value in a message, quotes included."""
+"""The most characters of a value in a message, quotes included."""
 
 MAX_COMPARED: Final = 500
-"""Known names among which the nearest to an unknown one is sought."""
+"""The most known names that are compared with an unknown name."""
 MAX_LISTED: Final = 50
-"""Known names in a message."""
+"""The most known names that a message lists."""
 
 
 class InvalidValue(ValueError):
-    """A value that cannot be used, raised by what reads it and placed by what knows the file."""
+    """A value that cannot be used.
+
+    The reader of the value raises this; the caller adds the place in the file.
+    """
 
     def __init__(self, message: str, detail: str = "") -> None:
         self.message = message
@@ -28,25 +31,26 @@ class InvalidValue(ValueError):
 
 
 class UnclearValue(InvalidValue):
-    """A valid value that probably means something else: the message asks for the intended one."""
+    """A valid value that probably means another one. The message asks for the intended value."""
 
 
 def quoted(value: object) -> str:
-    """Return a value as a message shows it: in quotes, and cut where it is long."""
+    """Return a value as a message shows it: in quotes, and cut if it is long."""
     text = repr(value)
     return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 4]}...'"
 
 
 def not_this(value: object) -> str:
-    """Return the detail that quotes a wrong value, if it is a single one."""
+    """Return the part of a message that quotes a wrong value; empty for a mapping or a list."""
     quotable = isinstance(value, str | int | float) and not isinstance(value, bool)
     return f", not {quoted(value)}" if quotable else ""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return what to say after an unknown name: the known one nearest to it, or else what there is.
+    """Return the end of a message about an unknown name: the most similar known name, or all names.
 
-    Of many known names only some are compared and fewer shown: a file may hold many unknown ones as well.
+    The numbers of known names that are compared and shown are limited, because a file may have many unknown
+    names.
     """
     names = sorted(known)
     near = did_you_mean(name, names[:MAX_COMPARED])

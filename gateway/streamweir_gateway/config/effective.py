@@ -1,6 +1,6 @@
-"""The effective values of a file, and the place of each.
+"""Finds the effective values of a file, and the place where each value was written.
 
-Values are shown as the file holds them, before anything is filled in, and without secrets.
+Values are shown as they are in the file, with references not filled in, and without secrets.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["EffectiveValue", "effective_values"]
 
 _DEFAULT_OF_A_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_]\w*):-[^{}]*\}")
 _NO_SECTIONS: Final = frozenset({"defaults", "dialects"})
-"""`defaults` is in every endpoint already; the keys of a dialect are its own."""
+"""Keys whose parts are not listed: `defaults` is part of every endpoint; the keys of a dialect are free."""
 
 
 class EffectiveValue(NamedTuple):
-    """One value that holds.
+    """One effective value.
 
     Attributes:
-        path: where it holds, such as `endpoints./chat.timeouts.idle`.
-        value: as a file would hold it, without secrets.
+        path: the path of the value, such as `endpoints./chat.timeouts.idle`.
+        value: the value as a file would have it, without secrets.
         origin: the path at which it was written; empty for a built-in default.
-        position: where that is; None for a built-in default.
+        position: the line and column of the origin; None for a built-in default.
     """
 
     path: str
@@ -47,7 +47,7 @@ class EffectiveValue(NamedTuple):
 
 
 def effective_values(path: Path) -> Iterator[EffectiveValue]:
-    """Yield every value of the file at `path`, which is a good one, in the order of the models."""
+    """Yield every value of the file at `path`, which must be valid, in the order of the models."""
     report = Report(str(path))
     tree = read_tree(read_text(path, report), report) or {}
     merged = merge(tree)
@@ -102,7 +102,7 @@ def _place(report: Report, origin: KeyPath) -> tuple[str, Position | None]:
 
 
 def _section_in(kind: Any) -> type[Section] | None:
-    """The section that each item of a list or mapping is."""
+    """Return the section that each item of a list or mapping has; None if items are not sections."""
     inner = get_args(kind)
     if not inner or get_origin(kind) is None:
         return None
@@ -113,12 +113,12 @@ def _section_in(kind: Any) -> type[Section] | None:
 
 
 def _is_made_by_itself(field: FieldInfo) -> bool:
-    """The section is there, with its defaults, where the file does not hold it."""
+    """Return whether a section exists with its defaults if the file does not contain it."""
     return not field.is_required() and isinstance(field.get_default(call_default_factory=True), Section)
 
 
 def _default_of(field: FieldInfo) -> Any:
-    """Return the default of a value, as it would be written; None without a default."""
+    """Return the default of a value in the form in which a file would have it; None without a default."""
     default = field.get_default(call_default_factory=True)
     if isinstance(default, tuple | list):
         return [*default]

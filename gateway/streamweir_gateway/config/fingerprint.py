@@ -1,4 +1,4 @@
-"""The hash of the file of a configuration and of the files of its dialects."""
+"""Computes the hash of a configuration file and of the files of its dialects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(text: str, others: Iterable[Path] = ()) -> str:
-    """Return `sha256:` and the digest of a file's text; that of each other file is digested with it.
+    """Return `sha256:` and the digest of a file's text, together with the digests of the other files.
 
-    Without other files it is what `sha256sum` prints of the file.
+    Without other files the digest is the one that `sha256sum` prints for the file.
 
     Args:
         text: the text of the file.
-        others: files that it names; one that cannot be read counts as empty.
+        others: the files that the file names. An unreadable file counts as empty.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for path in others:

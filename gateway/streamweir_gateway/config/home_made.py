@@ -1,4 +1,4 @@
-"""`dialects:`: the home-made dialects of a file, here or in files of their own.
+"""`dialects:`: the home-made dialects of a configuration, written in it or in separate files.
 
 Source: the dialect-file contract, sections 1 and 9.
 """
@@ -31,16 +31,16 @@ __all__ = ["ConfiguredDialects", "dialect_files_in", "files_of", "read_home_made
 KEY: Final = "dialects"
 _FILE: Final = "file"
 _PYTHON: Final = "python"
-"""A dialect that is a class: `{python: "package.module:Acme"}`."""
+"""The key of a dialect that is a class: `{python: "package.module:Acme"}`."""
 
 
 class ConfiguredDialects(Dialects):
-    """The dialects of one configuration. Compiled anew where it is unpickled, in another process.
+    """The dialects of one configuration. They are compiled anew when this is unpickled in another process.
 
     Args:
-        known: those of the process.
-        sources: by name, what the file says of each of its own.
-        home_made: the compiled ones of these.
+        known: the dialects of the process.
+        sources: for each home-made dialect, by name: its source in the file.
+        home_made: the compiled home-made dialects.
     """
 
     def __init__(self, known: Dialects, sources: Mapping[str, Any], home_made: Iterable[Dialect]) -> None:
@@ -53,14 +53,14 @@ class ConfiguredDialects(Dialects):
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the file at `path` and the files of its dialects, also if the rest of it is faulty."""
+    """Return the file at `path` and the files of its dialects, even if other parts of the file are faulty."""
     report = Report("")
     tree = read_tree(read_text(path, report), report) or {}
     return [path, *dialect_files_in(tree, path.parent)]
 
 
 def dialect_files_in(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Return the files of the dialects of a configuration, in its order; `folder` is the file's."""
+    """Return the files of a configuration's dialects, in its order; the configuration is in `folder`."""
     named = tree.get(KEY)
     trees = named.values() if isinstance(named, Mapping) else ()
     files = [tree.get(_FILE) for tree in trees if isinstance(tree, Mapping)]
@@ -68,7 +68,7 @@ def dialect_files_in(tree: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def read_home_made(value: Any, report: Report, interpolation: Interpolation, known: Dialects) -> Dialects:
-    """Return the dialects that a file may name: those that are `known`, and its own.
+    """Return the dialects that a file may name: the `known` dialects and its home-made dialects.
 
     Args:
         value: the value of `dialects:`, with variables filled in.
@@ -114,7 +114,7 @@ def _with_classes(
 
 
 def dialect_in(folder: Path, place: str, name: str) -> Dialect:
-    """Return the dialect at `place`, whose module may be in `folder`."""
+    """Return the dialect at `place`. Its module may be in `folder`."""
     path = str(folder.resolve())
     if path not in sys.path:
         sys.path.append(path)
@@ -122,7 +122,7 @@ def dialect_in(folder: Path, place: str, name: str) -> Dialect:
 
 
 def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) -> DialectSource | None:
-    """Return the mapping of one dialect; None if its file cannot be used."""
+    """Return the source of one dialect; None if its file cannot be used."""
     path = (KEY, name)
     if not isinstance(tree, Mapping) or _FILE not in tree:
         return DialectSource(name, tree, report, path, interpolation.folder)
@@ -147,7 +147,7 @@ def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) 
 
 
 def _placeholders(names: Iterable[str]) -> list[Dialect]:
-    """Dialects that are too wrong to be any: that they are named is no second problem."""
+    """Return stand-ins for dialects that cannot be compiled, so that their names are known."""
     return [Dialect(name, Decoder, Encoder) for name in names if _can_be_named(name)]
 
 
@@ -160,7 +160,7 @@ def _can_be_named(name: str) -> bool:
 
 
 def _compiled_again(sources: Mapping[str, Any], placed: Mapping[str, str]) -> Dialects:
-    """Return the dialects of a configuration that was found sound in another process."""
+    """Return the dialects of a configuration that another process has found valid."""
     for name, place in placed.items():
         add_dialect_at(place, name)
     known = process_dialects()

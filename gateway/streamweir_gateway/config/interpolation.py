@@ -1,7 +1,7 @@
-"""`${NAME}`, `${NAME:-default}` and `${file:PATH}` inside string values.
+"""Fills in `${NAME}`, `${NAME:-default}` and `${file:PATH}` inside string values.
 
-Filled in after parsing, so that a secret can never change the shape of the file. `${{ ... }}` is an
-expression of a home-made dialect and left alone.
+They are filled in after parsing, so that a secret can never change the structure of the file. `${{ ... }}` is
+an expression of a home-made dialect and stays unchanged.
 """
 
 from __future__ import annotations
@@ -22,31 +22,40 @@ _OPENING: Final = re.compile(r"\$\{(?!\{)")
 _REFERENCE: Final = re.compile(r"\$\{(?!\{)([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 _IN_DIALECTS: Final = frozenset({"emit", "as", "remember", "send", "request"})
-"""Keys of a home-made dialect whose texts can name fields of a message."""
+"""The keys of a home-made dialect whose texts can contain names of message fields."""
 
 _SMALL: Final = re.compile(r"[^:]*[a-z]")
 _MALFORMED: Final = "has a `${` that is not `${NAME}`, `${NAME:-default}` or `${file:PATH}`"
 MAX_FILE_BYTES: Final = 64 * 1024
-"""A secret is short; a device or a log named by mistake is not read to its end."""
+"""The most bytes of a file of `${file:...}`.
+
+Secrets are short; a device named by mistake must not be read on.
+"""
 
 
 class _Missing(InvalidValue):
-    """The environment does not hold it: an error, unless the file is checked without one."""
+    """The environment has no such variable.
+
+    This is an error, unless the file is checked without an environment.
+    """
 
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Fills the references in a tree; with `tolerant` a missing one makes its value `Unresolved`."""
+    """Fills in the references of a tree. With `tolerant`, a missing value becomes `Unresolved`."""
 
     environ: Mapping[str, str]
     folder: Path
-    """The folder that the path of a `${file:PATH}` is relative to."""
+    """The folder from which the path of a `${file:PATH}` starts."""
     tolerant: bool = False
     is_dialect: bool = False
-    """The tree is the file of a home-made dialect."""
+    """Whether the tree is the file of a home-made dialect."""
 
     def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:
-        """Return a copy of `value` with all references filled. Filled and missing ones are reported."""
+        """Return a copy of `value` with all references filled in.
+
+        References that were filled or missing are reported.
+        """
         if isinstance(value, dict):
             return {key: self.fill(inner, report, (*path, key)) for key, inner in value.items()}
         if isinstance(value, list):
@@ -73,7 +82,7 @@ class Interpolation:
         return Unresolved(text) if failures else filled
 
     def _keeps_small_names(self, path: KeyPath) -> bool:
-        """Return whether a leaf is in the rules of a dialect, where `${name}` may mean a field."""
+        """Return whether a value is in the rules of a dialect, where `${name}` may mean a field."""
         return (self.is_dialect or path[:1] == ("dialects",)) and not _IN_DIALECTS.isdisjoint(path)
 
     def _looked_up(self, reference: str, failures: list[InvalidValue]) -> str:
@@ -99,7 +108,7 @@ class Interpolation:
         return value
 
     def _file(self, name: str) -> str:
-        """Return the text of the file, without the newline that editors and secret stores put at the end."""
+        """Return the text of a file, without the newline that editors and secret stores append."""
         try:
             with (self.folder / name).open("rb") as file:
                 content = file.read(MAX_FILE_BYTES + 1)

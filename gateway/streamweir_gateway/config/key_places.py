@@ -1,4 +1,4 @@
-"""The places of keys: the message about a key in a wrong place."""
+"""Knows the right places of keys, for messages about keys in wrong places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ELSEWHERE: Final[Mapping[type[Section], Mapping[str, str]]] = {
         "path": "stands at each endpoint, not in defaults",
     },
 }
-"""Keys that are right, in the wrong place."""
+"""Keys that are valid but often written in the wrong place."""
 
 _HOMES: Final[Mapping[str, type[Section]]] = {
     "at the top": GatewayConfig,
@@ -34,11 +34,11 @@ _HOMES: Final[Mapping[str, type[Section]]] = {
     "in `timeouts`": Timeouts,
     "in `limits`": Limits,
 }
-"""The right place of a key in a wrong place; only keys that have one place."""
+"""The right place of a key in a wrong place. Only keys with exactly one place are listed."""
 
 
 def about_unknown_key(path: KeyPath) -> str:
-    """Return the message about a key that the models do not have, given where it was written."""
+    """Return the message about an unknown key, given the path at which it was written."""
     section, key = _section_at(path[:-1]), str(path[-1])
     if section is GatewayConfig and key.startswith("/"):
         return "the path of an endpoint stands under `endpoints:`, indented"
@@ -50,7 +50,7 @@ def about_unknown_key(path: KeyPath) -> str:
 
 
 def keys_under(path: KeyPath) -> list[str]:
-    """Return the keys of the mapping at `path`; none where they are names, or it is no mapping."""
+    """Return the keys of the mapping at `path`; empty if its keys are names or it is not a mapping."""
     return list(written_keys(_section_at(path)))
 
 
@@ -68,7 +68,7 @@ def _section_at(path: KeyPath) -> type[Section]:
 
 
 def written_kind(annotations: Iterable[Any]) -> Any:
-    """Return the annotation of the file's value for a field with these annotations."""
+    """Return the type of the value in the file, for a field with these annotations."""
     kind, *metadata = annotations
     if get_origin(kind) is Annotated:
         kind, *inner = get_args(kind)

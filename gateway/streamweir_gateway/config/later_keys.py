@@ -1,4 +1,4 @@
-"""Keys whose features are not built yet: `off` is taken, any other value is refused with this reason.
+"""Keys whose features are not built yet. The value `off` is accepted; other values are refused with a reason.
 
 Source: the configuration contract, "Rules".
 """
@@ -13,7 +13,7 @@ from streamweir.yaml_files.report import KeyPath, Report
 __all__ = ["LATER_KEYS", "without_later_keys"]
 
 ANY: Final = "*"
-"""A path of `LATER_KEYS` has it in the place of any name."""
+"""Matches any name in a path of `LATER_KEYS`."""
 
 LATER_KEYS: Final[tuple[KeyPath, ...]] = (
     ("otel",),
@@ -23,7 +23,7 @@ LATER_KEYS: Final[tuple[KeyPath, ...]] = (
 
 
 def without_later_keys(tree: Mapping[str, Any], report: Report) -> dict[str, Any]:
-    """Return the tree of a file without these keys; report each that is not `off`."""
+    """Return the tree of a file without these keys; report each key whose value is not `off`."""
     found = dict(tree)
     for pattern in LATER_KEYS:
         for path, value in _found(tree, pattern, ()):

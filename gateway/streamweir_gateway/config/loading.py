@@ -1,4 +1,4 @@
-"""A file -> a configuration, or every reason why not."""
+"""Loads a file: returns the configuration, or raises an error with every problem."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def load_config(
     """Read and check the configuration file at `path`.
 
     Args:
-        dialects: those that the file may name.
+        dialects: the dialects that the file may name.
         environ: the variables for `${NAME}`.
-        check: tolerate missing variables and files; what depends on them is not checked, and the result is
-            for looking at, not for serving.
+        check: whether missing variables and files are tolerated. Values that depend on them are not checked,
+            and the result must not be served.
 
     Raises:
         ConfigErrors: the file cannot be read or used; it lists every problem.
@@ -60,7 +60,7 @@ def parse_config(
     environ: Mapping[str, str] = os.environ,
     check: bool = False,
 ) -> GatewayConfig:
-    """Do the work of `load_config` with the text of a file called `name` in `folder`.
+    """Do the work of `load_config`, given the text of a file called `name` in `folder`.
 
     Raises:
         ConfigErrors: the text cannot be used; it lists every problem.
@@ -93,7 +93,7 @@ def parse_config(
 def load_dialects(
     path: str | os.PathLike[str], *, dialects: Dialects, environ: Mapping[str, str] = os.environ
 ) -> Dialects:
-    """Return the dialects that the file at `path` may name; the rest of it is not looked at.
+    """Return the dialects that the file at `path` may name. Other parts of the file are not checked.
 
     Raises:
         ConfigErrors: the file, or a dialect in it, cannot be used; it lists every problem.

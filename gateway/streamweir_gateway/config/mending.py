@@ -1,6 +1,6 @@
-"""A tree with faults made one that can be validated.
+"""Mends a tree with faults, so that it can be validated.
 
-A wrong value becomes unresolved or empty, an unknown key is removed.
+A wrong value becomes unresolved or empty; an unknown key is removed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "upstreams": "{support: {url: http://127.0.0.1:9000, speaks: legacy}}",
     "warnings": '{message: "This service moves."}',
 }
-"""By key: a valid mapping for it."""
+"""Valid mappings for keys, by key."""
 
 _EXAMPLES_WITHIN: Final[Mapping[str, str]] = {
     "endpoints": "{upstream: http://127.0.0.1:9000/chat, speaks: legacy}",
@@ -50,16 +50,16 @@ _EXAMPLES_WITHIN: Final[Mapping[str, str]] = {
     "protocol_options": "{form: agent}",
     "keys": '{key: "${WEB_KEY}"}',
 }
-"""By the key that holds it."""
+"""Valid mappings for the items below a key, by that key."""
 
 
 class Fault(NamedTuple):
-    """Something in the tree that the models do not take."""
+    """A part of the tree that the models do not accept."""
 
     kind: str
-    """pydantic's word for it, or `key` for a key that is itself wrong."""
+    """The kind of fault: pydantic's word, or `key` for a key that is itself wrong."""
     path: KeyPath
-    """Where it was written."""
+    """The path at which the fault was written."""
     refusal: InvalidValue | None = None
     is_null: bool = False
 
@@ -77,7 +77,7 @@ class Fault(NamedTuple):
 
     @property
     def example(self) -> str:
-        """Return the value, if it is a mapping."""
+        """The valid mapping that a message shows as an example; empty for other values."""
         if _SHAPES.get(self.kind, _NO_LIST) == _NO_LIST:
             return ""
         names = [step for step in self.path if isinstance(step, str)]
@@ -88,7 +88,7 @@ class Fault(NamedTuple):
 
 
 def mended(tree: Tree, faults: Iterable[Fault]) -> Tree:
-    """Return a copy of `tree` without `faults`; the values below one may be wrong in turn."""
+    """Return a copy of `tree` with `faults` mended. Values inside a mended part may still be wrong."""
     copied = copy.deepcopy(tree)
     # A key takes with it what it holds, so keys go last, the inner before the outer.
     for fault in sorted(faults, key=lambda fault: (fault.kind == "key", -len(fault.path))):
@@ -110,10 +110,10 @@ def _mend(tree: Tree, fault: Fault) -> None:
 
 
 def _holder(tree: Tree, path: KeyPath) -> tuple[Any, Any]:
-    """Return the mapping or list that holds the value at `path`, and the last step.
+    """Return the mapping or list that contains the value at `path`, and the last step of the path.
 
-    A string is allowed for a list of one, and a list for a mapping that holds it: the step into it leads
-    nowhere, and what is written there itself is meant.
+    A string may replace a list of one item, and a list a mapping that contains it. The path then has a step
+    that the tree lacks, and the value that was written is returned.
     """
     holder: Any = tree
     above: tuple[Any, Any] = tree, path[0]

@@ -1,6 +1,6 @@
-"""The layers of the file over each other, before anything is validated: `defaults` < upstream < endpoint.
+"""Merges the layers of the file before validation: upstream over `defaults`, endpoint over upstream.
 
-Values are not checked here: one of the wrong kind wins like any other, and is refused at its place.
+Values are not checked here. A value of a wrong type takes precedence like others, and is refused later.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ __all__ = ["Merged", "Tree", "merge"]
 Tree: TypeAlias = dict[str, Any]
 
 _WHOLE: Final = frozenset({"request"})
-"""Mappings that are one value: a template is not merged with another."""
+"""Mappings that count as one value: a template is not merged with another template."""
 
 
 class Layer(NamedTuple):
-    """A mapping of the file, and its place."""
+    """A mapping of the file, and the path at which it was written."""
 
     path: KeyPath
     tree: Mapping[str, Any]
 
     def only(self, section: type[Section]) -> Layer:
-        """Return the part that has keys of `section`."""
+        """Return the part of the layer whose keys belong to `section`."""
         return Layer(self.path, {key: self.tree[key] for key in written_keys(section) if key in self.tree})
 
 
 class Merged(NamedTuple):
-    """A tree in which every upstream and endpoint holds all that the file says about it."""
+    """A tree in which every upstream and endpoint has all values that apply to it."""
 
     tree: Tree
     origins: Mapping[KeyPath, KeyPath]
-    """Where each of its values was written; a value that no layer holds has no entry."""
+    """The path at which each value was written. A value that no layer contains has no entry."""
 
 
 def merge(tree: Tree) -> Merged:
-    """Return the merged values of a file; `tree` stays as it is."""
+    """Return the merged values of a file, without changing `tree`."""
     merging = _Merging(tree, Layer(("defaults",), _mapping(tree.get("defaults"))))
     merged = {
         **tree,
@@ -66,7 +66,7 @@ class _Merging:
         self.endpoint_defaults = self.defaults.only(EndpointOptions)
 
     def each(self, key: str, merged: Callable[[Layer], Tree]) -> Tree:
-        """Return the mapping under `key` with each item merged; nothing where it is no mapping."""
+        """Return the mapping under `key` with each item merged; empty if it is not a mapping."""
         items = self.file.get(key)
         if not isinstance(items, dict):
             return {}
@@ -78,7 +78,7 @@ class _Merging:
         }
 
     def auth(self) -> Tree:
-        """Return `auth` with every bare key written out as a caller; empty if there are no keys."""
+        """Return `auth` with every bare key written as a caller; empty if there are no keys."""
         auth = self.file.get("auth")
         if not isinstance(auth, dict) or not isinstance(auth.get("keys"), dict):
             return {}
@@ -112,12 +112,12 @@ class _Merging:
         }
 
     def _with_models(self, own: Layer) -> Layer:
-        """Return an endpoint with every bare upstream among its models written out as a model."""
+        """Return an endpoint with every bare upstream among its models written as a model."""
         models = {name: self._model(own, name, model) for name, model in own.tree["models"].items()}
         return Layer(own.path, {**own.tree, "models": models})
 
     def _chosen(self, own: Layer) -> tuple[Layer, list[Tree]]:
-        """Return an endpoint that lists the upstreams of all its models, and these upstreams."""
+        """Return an endpoint that lists the upstreams of all its models, and the list of these upstreams."""
         upstream: list[object] = []
         targets: list[Tree] = []
         for name, model in _mapping(own.tree["models"]).items():
@@ -139,7 +139,10 @@ class _Merging:
         return written
 
     def _target(self, endpoint: Layer, index: int, reference: object) -> Tree:
-        """Return one upstream of an endpoint; one that cannot be found is refused where it is named."""
+        """Return one upstream of an endpoint.
+
+        If it cannot be found, it is refused at the place that names it.
+        """
         at: KeyPath = (*endpoint.path, "upstreams", index)
         options = endpoint.only(UpstreamOptions)
         named = _mapping(self.file.get("upstreams")).get(str(reference))
@@ -153,7 +156,7 @@ class _Merging:
         return {"url": url, **self._over(at, self.upstream_defaults, options)}
 
     def _over(self, at: KeyPath, *layers: Layer) -> Tree:
-        """Return the layers over each other, the weakest first, as the value `at` a path."""
+        """Return the layers merged to the value at the path `at`; later layers take precedence."""
         merged: Tree = {}
         for layer in layers:
             merged = self._put(layer.tree, merged, layer.path, at)
@@ -162,7 +165,7 @@ class _Merging:
     def _put(
         self, stronger: Mapping[str, Any], weaker: Mapping[str, Any], origin: KeyPath, at: KeyPath
     ) -> Tree:
-        """Return `stronger`, which is at `origin` in the file, over `weaker`: mappings key by key."""
+        """Return `stronger`, written at `origin` in the file, merged over `weaker`: mappings key by key."""
         merged = dict(weaker)
         for key, value in stronger.items():
             here, written = (*at, key), (*origin, key)
@@ -177,12 +180,12 @@ class _Merging:
 
 
 def _references(written: object) -> list[Any]:
-    """Return the references written as one upstream, or as a list of them."""
+    """Return the references in a value that is one upstream or a list of upstreams."""
     return written if isinstance(written, list) else [written] if isinstance(written, str) else []
 
 
 def _without_names(headers: Mapping[str, Any], names: Sequence[str] | Mapping[str, Any]) -> Tree:
-    """Return `headers` without those in `names`, whatever their capitals."""
+    """Return `headers` without the headers in `names`, ignoring case."""
     folded = {name.lower() for name in names}
     return {name: value for name, value in headers.items() if name.lower() not in folded}
 

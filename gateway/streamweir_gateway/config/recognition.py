@@ -1,4 +1,7 @@
-"""Tells whether a file is a configuration. Messages quote nothing of other files, which may hold secrets."""
+"""Finds out whether a file is a configuration.
+
+Other files are not quoted in messages: they may contain secrets.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ NO_CONFIGURATION: Final = (
 )
 
 _MAIN: Final = ("endpoints", "upstreams", "dialects")
-"""Of other programs' files few have one of these; of `server`, `debug` or `store` many do."""
+"""Keys that few files of other programs have.
+
+`server`, `debug` and `store` are not listed: many files have them.
+"""
 
 _KEY: Final = re.compile(r"""^([ \t]{0,8})[{,]?[ \t]*["']?([A-Za-z_]{4,20})["']?[ \t]*:""")
 _FLOW_KEY: Final = re.compile(r"""[{,]\s*["']?([A-Za-z_]{4,20})["']?\s*:""")
@@ -25,9 +31,9 @@ MAX_LOOKED_AT: Final = 64 << 10
 
 
 def is_configuration(text: str) -> bool:
-    """Whether `text` has a main key, or a misspelt one, or mostly known keys.
+    """Return whether `text` has a main key, a misspelt main key, or mostly known keys.
 
-    An empty file is one: what is missing in it is reported in its own words.
+    An empty file counts as a configuration, so that its missing keys are reported.
     """
     lines = [line for line in text[:MAX_LOOKED_AT].splitlines() if not line.lstrip().startswith("#")]
     if not any(line.strip("\ufeff \t\r\n") for line in lines):

@@ -1,4 +1,4 @@
-"""The reference of the configuration, written from its schema: every key, its type, its default."""
+"""Writes the reference of the configuration from its schema: every key, its type, its default."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ it is set; **bold** keys must be there.
 """
 _TAIL: Final = "<!-- `make docs` writes this page from the models. -->\n"
 _ELSEWHERE: Final = frozenset({"Dialect", "Defaults"})
-"""Sections with a page of their own, or with the keys of another one."""
+"""Sections that have their own page, or whose keys another section has."""
 
 _WORDS: Final = {
     f"^{DURATION_PATTERN}$": "duration",
@@ -31,13 +31,13 @@ _WORDS: Final = {
     r"\$\{": "",
     "^[0-9]{1,18}$": "",
 }
-"""Patterns that have a name; `${...}` is allowed everywhere and is not mentioned."""
+"""The names of patterns. `${...}` is allowed in every value and is not mentioned."""
 
 _TYPES: Final = {"integer": "number", "number": "number", "boolean": "true, false", "string": "text"}
 
 
 def config_reference(restart: Collection[str]) -> str:
-    """Return the page; `restart` names the keys whose change needs a restart, such as `server.workers`."""
+    """Return the page of the reference. `restart` names the keys whose change needs a restart."""
     schema = config_schema()
     definitions = schema["$defs"]
     places: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ def _find_places(
 
 
 def _sections_in(value: Any, suffix: str = "") -> Iterator[tuple[str, str]]:
-    """Return the sections that a value may be, each with the keys between its key and theirs."""
+    """Yield the sections that a value may be, each with the keys between its key and theirs."""
     if not isinstance(value, Mapping):
         return
     if "$ref" in value:
@@ -99,7 +99,7 @@ def _table(
 
 
 def _described(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """Return the docstring of a section."""
+    """Return the description of a section."""
     name = str(value.get("$ref", "")).removeprefix(_REFERENCE)
     return str(definitions.get(name, {}).get("description", ""))
 
@@ -111,7 +111,7 @@ def _default_of(value: Mapping[str, Any]) -> str:
 
 
 def _type_of(value: Any) -> str:
-    """Return the allowed values in words, each once."""
+    """Return the allowed values in words, without repetitions."""
     return " or ".join(dict.fromkeys(word for word in _words_of(value) if word)) or "any"
 
 

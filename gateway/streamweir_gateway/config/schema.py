@@ -1,6 +1,6 @@
-"""The JSON Schemas of the file and of a dialect's file, for editors.
+"""Makes the JSON Schemas of a configuration file and of a dialect's file, for editors.
 
-`python -m streamweir_gateway.config.schema` writes them anew.
+`python -m streamweir_gateway.config.schema` writes the schema files anew.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PYTHON: Final = {
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the schema (draft 2020-12) of a file before anything is filled in."""
+    """Return the schema (draft 2020-12) of a configuration file, with references not filled in."""
     schema = GatewayConfig.model_json_schema()
     _describe(schema, GatewayConfig)
     for section in _sections_below(Section):
@@ -93,12 +93,12 @@ def _field_docstrings(section: type[Section]) -> Iterator[tuple[str, str]]:
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as it is committed beside the models."""
+    """Return the text of a schema as it is committed next to the models."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def schemas() -> dict[Path, str]:
-    """Return the text of each shipped file: the schema of a configuration, and that of a dialect's file."""
+    """Return the text of each schema file: of a configuration, and of a dialect's file."""
     return {SCHEMA_FILE: schema_text(config_schema()), DIALECT_SCHEMA_FILE: schema_text(dialect_schema())}
 
 

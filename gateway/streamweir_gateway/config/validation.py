@@ -1,7 +1,7 @@
-"""Makes the models of the merged tree; the errors of pydantic become the sentences of the contract.
+"""Makes the models from the merged tree, and turns errors of pydantic into the messages of the contract.
 
-Wrong values are mended in the file's own tree, merged and validated again: so the rules that look at several
-keys together can still be checked, and all problems are shown at once.
+Wrong values are mended in the tree of the file, which is then merged and validated again. So rules about
+several keys can still be checked, and all problems are shown at once.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from streamweir_gateway.config.models.gateway import GatewayConfig
 __all__ = ["validate"]
 
 MENDINGS: Final = 6
-"""A value of the wrong shape becomes empty, then gets its required keys, then becomes unresolved."""
+"""How often a tree is mended at most: a value becomes empty, gets required keys, becomes unresolved."""
 
 _KEY: Final = "[key]"
 """The step that pydantic appends to the path of a key that it refuses."""
 
 
 def validate(tree: Tree, report: Report, folder: Path | None = None) -> GatewayConfig | None:
-    """Return the models of `tree`, mended where it had to be; None where it cannot be mended.
+    """Return the models of `tree`, mended if necessary; None if it cannot be mended.
 
     Args:
-        tree: the file's.
-        report: gets the problems of the tree as it was, for those of a mended one only follow from them; and
-            where each value of the merged tree was written.
-        folder: where a relative path of a file starts.
+        tree: the tree of the file.
+        report: gets the problems of the original tree (problems of a mended tree only follow from these), and
+            the place of each merged value.
+        folder: the folder from which relative paths start.
     """
     for attempt in range(MENDINGS):
         merged = merge(tree)
@@ -54,7 +54,7 @@ def validate(tree: Tree, report: Report, folder: Path | None = None) -> GatewayC
 
 
 def _faults(errors: Iterable[ErrorDetails], report: Report) -> list[Fault]:
-    """Return each fault once: one in `defaults` is found at every endpoint."""
+    """Return each fault once, because a fault in `defaults` is found at every endpoint."""
     faults = (_fault(error, report) for error in errors)
     return list({(fault.kind, fault.path): fault for fault in faults}.values())
 

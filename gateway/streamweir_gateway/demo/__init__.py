@@ -1,8 +1,9 @@
-"""Embedded backends to try the gateway with: `upstream: demo:<dialect>`.
+"""Embedded backends for trying the gateway: `upstream: demo:<dialect>`.
 
-Each is a real HTTP server on loopback. It answers every request with one scripted agent run in its dialect,
-at the pace of a live model. The words `fail`, `cut` and `stall` in the message make the run fail in that way.
-`ask` makes it ask for a form to be filled in; a request with the answer lets it go on.
+Each backend is a real HTTP server on loopback. It answers every request with a scripted agent run in its
+dialect, at the pace of a live model. The words `fail`, `cut` and `stall` in the message make the run fail in
+that way. The word `ask` makes the run ask for a form to be filled in; a request with the answer continues the
+run.
 """
 
 from streamweir_gateway.demo.server import serve_demos

@@ -1,4 +1,4 @@
-"""Finds in a request to a demo backend the answer to the question that the demo has asked."""
+"""Finds the answer to a demo's question in a request to the demo backend."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _DECLINES: Final = ("cancel", "reject")
 
 
 class GivenAnswer(NamedTuple):
-    """The answer of a person, or of the client that has run a tool."""
+    """The answer of a person, or of a client that has run a tool."""
 
     value: Any
-    """As the client sent it, with its JSON types; None if it declines."""
+    """The value that the client sent, with its JSON types; None if the person declines."""
     declines: bool = False
 
 
 def answer_in(body: bytes, dialect: str) -> GivenAnswer | None:
     """Return the answer in a request's body; None if the request asks for a new run.
 
-    Behind an endpoint with `request: mapped` the answer is in the form of `dialect`. Behind one with
-    `passthrough` it is in the form of the client's protocol, which is unknown here, so each is tried.
+    At an endpoint with `request: mapped`, the answer has the form of `dialect`. With `passthrough` it has the
+    form of the client's protocol, which is unknown here, so every protocol is tried.
     """
     try:
         found = parse_body(body)
@@ -41,7 +41,7 @@ def answer_in(body: bytes, dialect: str) -> GivenAnswer | None:
 
 
 def _readable(dialect: str) -> Iterator[str]:
-    """Yield the protocols to try: the demo's own first, then the standard protocol, then the others."""
+    """Yield the protocols to try: the demo's own, then the standard protocol, then all others."""
     yield from dict.fromkeys((dialect, "standard", *process_dialects().writable))
 
 
@@ -66,7 +66,7 @@ def _answer_of(request: Mapping[str, Any], is_own: bool) -> GivenAnswer | None:
 
 
 def _value_of(text: str) -> Any:
-    """Return the value of a tool's result: JSON if it is JSON."""
+    """Return the value of a tool's result: parsed, if it is JSON."""
     try:
         return parse_json(text.encode())[0]
     except MalformedEvent:

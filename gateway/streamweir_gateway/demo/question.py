@@ -27,7 +27,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 def ask() -> Iterator[Beat]:
-    """Yield a run that asks for a form to be filled in, and ends suspended."""
+    """Yield a run that asks for a form to be filled in, and that ends suspended."""
     yield Beat(0.3, SessionStart(session_id="demo-session", request_id="demo-request", meta=RUN))
     for piece in pieces_of("The user asks about orders, and does not say which. 先问清楚 🤔"):
         yield Beat(TOKEN, Thinking(piece, "reasoning", meta=RUN))
@@ -46,7 +46,7 @@ def ask() -> Iterator[Beat]:
 
 
 def continue_with(answer: GivenAnswer) -> Iterator[Beat]:
-    """Yield the run that follows an answer: its text repeats the answer, as JSON, before the usual one."""
+    """Yield the run after an answer: its text repeats the answer as JSON, then comes the usual text."""
     if answer.declines:
         preface = "You did not answer, so these are the orders of Hangzhou."
     else:
@@ -57,7 +57,7 @@ def continue_with(answer: GivenAnswer) -> Iterator[Beat]:
 
 
 def cannot_ask(dialect: str) -> Iterator[Beat]:
-    """Yield a whole run whose text gives the reason why it does not ask."""
+    """Yield a whole run whose text gives the reason why the demo does not ask."""
     preface = f"I cannot ask you here: `{dialect}` has no form for a question, so the run does not wait."
     opening, *others = run_until_the_middle()
     return chain([opening], _pieces(f"{preface}\n\n"), others, the_rest())

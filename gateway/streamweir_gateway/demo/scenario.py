@@ -1,4 +1,4 @@
-"""Reads from a client's message whether a demo backend answers, fails in one of three ways, or asks."""
+"""Reads from a client's message whether the demo backend should answer, fail in one of three ways, or ask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MESSAGE: Final = ("message", "question", "query", "user_question", "prompt", "i
 
 
 def scenario_of(body: bytes) -> Scenario:
-    """Return the scenario that a request names. In a conversation, the last message counts."""
+    """Return the scenario that a request names. In a conversation, only the last message counts."""
     found = _WORDS.search(_message_in(body))
     return cast("Scenario", found[1].lower()) if found else "answer"
 

@@ -1,4 +1,4 @@
-"""Runs the demo backends: one for each dialect, each on its own port."""
+"""Runs the demo backends: one for each dialect, each on a separate port."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from streamweir_gateway.fake.transfer import chunked
 __all__ = ["serve_demos"]
 
 STALL: Final = 180.0
-"""Seconds after which a stalled demo gives up: longer than any sensible idle timeout."""
+"""The seconds after which a stalled demo gives up. This is longer than any sensible idle timeout."""
 
 _REQUEST_ID: Final = "demo-request"
 
@@ -40,7 +40,7 @@ async def serve_demos(
 
     Args:
         dialects: dialects that have an encoder.
-        pace: the factor of all pauses; 0 for none.
+        pace: the factor for all pauses; 0: no pauses.
         watchers: get the bytes that are sent, by request.
     """
     watchers = DemoWatchers() if watchers is None else watchers
@@ -67,7 +67,10 @@ async def _served(dialect: Dialect, pace: float, watchers: DemoWatchers) -> Asyn
 
 
 def _encoder_of(dialect: Dialect) -> Encoder:
-    """Return an encoder that also writes calls that have been run, where that is an option (Anthropic)."""
+    """Return an encoder.
+
+    If the dialect has an option to write calls that were already run, it is set (Anthropic).
+    """
     encoder = dialect.make_encoder(NO_OPTIONS)
     if "blocks" in encoder.option_values.get("tools", ()):
         encoder.options = {"tools": "blocks"}
@@ -85,7 +88,7 @@ def _head(media_type: str) -> bytes:
 
 
 def _body_for(request: Request, dialect: Dialect, writer: _ScriptWriter, pace: float) -> Steps:
-    """Play the run that goes on with an answer; without one, the run that the message names."""
+    """Play the run after an answer, if the request has one; else the run that the message names."""
     if given := answer_in(request.body, dialect.name):
         return _body("answer", continue_with(given), writer, pace)
     scenario = scenario_of(request.body)
@@ -95,7 +98,7 @@ def _body_for(request: Request, dialect: Dialect, writer: _ScriptWriter, pace: f
 
 
 def _can_ask(dialect: Dialect) -> bool:
-    """Does a decoder of the dialect find the question in the bytes that its encoder makes of it?"""
+    """Return whether a decoder of the dialect reads the question back from the bytes of its encoder."""
     writer, reader = _ScriptWriter(_encoder_of(dialect)), Translator(speaks=dialect, framing="ndjson")
     asked = [data for _, data in writer.write(ask())]
     body = reader.feed(b"".join((*asked, writer.end()))) + reader.close()
@@ -118,7 +121,7 @@ def _body(scenario: Scenario, script: Iterator[Beat], writer: _ScriptWriter, pac
 
 
 def _reported(steps: Steps, request: Request, watchers: DemoWatchers) -> Steps:
-    """Yield the steps, and report the bytes that they send to the watchers of the request."""
+    """Yield the steps, and report the bytes that they send to those who watch the request."""
     request_ids = request.values_of("x-request-id")
     for step in steps:
         if isinstance(step, Send) and request_ids:
@@ -158,7 +161,7 @@ class _ScriptWriter:
                 waited = 0.0
 
     def end(self) -> bytes:
-        """Return the bytes behind the last event."""
+        """Return the bytes after the last event."""
         return self._joined(self._encoder.close())
 
     def half_an_event(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Responses without a stream, and the headers of responses with one."""
+"""Writes responses without a stream, and the headers of responses with a stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INFORMATIONAL: Final = ("100 Continue", "102 Processing", "103 Early Hints")
 
 
 def connection_steps(fault: Fault) -> Steps:
-    """Yield the steps of a connection without a response."""
+    """Yield the steps of a connection on which no response is sent."""
     match fault.name:
         case "no-headers":
             yield Pause(FOR_EVER)
@@ -35,7 +35,7 @@ def connection_steps(fault: Fault) -> Steps:
 
 
 def answer_steps(fault: Fault, faults: tuple[Fault, ...], media_type: str) -> Steps:
-    """Yield the steps of a whole response without a stream."""
+    """Yield the steps of a whole response that has no stream."""
     status, headers, body = _ANSWERS[fault.name](fault, media_type)
     for other in faults_named(faults, "retry-after"):
         headers = [*headers, f"Retry-After: {round(other.argument or 0)}"]

@@ -1,4 +1,4 @@
-"""The fake backend: it plays its settings, or those that a request asks for."""
+"""The fake backend: plays its own settings, or the settings that a request asks for."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ async def serve_fake(
     """Run a fake backend at `host` and `port` (0: any free one).
 
     Args:
-        settings: the settings for requests that do not ask for others.
-        on_request: called with each request and the settings that are played for it.
+        settings: the settings for requests that ask for no other settings.
+        on_request: called with each request and the settings that are used for it.
 
     Raises:
         OSError: the address cannot be used.

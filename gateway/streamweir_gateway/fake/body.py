@@ -1,4 +1,4 @@
-"""The steps of a body: the events of a run, with faults between and in them."""
+"""Makes the steps of a body: the events of a run, with faults between and in the events."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["body_steps"]
 
 _BLOCK: Final = 64 << 10
 _BOMB_LINES: Final = 64
-"""The number of blocks that are coded at once: a few kilobytes on the wire unpack to megabytes."""
+"""The number of blocks that are coded at once. A few kilobytes on the wire unpack to megabytes."""
 
 _COMMENT_PAUSE: Final = 0.1
 _DELIVERY: Final = 0.02
-"""Seconds before a reset, so that the bytes sent before it arrive: a reset overtakes them."""
+"""The seconds before a reset. A reset overtakes the bytes before it, so they get time to arrive."""
 
 
 class _Place:
-    """The position of a fault: the run and its next event."""
+    """The place of a fault: the run, and the next event of the run."""
 
     def __init__(self, run: Run, event: WireEvent, seed: int) -> None:
         self.run = run
@@ -42,8 +42,8 @@ def body_steps(run: Run, faults: tuple[Fault, ...], *, pace: float, seed: int) -
 
     Args:
         run: a new run.
-        faults: all faults; those that do not concern the body are ignored.
-        pace: seconds before each event.
+        faults: all faults; faults that do not concern the body are ignored.
+        pace: the seconds before each event.
         seed: the seed of random choices.
     """
     steps = _with_faults(run, faults, pace=pace, seed=seed)
@@ -78,7 +78,10 @@ def _with_faults(run: Run, faults: tuple[Fault, ...], *, pace: float, seed: int)
 
 
 def _due(waiting: list[Fault], number: int, event: WireEvent) -> Iterator[Fault]:
-    """Remove and return the faults due here. A fault that damages waits for an event that it can damage."""
+    """Remove and return the faults that are due here.
+
+    A fault that damages an event waits for a suitable event.
+    """
     for fault in tuple(waiting):
         is_due = fault.position != END and (fault.position or 0) <= number
         needs_event = fault.name in DAMAGES or fault.name in ("wrong-types", "badjson")
@@ -88,7 +91,7 @@ def _due(waiting: list[Fault], number: int, event: WireEvent) -> Iterator[Fault]
 
 
 def _ended(run: Run, faults: tuple[Fault, ...]) -> Iterator[WireEvent]:
-    """Yield the events of the run, with the end that the faults demand."""
+    """Yield the events of the run, with the end that the faults require."""
     names = {fault.name for fault in faults}
     end: list[WireEvent] = []
     for event in run.events():
@@ -123,7 +126,7 @@ def _dripping(data: bytes, seconds: float) -> Steps:
 
 
 def _cut_behind(steps: Steps, size: int) -> Steps:
-    """Cut the body behind so many bytes."""
+    """Cut the body after `size` bytes."""
     for step in steps:
         if isinstance(step, Send):
             if len(step.data) >= size:
@@ -183,7 +186,7 @@ def _open_tools(place: _Place, fault: Fault) -> Steps:
 
 
 def _in_blocks(events: Iterator[WireEvent]) -> Steps:
-    """Send `events` in large blocks, whose size bounds the memory."""
+    """Send `events` in large blocks; the size of a block bounds the memory."""
     block, size = [], 0
     for event in events:
         block.append(event.data)
@@ -246,4 +249,4 @@ _BEFORE: Final[Mapping[str, _Before]] = {
     "garbage": _garbage,
     "wrong-types": _wrong_types,
 }
-"""By the name of the fault: the steps before the event."""
+"""For each fault, by name: the steps before the event."""

@@ -1,4 +1,4 @@
-"""Content codings of a body. Every `Send` is coded and flushed, so that events are not delayed."""
+"""Codes a body with a content coding. Every `Send` is coded and flushed, so that events are not delayed."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def check_codings(faults: Iterable[Fault]) -> None:
 
 
 def content_encoding(fault: Fault | None) -> str | None:
-    """Return the `Content-Encoding` of the response."""
+    """Return the `Content-Encoding` header of the response; None without a coding."""
     if fault is None:
         return None
     return "fake" if fault.name == "unknown-coding" else fault.name.partition("-")[0]
 
 
 def coded(steps: Steps, fault: Fault | None) -> Steps:
-    """Return `steps` with the body coded as `fault` says."""
+    """Return `steps` with the body coded in the way that `fault` says."""
     if fault is None or fault.name == "unknown-coding":
         return steps
     return _coded(steps, _packer(content_encoding(fault)), is_cut=fault.name.endswith("-cut"))

@@ -1,4 +1,4 @@
-"""Damages one event: bytes of a framed event in, bytes out.
+"""Damages the bytes of one framed event.
 
 An event without a JSON object stays unchanged.
 """
@@ -13,11 +13,11 @@ from typing import Any, Final
 __all__ = ["DAMAGES", "Damage", "badjson", "can_be_damaged", "halved", "wrong_types"]
 
 Damage = Callable[[bytes, int], bytes]
-"""Takes the event and the argument of the fault; returns the damaged event."""
+"""Takes the bytes of an event and the argument of the fault; returns the damaged bytes."""
 
 _PAYLOAD: Final = re.compile(rb"^(data: ?)?(\{.*\})\r?$", re.MULTILINE)
 _HOLE: Final = "\ue000hole"
-"""A placeholder in a text for bytes that no JSON writer would write."""
+"""A placeholder in a text; it is replaced by bytes that no JSON writer would write."""
 
 _TEXT_KEYS: Final = ("content", "delta", "text", "answer", "message", "thought", "reasoning_content")
 _HUGE: Final = b"9" * 400
@@ -30,12 +30,12 @@ def halved(event: bytes) -> bytes:
 
 
 def badjson(event: bytes) -> bytes:
-    """Return the event, properly framed, without the end of its JSON."""
+    """Return the event in valid framing, but without the end of its JSON."""
     return _with_payload(event, lambda payload: payload[: len(payload) * 2 // 3].rstrip() or b"{")
 
 
 def wrong_types(event: bytes) -> Iterator[bytes]:
-    """Yield copies of the event with values of wrong types: in each field, and in all fields at once."""
+    """Yield copies of the event with values of wrong types: first in one field each, then in all fields."""
     value = _value_of(event)
     if value is None:
         return
@@ -49,7 +49,7 @@ def wrong_types(event: bytes) -> Iterator[bytes]:
 
 
 def can_be_damaged(event: bytes) -> bool:
-    """Does the event have a JSON object?"""
+    """Return whether the event has a JSON object."""
     return _value_of(event) is not None
 
 
@@ -104,11 +104,11 @@ DAMAGES: Final[Mapping[str, Damage]] = {
     "nested": _nested,
     "long-line": _long_line,
 }
-"""The damage by the name of the fault."""
+"""The functions that damage events, by the names of their faults."""
 
 
 def _value_of(event: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of the event; None if there is none."""
+    """Return the JSON object of the event; None if it has no JSON object."""
     found = _PAYLOAD.search(event)
     try:
         value = json.loads(found[2]) if found else None
@@ -129,7 +129,7 @@ def _with_value(event: bytes, value: Any, holes: Mapping[str, bytes] | None = No
 
 
 def _with_text(event: bytes, change: Callable[[str], str], filling: bytes) -> bytes:
-    """Change the main text of the event, and put `filling` in the place of the placeholder."""
+    """Return the event with its main text changed, and with `filling` in place of the placeholder."""
     value = _value_of(event)
     if value is None:
         return event
@@ -141,7 +141,7 @@ def _with_text(event: bytes, change: Callable[[str], str], filling: bytes) -> by
 
 
 def _with_numbers(event: bytes, number: bytes, fields: Mapping[str, bytes]) -> bytes:
-    """Replace every number by `number`, and add `fields`."""
+    """Return the event with every number replaced by `number`, and with `fields` added."""
     value = _value_of(event)
     if value is None:
         return event
@@ -155,7 +155,7 @@ def _with_numbers(event: bytes, number: bytes, fields: Mapping[str, bytes]) -> b
 
 
 def _with_field(event: bytes, field: bytes) -> bytes:
-    """Add an unknown field."""
+    """Return the event with an unknown field added."""
     if _value_of(event) is None:
         return event
     return _with_payload(event, lambda payload: b'{"fault": ' + field + b", " + payload.lstrip()[1:])

@@ -24,14 +24,14 @@ _STATUSES: Final = {"status": range(200, 600), "redirect": range(300, 400)}
 
 
 class FaultError(ConfigurationError):
-    """The fault is unknown, or cannot happen."""
+    """The fault is unknown, or is impossible here."""
 
 
 def parse_faults(texts: Iterable[str]) -> tuple[Fault, ...]:
     """Parse a list of faults.
 
     Raises:
-        FaultError: a fault is faulty, or two exclude each other.
+        FaultError: a fault is written wrongly, or two faults exclude each other.
     """
     faults = tuple(parse_fault(text) for text in texts)
     _refuse_contradictions(faults)
@@ -42,7 +42,7 @@ def parse_fault(text: str) -> Fault:
     """Parse one fault.
 
     Raises:
-        FaultError: it is unknown or faulty; the message says why.
+        FaultError: the fault is unknown or written wrongly; the message says why.
     """
     match = _FAULT.fullmatch(text.strip())
     name = match[1] if match else text.strip()
@@ -102,7 +102,7 @@ def _read(argument: Argument, text: str) -> float:
 
 
 def _refuse_contradictions(faults: tuple[Fault, ...]) -> None:
-    """Raise if two faults cannot happen together: one would silently not happen."""
+    """Raise if two faults exclude each other, because one of them would silently not happen."""
     for index, fault in enumerate(faults):
         for other in faults[:index]:
             if problem := _contradiction(other, fault) or _contradiction(fault, other):
@@ -138,7 +138,7 @@ def _has_no_length(fault: Fault) -> bool:
 
 
 def _never_happens(ending: Fault, other: Fault) -> str | None:
-    """Return why `other` cannot happen if `ending` ends the body before it; None if it can."""
+    """Return the reason why `other` cannot happen if `ending` ends the body earlier; None if it can."""
     is_ending = ending.kind.place == "ending" or ending.name in (*CUT_CODINGS, "error")
     if not is_ending or ending.kind.counts == "bytes" or ending.position in (None, END):
         return None

@@ -11,9 +11,9 @@ Place: TypeAlias = Literal["connection", "answer", "head", "transfer", "coding",
 """The part of a response that a fault changes. Two faults of one part exclude each other, except
 in `head` and `body`.
 
-connection: there is no response. answer: the response is no stream. head: the response's headers.
-transfer: how the body's length is given. coding: how the body is coded. writes: how the bytes are cut.
-ending: where the body ends too early. body: the events.
+connection: no response is sent. answer: the response is not a stream. head: the headers are changed.
+transfer: the length of the body is given in another way. coding: the body is coded. writes: the bytes are cut
+into other writes. ending: the body ends too early. body: the events are changed.
 """
 
 Argument: TypeAlias = Literal["duration", "size", "status", "count"]
@@ -22,15 +22,15 @@ AT: Final = 30
 """The default position of a fault: the event in the middle of the answer's text."""
 
 END: Final = -1
-"""The position `@end`, behind the last event."""
+"""The position `@end`, after the last event."""
 
 
 CUT_CODINGS: Final = ("gzip-cut", "deflate-cut", "br-cut")
-"""Faults that also end the body too early."""
+"""Codings that also end the body too early."""
 
 
 class FaultKind(NamedTuple):
-    """One row of the table."""
+    """One row of the table of faults."""
 
     name: str
     group: str
@@ -38,11 +38,12 @@ class FaultKind(NamedTuple):
     explanation: str
     example: str
     has_position: bool = False
-    """It has a position: an event, by default number `AT`, or a number of bytes if `counts` says so."""
+    """Whether the fault has a position: an event (default: `AT`), or a number of bytes if `counts` says so.
+    """
     counts: Literal["events", "bytes"] = "events"
     argument: Argument | None = None
     default: float | None = None
-    """The default argument: seconds, bytes or a number; None means for ever."""
+    """The default argument: seconds, bytes or a number. None means that the fault lasts for ever."""
 
 
 class Fault(NamedTuple):
@@ -50,13 +51,13 @@ class Fault(NamedTuple):
 
     kind: FaultKind
     position: int | None = None
-    """The event before which it happens (from 0), or `END`; None if it has no position."""
+    """The number of the event before which the fault happens (from 0), or `END`; None without a position."""
     argument: float | None = None
-    """Seconds, bytes, a status or a count."""
+    """The argument: seconds, bytes, a status or a count, depending on the fault."""
 
     @property
     def name(self) -> str:
-        """The name in the table."""
+        """The name of the fault in the table."""
         return self.kind.name
 
     @property
@@ -70,7 +71,7 @@ class Fault(NamedTuple):
 
 
 def faults_named(faults: tuple[Fault, ...], *names: str) -> tuple[Fault, ...]:
-    """Return the faults with one of these names."""
+    """Return those faults that have one of these names."""
     return tuple(fault for fault in faults if fault.name in names)
 
 

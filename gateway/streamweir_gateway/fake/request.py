@@ -1,4 +1,4 @@
-"""Reads a request to its end, and the settings that it asks for."""
+"""Reads a request to its end, and reads the settings that the request asks for."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 __all__ = ["WISHES", "BadRequest", "Request", "read_request"]
 
 WISHES: Final = ("dialect", "events", "fault", "framing", "option", "pace", "seed")
-"""Names of query parameters that are settings."""
+"""The names of query parameters that change settings."""
 
 _HEADER_BYTES: Final = 256 << 10
-"""The size of the buffer of a connection; longer headers are refused."""
+"""The size of a connection's buffer. Requests with longer headers are refused."""
 
 _MOST_KEPT: Final = 16 << 20
-"""The most bytes of a body that are kept; the rest is read and dropped."""
+"""The most bytes of a body that are kept. The remaining bytes are read and dropped."""
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -31,7 +31,7 @@ class Request(NamedTuple):
     target: str
     version: str
     headers: tuple[tuple[str, str], ...]
-    """Names in lower case."""
+    """The headers, with names in lower case."""
     body: bytes = b""
 
     def values_of(self, name: str) -> list[str]:
@@ -40,12 +40,12 @@ class Request(NamedTuple):
 
     @property
     def keeps_connection(self) -> bool:
-        """May another request follow on the connection?"""
+        """Whether another request may follow on the connection."""
         return self.version == "HTTP/1.1" and "close" not in ",".join(self.values_of("connection")).lower()
 
     @property
     def wishes(self) -> dict[str, list[str]]:
-        """The settings in the query and in `X-Fault`."""
+        """The settings in the query parameters and in the header `X-Fault`."""
         query = parse_qs(urlsplit(self.target).query, keep_blank_values=True)
         wishes: dict[str, list[str]] = {name: query[name] for name in WISHES if name in query}
         faults = [*wishes.get("fault", ()), *self.values_of("x-fault")]
@@ -57,7 +57,7 @@ async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     """Return the next request; None if the connection ends first.
 
     Raises:
-        BadRequest: the bytes are not a request.
+        BadRequest: the bytes are not an HTTP request.
     """
     try:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""The steps of the whole response to one request."""
+"""Makes the steps of the whole response to one request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def response_steps(settings: Settings) -> Steps:
 
 
 def fault_at(faults: tuple[Fault, ...], place: Place) -> Fault | None:
-    """Return the fault of one part of the response; None if there is none."""
+    """Return the fault of one part of the response; None if that part has no fault."""
     return next((fault for fault in faults if fault.kind.place == place), None)
 
 

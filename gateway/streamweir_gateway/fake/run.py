@@ -1,4 +1,4 @@
-"""The run that is played, as events on the wire: the script, or a recorded body."""
+"""The run to play, as events on the wire: the script, or a recorded body."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Framing", "Run", "WireEvent", "recorded_events"]
 Framing: TypeAlias = Literal["sse", "ndjson"]
 
 _BEGAN: Final = 1_790_000_000_000
-"""The time of every event, in Unix milliseconds, so that all runs have the same bytes."""
+"""The time of every event, in Unix milliseconds. It is constant, so that all runs have equal bytes."""
 
 _TICK: Final = 30
 _LINE_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
@@ -41,7 +41,7 @@ class WireEvent(NamedTuple):
 
     data: bytes
     is_end: bool = False
-    """It is part of the end of the run."""
+    """Whether the event belongs to the end of the run."""
 
 
 class Run:
@@ -51,7 +51,8 @@ class Run:
         dialect: the dialect that is written.
         framing: the framing, which the real backends of the dialect need not use.
         options: the options of the dialect.
-        events: the approximate number of events, reached by more or less text; None for the script's.
+        events: the approximate number of events, reached by more or less text; None: the number in the
+            script.
         replay: a recorded body to play instead of the script.
     """
 
@@ -97,7 +98,7 @@ class Run:
                     yield WireEvent(self._bytes_of(frame), is_end=True)
 
     def text(self) -> Iterator[WireEvent]:
-        """Yield a piece of text that is not in the script."""
+        """Yield a piece of text in addition to the script."""
         return self.play([Content("+", meta={"message_id": "demo-msg-1"})])
 
     def open_tool(self, number: int) -> Iterator[WireEvent]:
@@ -110,7 +111,7 @@ class Run:
         return self.play([call])
 
     def error(self, *, ends: bool) -> Iterator[WireEvent]:
-        """Yield an error with internal details, and the end of the run."""
+        """Yield an error with internal details and, if `ends`, the end of the run."""
         error = Error(
             error_type="execution",
             code="UPSTREAM_ERROR",
@@ -149,7 +150,7 @@ class Run:
 
 
 def recorded_events(body: bytes, framing: Framing) -> Iterator[WireEvent]:
-    """Yield the events of a recorded body unchanged. The last one counts as the end of the run."""
+    """Yield the events of a recorded body unchanged. The last event counts as the end of the run."""
     if framing == "sse":
         blocks = [block for block in _LINE_ENDS.split(body) if block]
     else:

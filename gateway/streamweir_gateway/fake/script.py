@@ -1,4 +1,4 @@
-"""The run that demo and fake backends play: the events of a valid stream, with the pause before each."""
+"""The script that demo and fake backends play: the events of a valid stream, and pauses between them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ANSWER: Final = (
 THOUGHT: Final = "The user asks about orders. 先查订单，再换算金额 🤔"
 
 SECRET: Final = "sk-demo-4f9c2b7e1a"
-"""A made-up secret, to test that it does not leave the gateway."""
+"""A made-up secret, to test that secrets do not leave the gateway."""
 
 RAW_FAILURE: Final = (
     "Traceback (most recent call last):\n"
@@ -53,16 +53,16 @@ RAW_FAILURE: Final = (
 """The message of a backend that sends `str(exception)` to its users."""
 
 _PIECE: Final = 5
-"""Characters in one piece of text: about the length of a token."""
+"""The characters in one piece of text, about the length of a token."""
 TOKEN: Final = 0.03
-"""Seconds before each piece of text."""
+"""The seconds before each piece of text."""
 _THINK: Final = 0.3
 _TOOL: Final = 0.35
 
 RUN: Final = Meta(
     session_id="demo-session", thread_id="demo-thread", message_id="demo-msg-1", run_id="demo-run-1"
 )
-"""The metadata of the run's own events."""
+"""The metadata of the events of the run."""
 
 _DAYS: Final = [["Thu 周四", 19], ["Fri 周五", 24], ["Sat 周六", 31]]
 _USAGE: Final = {
@@ -76,14 +76,14 @@ _USAGE: Final = {
 
 
 class Beat(NamedTuple):
-    """An event, and the seconds before it."""
+    """An event, and the seconds before the event."""
 
     pause: float
     event: Event
 
 
 def run_until_the_middle() -> Iterator[Beat]:
-    """Yield the first half: thinking, both tools, the table, and the answer's first half."""
+    """Yield the first half: thinking, both tool calls, the table, and half of the answer's text."""
     yield Beat(_THINK, SessionStart(session_id="demo-session", request_id="demo-request", meta=RUN))
     for piece in pieces_of(THOUGHT):
         yield Beat(TOKEN, Thinking(piece, "reasoning", meta=RUN))
@@ -96,7 +96,7 @@ def run_until_the_middle() -> Iterator[Beat]:
 
 
 def the_rest() -> Iterator[Beat]:
-    """Yield the second half: the rest of the answer, a citation, the end with its usage."""
+    """Yield the second half: the other half of the text, a citation, and the end with the usage."""
     for piece in _halves()[1]:
         yield Beat(TOKEN, Content(piece, meta=RUN))
     yield Beat(0, Content("", is_complete=True, meta=RUN))
@@ -113,7 +113,7 @@ def the_rest() -> Iterator[Beat]:
 
 
 def failure() -> Iterator[Beat]:
-    """Yield the events behind the first half if the run fails: the raw text that such backends send."""
+    """Yield the events of a failure after the first half, with the raw text that careless backends send."""
     error = Error(
         error_type="execution",
         code="UPSTREAM_ERROR",
@@ -128,7 +128,7 @@ def failure() -> Iterator[Beat]:
 
 
 def _tools() -> Iterator[Beat]:
-    """Yield two parallel calls, of which the second ends first."""
+    """Yield two parallel tool calls, of which the second ends first."""
     orders = {"city": "杭州", "days": 7}
     rates = {"from": "CNY", "to": "EUR"}
     yield Beat(
@@ -150,7 +150,7 @@ def _tools() -> Iterator[Beat]:
 
 
 def _call(number: int, duration_ms: int | None = None) -> Meta:
-    """Return the metadata of a call: each call is a run below that of the model."""
+    """Return the metadata of a tool call. Each call is a run below that of the model."""
     meta = Meta(**{**RUN, "run_id": f"demo-call-{number}", "parent_run_id": "demo-run-1"})
     if duration_ms is not None:
         meta["duration_ms"] = duration_ms

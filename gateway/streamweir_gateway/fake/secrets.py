@@ -1,4 +1,4 @@
-"""Made-up credentials, addresses and stack traces of a careless backend, to test that they do not leak."""
+"""Made-up credentials, addresses and stack traces of a careless backend, to test for leaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CREDENTIALS: Final = (
     "AKIAFAKE7EXAMPLE4KEY",
     "ghp_FakeFakeFakeFakeFakeFakeFakeFake1234",
 )
-"""Texts that must appear nowhere, not even in a log."""
+"""Texts that must not appear anywhere, not even in a log."""
 
 PRIVATE: Final = (
     "/srv/fake/agent/tools/orders.py",
@@ -34,11 +34,11 @@ TEXT: Final = (
     f"api_key={_KEY} Authorization: Bearer {_JWT} postgres://agent:{_PASSWORD}@db-fake.internal:5432/orders "
     f"aws_access_key_id={_AWS} token={_GITHUB}; ask ops@fake-backend.example"
 )
-"""The message of a backend that shows `str(exception)`."""
+"""The message of a backend that shows `str(exception)` to its users."""
 
 LOCATION: Final = f"http://agent:{_PASSWORD}@db-fake.internal/login?api_key={_KEY}"
 REASON: Final = f"Failed at /srv/fake/agent/tools/orders.py with api_key={_KEY}"
-"""The reason phrase of a status line."""
+"""The reason phrase of the status line."""
 
 HEADERS: Final = (
     "Server: fake-backend (10.98.76.54)",
@@ -47,4 +47,4 @@ HEADERS: Final = (
     f"Set-Cookie: session={_JWT}; Path=/",
     f"WWW-Authenticate: Bearer realm=db-fake.internal, token={_GITHUB}",
 )
-"""Headers of every response."""
+"""The headers of every response."""

@@ -15,7 +15,7 @@ _SIZES: Final = (1, 2, 3, 5, 8, 20, 100, 1000)
 
 
 def cut_into_writes(steps: Steps, fault: Fault | None, seed: int) -> Steps:
-    """Return `steps` with each write cut as `fault` says."""
+    """Return `steps` with each write cut in the way that `fault` says."""
     if fault is None:
         return steps
     chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""The sockets of a backend: reads requests, and executes the steps of responses."""
+"""The sockets of a backend: reads requests, and executes the steps of the responses."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Answer: TypeAlias = Callable[[Request], Steps]
 
 _BUFFER: Final = 256 << 10
 _RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER with a time of 0: closing sends RST."""
+"""The value of SO_LINGER with a time of 0, so that closing sends a reset (RST)."""
 
 
 class FakeBackend:
     """A running backend.
 
     Attributes:
-        address: the address that it listens on, or refuses at.
-        requests: the number of requests so far.
+        address: the address at which the backend listens, or refuses connections.
+        requests: the number of requests that were read.
         connections: the number of open connections.
         playing: the number of unfinished responses.
         last: the last request.
@@ -44,12 +44,12 @@ class FakeBackend:
 
     @property
     def url(self) -> str:
-        """The base URL."""
+        """The base URL of the backend."""
         host, port = self.address
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection in order, until it ends."""
+        """Answer the requests of one connection in order, until the connection ends."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -87,7 +87,7 @@ class FakeBackend:
 
 
 async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.StreamReader) -> bool:
-    """Execute all steps; return False if the client left, or the connection cannot be used again."""
+    """Execute all steps; return False if the client has left, or if the connection cannot be reused."""
     play, watch = asyncio.ensure_future(playing), asyncio.ensure_future(_left(reader))
     try:
         await asyncio.wait((play, watch), return_when=asyncio.FIRST_COMPLETED)
@@ -99,13 +99,13 @@ async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.Stream
 
 
 async def _left(reader: asyncio.StreamReader) -> None:
-    """Wait until the client closes the connection. Pipelined requests are not served."""
+    """Wait until the client closes the connection. Pipelined requests are ignored."""
     with suppress(ConnectionError):
         await reader.read(1)
 
 
 async def _play(steps: Steps, writer: asyncio.StreamWriter) -> bool:
-    """Execute `steps`; return False if the connection ends with them."""
+    """Execute `steps`; return False if they end the connection."""
     for step in steps:
         match step:
             case Raw(data) | Send(data):
@@ -135,8 +135,8 @@ async def serve_steps(
     """Run a backend at `host` and `port` (0: any free one).
 
     Args:
-        answer: called with each request; if None, connections are closed once accepted.
-        listens: if False, the port is bound but not listened on, so that connections are refused.
+        answer: called with each request; None: connections are closed when they are accepted.
+        listens: False: the port is bound but not listened on, so that connections are refused.
 
     Raises:
         OSError: the address cannot be used.

@@ -1,4 +1,4 @@
-"""The settings of a fake backend, and of a request that asks for others."""
+"""The settings of a fake backend, and of a request that asks for other settings."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _MOST_EVENTS: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one response. `settled` reads them from texts."""
+    """The settings of one response. `settled` reads changes from texts."""
 
     dialect: str = "standard"
     framing: Framing = "sse"
     faults: tuple[Fault, ...] = ()
     events: int | None = None
-    """The approximate number of events; None for that of the script."""
+    """The approximate number of events; None: the number in the script."""
     pace: float = 0.03
-    """Seconds before each event."""
+    """The seconds before each event."""
     seed: int = 0
     """The seed of random choices."""
     options: Options = field(default_factory=dict)
@@ -39,10 +39,10 @@ class Settings:
     """A recorded body to play instead of the script."""
 
     def settled(self, wishes: Mapping[str, Sequence[str]]) -> Settings:
-        """Return these settings with changes: the texts of each name in `wishes`, of which the last counts.
+        """Return these settings with the changes in `wishes`. Of several texts for one name the last counts.
 
         Raises:
-            ConfigurationError: a name or value is not possible.
+            ConfigurationError: a name or value is invalid.
         """
         last = {name: texts[-1] for name, texts in wishes.items() if texts}
         changed: dict[str, Any] = {}

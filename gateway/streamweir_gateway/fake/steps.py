@@ -1,4 +1,4 @@
-"""The steps on a connection. Bodies and responses are iterators of steps."""
+"""The steps that are executed on a connection. Bodies and responses are iterators of steps."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ FOR_EVER: Final = math.inf
 
 
 class Send(NamedTuple):
-    """Send bytes of the body, which are coded and chunked."""
+    """Sends bytes of the body, which are coded and chunked."""
 
     data: bytes
 
 
 class Raw(NamedTuple):
-    """Send bytes on the connection, unchanged."""
+    """Sends bytes on the connection unchanged."""
 
     data: bytes
 
 
 class Pause(NamedTuple):
-    """Send nothing for a while."""
+    """Sends no bytes for a while."""
 
     seconds: float
-    """Seconds; `FOR_EVER` means until the client leaves."""
+    """The seconds to wait; `FOR_EVER`: until the client leaves."""
 
 
 class Break(NamedTuple):
-    """End the response.
+    """Ends the response.
 
     stop: the body ends properly. cut: the connection is closed within the body. close: the connection is
     closed. reset: the connection is reset.

@@ -1,4 +1,4 @@
-"""Delimits a body: by chunks, by a length that may be wrong, or by the end of the connection."""
+"""Delimits a body by chunks, by a length that may be wrong, or by the end of the connection."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from streamweir_gateway.fake.steps import Break, Raw, Send, Steps
 __all__ = ["LENGTH_ERROR", "chunked", "ends_with_connection", "framing_headers", "has_length", "plain"]
 
 LENGTH_ERROR: Final = 64
-"""By how many bytes a wrong length is wrong."""
+"""The number of bytes by which a wrong length differs from the right one."""
 
 
 def ends_with_connection(fault: Fault | None) -> bool:
-    """Is the body delimited by the end of the connection alone?"""
+    """Return whether only the end of the connection delimits the body."""
     return fault is not None and fault.name != "no-last-chunk"
 
 
 def has_length(fault: Fault | None) -> bool:
-    """Do the headers contain the length of the body?"""
+    """Return whether the headers contain the length of the body."""
     return fault is not None and fault.name in ("length-short", "length-long", "two-lengths")
 
 
@@ -41,7 +41,7 @@ def framing_headers(fault: Fault | None, size: int) -> list[str]:
 
 
 def chunked(steps: Steps, *, has_last: bool) -> Steps:
-    """Put each piece of the body into a chunk; a body that is cut breaks off within one."""
+    """Put each piece of the body into a chunk. A body that is cut breaks off within a chunk."""
     for step in steps:
         match step:
             case Send(b""):
@@ -62,7 +62,7 @@ def chunked(steps: Steps, *, has_last: bool) -> Steps:
 
 
 def plain(steps: Steps) -> Steps:
-    """Leave the body as it is; the connection ends with it."""
+    """Leave the body unchanged; the connection ends with the body."""
     for step in steps:
         match step:
             case Send(data):

@@ -1,4 +1,4 @@
-"""The HTML of the front page: a row for each endpoint, and the facts of the endpoints for the script."""
+"""The HTML of the front page: a row for each endpoint, and facts about endpoints for the script."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ POLICY: Final = (
     f"default-src 'none'; script-src {_hash(_SCRIPT)}; style-src {_hash(_STYLE)}; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The Content-Security-Policy: the page's own script and style, requests to its own origin, nothing else."""
+"""The Content-Security-Policy: allows only the page's script and style, and requests to its origin."""
 
 
 def document(config: GatewayConfig, url: str, *, console: str | None) -> str:
-    """Return the document.
+    """Return the HTML document.
 
     Args:
         config: the configuration of the gateway.
         url: the URL of the gateway.
-        console: the address of the console; None: there is no link to it.
+        console: the address of the console; None: the page has no link to it.
     """
     parts = {
         "STYLE": _STYLE,
@@ -107,13 +107,13 @@ def _endpoint(endpoint: EndpointConfig, *, has_keys: bool) -> Mapping[str, Any]:
 
 
 def _samples(config: GatewayConfig, dialects: Dialects) -> Mapping[str, Any]:
-    """Return the smallest requests of all dialects that the endpoints' clients write."""
+    """Return the smallest requests of all dialects that clients of the endpoints write."""
     names = {sample_dialect(endpoint, name) for endpoint in config.endpoints for name in endpoint.answers}
     samples = {name: sample_of(name, dialects) for name in sorted(names)}
     return {name: {"body": sample.body, "place": sample.place} for name, sample in samples.items()}
 
 
 def _json_in_html(value: Any) -> str:
-    """Return JSON for a `script` element: no text in it can end the element."""
+    """Return JSON for a `script` element, escaped so that no text in it can end the element."""
     text = json.dumps(value, ensure_ascii=True, default=dict)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

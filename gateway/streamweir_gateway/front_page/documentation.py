@@ -1,4 +1,4 @@
-"""The pages of the documentation, as their Markdown: from the wheel, or from the checkout."""
+"""The pages of the documentation in Markdown, from the wheel or from the checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamweir.http.refusals import Refusal
 __all__ = ["PAGES", "documentation_page"]
 
 _FOLDERS: Final = (Path(__file__).parents[1] / "documentation", Path(__file__).parents[3] / "docs")
-"""The first that exists: in a wheel, in a checkout."""
+"""The folder of the documentation: the first that exists, in a wheel or in a checkout."""
 _NAME: Final = re.compile(r"[a-z0-9-]{1,60}")
 
 PAGES: Final = {
@@ -22,14 +22,14 @@ PAGES: Final = {
     "home-made-dialects": "Home-made dialects",
     "troubleshooting": "Troubleshooting",
 }
-"""The pages that the front page names, with the texts of their links."""
+"""The pages to which the front page links, with the texts of the links."""
 
 
 def documentation_page(name: str) -> str:
-    """Return a page.
+    """Return a page of the documentation.
 
     Raises:
-        Refusal: there is no such page.
+        Refusal: the page does not exist.
     """
     if _NAME.fullmatch(name):
         for folder in _FOLDERS:

@@ -1,4 +1,4 @@
-"""Serves `/`: a document for browsers, JSON for programs, the pages of the documentation, and trials (POST).
+"""Serves `/`: a document for browsers, JSON for programs, pages of the documentation, and trials (POST).
 
 Source: the configuration contract (`server.index`).
 """
@@ -28,7 +28,7 @@ _HEADERS: Final = {"Cache-Control": "no-store", "Content-Security-Policy": POLIC
 
 
 def shows_index(config: GatewayConfig) -> bool:
-    """Whether there is such a page: where the file does not say, on loopback addresses alone."""
+    """Return whether the page is shown: if the file does not say, only on loopback addresses."""
     return is_loopback(config.listen) if config.server.index is None else config.server.index
 
 
@@ -37,7 +37,7 @@ class FrontPage:
 
     Args:
         config: the configuration of the gateway.
-        gateway: returns the application that serves the requests of trials; called once the routes are made.
+        gateway: returns the application that serves the requests of trials; called after the routes are made.
         watchers: the watchers of the demo backends.
         has_console: whether a console runs beside this gateway.
     """
@@ -56,7 +56,7 @@ class FrontPage:
         self._console = console_url(config) if has_console else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Serve one request."""
         try:
             if scope["method"] == "POST":
                 await self._trials.serve(scope, receive, send)
@@ -94,12 +94,15 @@ class FrontPage:
 
 
 def _url(scope: Scope, listen: Address) -> str:
-    """Return the address that the connection ends at; the Host header is the client's own word."""
+    """Return the address at which the connection ends.
+
+    The Host header is not used, because the client chooses it.
+    """
     return Address(*(scope.get("server") or listen)).url
 
 
 def console_url(config: GatewayConfig) -> str | None:
-    """Return the address of the console without its token; None if a page elsewhere would show it."""
+    """Return the address of the console without its token; None if the console is not to be shown."""
     console = config.console
     if console is None or not console.listen.port:
         return None

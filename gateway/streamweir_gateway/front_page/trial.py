@@ -1,4 +1,4 @@
-"""Sends a request of the front page through the gateway, and reports the frames of both sides as they come.
+"""Sends a request of the front page through the gateway, and reports the frames of both sides as they arrive.
 
 POST `/` with `{endpoint, protocol?, query?, body?}` is answered with NDJSON, a line for each read and write:
 
@@ -9,11 +9,11 @@ POST `/` with `{endpoint, protocol?, query?, body?}` is answered with NDJSON, a 
 | `{t, client: TEXT}` | the gateway sends bytes to its client |
 | `{t, end: whole or broken}` | the response is over |
 
-`t` are the milliseconds since the request began. The bytes of upstreams other than demos are not reported:
-they may hold texts of failures, addresses and secrets that the gateway removes.
+`t` are the milliseconds since the request began. The bytes of other upstreams are not reported, because they
+may contain texts of failures, addresses and secrets that the gateway removes.
 
 The request goes through all checks of the gateway with the headers of the page's request, so that a foreign
-page is refused here as it is at the endpoint.
+page is refused here and at the endpoint alike.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REPLACED: Final = frozenset(
         *(b"transfer-encoding", b"x-request-id", b"x-streamweir-protocol"),
     }
 )
-"""Headers of the page's request that the trial's does not have, or has with another value."""
+"""Headers of the page's request that a trial's request omits, or has with another value."""
 _HEAD: Final = [
     (b"content-type", b"application/x-ndjson"),
     (b"cache-control", b"no-store"),
@@ -76,10 +76,10 @@ class Trials:
         self._watchers = watchers
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request.
+        """Serve a trial.
 
         Raises:
-            Refusal: it is not a trial of an endpoint.
+            Refusal: the request is not a trial of an endpoint.
         """
         asked = await _read(scope, receive)
         endpoint = self._endpoints.get(asked.endpoint)
@@ -95,11 +95,11 @@ class Trials:
 
 
 class _Report:
-    """The lines of one trial.
+    """The lines that report one trial.
 
     Lines are sent with the gateway's next write, which waits until the page has taken them. If a demo sends
-    bytes and no write follows, the pump sends their line. A demo sends less than a hundred kilobytes in one
-    response, so the lines that wait are bounded.
+    bytes and the gateway writes none, the pump sends the line. The number of waiting lines is bounded,
+    because a demo sends less than a hundred kilobytes in one response.
     """
 
     def __init__(self, send: Send) -> None:
@@ -113,7 +113,7 @@ class _Report:
         self._is_whole = False
 
     async def follow(self, gateway: ASGIApp, scope: Scope, body: _Body) -> None:
-        """Let the gateway serve the trial, and report its end."""
+        """Let the gateway serve the trial, and report the end of the trial."""
         pump = asyncio.create_task(self._pump())
         try:
             with suppress(Exception):  # the gateway raises to break off a response that has begun
@@ -125,7 +125,7 @@ class _Report:
         await self._flush(more_body=False)
 
     def upstream(self, data: bytes) -> None:
-        """Report bytes of a demo."""
+        """Report bytes that a demo has sent."""
         self._line(upstream=self._from_upstream.decode(data))
         self._has_lines.set()
 
@@ -157,14 +157,14 @@ class _Report:
 
 
 class _Body:
-    """The body of a trial, and behind it the messages of the page's own connection, such as its end."""
+    """The body of a trial, followed by the messages of the page's connection, such as its end."""
 
     def __init__(self, asked: _Asked, receive: Receive) -> None:
         self._body: bytes | None = b"" if asked.body is msgspec.UNSET else msgspec.json.encode(asked.body)
         self._receive = receive
 
     async def receive(self) -> Message:
-        """Return the next message."""
+        """Return the next ASGI message."""
         if self._body is None:
             return await self._receive()
         body, self._body = self._body, None
@@ -197,7 +197,10 @@ def _own_headers(asked: _Asked, method: str, request_id: str) -> list[tuple[byte
 
 
 async def _read(scope: Scope, receive: Receive) -> _Asked:
-    """Read the body. Its type is JSON, which no page can send to another origin without asking first."""
+    """Read the body of a trial.
+
+    It has to be JSON, which no page can send to another origin without a preflight.
+    """
     kind = header_value(scope["headers"], b"content-type").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal("UNSUPPORTED_MEDIA_TYPE")

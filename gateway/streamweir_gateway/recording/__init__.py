@@ -1,1 +1,1 @@
-"""One request to a backend written down as a capture, and captures played as a backend."""
+"""Records one request to a backend as a capture, and plays captures as a backend."""

@@ -32,17 +32,17 @@ Ended = Literal["eof", "broken", "left", "refused"]
 _OK: Final = 200
 _SILENCE_MS: Final = 1000.0
 _SILENCE_GAPS: Final = 5
-"""A silence is longer than that, and than so many usual gaps."""
+"""A silence is at least this many times as long as the usual gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """How a stream is read beside being recorded.
+    """The options with which a recorded stream is read.
 
     Attributes:
-        speaks: the dialect of the backend; `auto` finds it out.
-        dialects: those that may be named.
-        with_content: keep the bodies, not their lengths alone.
+        speaks: the dialect of the backend; `auto`: it is detected.
+        dialects: the dialects by name.
+        with_content: whether to keep the bodies; False: only their lengths are kept.
     """
 
     speaks: str
@@ -51,17 +51,17 @@ class RecordingOptions:
 
 
 class Recording(EventTap):
-    """One capture that is being written: a tap of the stream that is recorded.
+    """Writes one capture; a tap of the recorded stream.
 
     Args:
         url: the URL of the upstream; its credentials are left out.
-        request: to the upstream.
-        options: how the stream is read.
+        request: the request to the upstream.
+        options: the options with which the stream is read.
         mask: hides secrets in every line; it learns those in the heads of request and response.
         write: takes each line.
 
     Attributes:
-        outcome: how the stream ended, in a sentence.
+        outcome: a sentence that tells how the stream ended.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Recording(EventTap):
         )
         self._translator.write_to(self)
         self._events: list[dict[str, Any]] = []
-        """The events that have come of the present read."""
+        """The events that have come from the present read."""
         self._lines.begin(
             id=request_id,
             began=self._began_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -110,12 +110,12 @@ class Recording(EventTap):
 
     @property
     def elapsed(self) -> float:
-        """Milliseconds since the capture began."""
+        """The milliseconds since the capture began."""
         return (time.monotonic() - self._started) * 1000
 
     @property
     def has_ended(self) -> bool:
-        """The stream itself has said that it is over."""
+        """Whether the stream has ended by its own end event."""
         return self._translator.ended
 
     def note_response(self, status: int, headers: Headers) -> None:
@@ -127,7 +127,10 @@ class Recording(EventTap):
         self._lines.line("response", self.elapsed, side="upstream", attempt=1, status=status, headers=shown)
 
     def note_read(self, data: bytes) -> None:
-        """Take one read of the body; it is written once it is certain that no secret goes on in the next."""
+        """Note one read of the body.
+
+        It is written when it is certain that no secret continues in the next read.
+        """
         self._arrivals.append(self.elapsed)
         self._bytes += len(data)
         for read in self._body.feed(data):
@@ -138,7 +141,7 @@ class Recording(EventTap):
 
         Args:
             ended: how the response ended.
-            failure: why, where it is no proper end.
+            failure: the failure that ended it; None after a proper end.
         """
         if self._is_over:
             return
@@ -158,11 +161,11 @@ class Recording(EventTap):
         self._write_end()
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Keep an event until the lines about its read are written."""
+        """Keep an event until the lines about its read have been written."""
         self._events.append(wire_message(event, stamp))
 
     def stop(self) -> None:
-        """End the capture: the user stopped it, and the attempt was left."""
+        """End the capture, because the user has stopped it. The attempt was left."""
         self.end("left")
 
     def _learn(self, headers: Iterable[tuple[str, str]], target: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A capture as the answer to one request: its status, its content type, and its reads in their original pace.
+"""Plays a capture as the response to one request: status, content type, and reads at their original pace.
 
 Source: the contract of capture files, section 4 (`replay`).
 """
@@ -21,11 +21,11 @@ _FRAMINGS: Final = {"ndjson": "application/x-ndjson", "sse": "text/event-stream"
 
 
 def replay_steps(capture: Capture, speed: float) -> Steps:
-    """Yield the steps on the connection.
+    """Yield the steps to execute on the connection.
 
     Args:
-        capture: has content.
-        speed: so many times as fast as it was; infinite: without a pause.
+        capture: a capture with content.
+        speed: the factor by which the replay is faster; infinite: no pauses.
     """
     head = capture.response("upstream")
     ended = (capture.last_attempt or {}).get("ended")
@@ -40,7 +40,7 @@ def replay_steps(capture: Capture, speed: float) -> Steps:
 
 
 def seen_framing(body: bytes) -> Framing:
-    """Return how a recorded body is framed, seen by its first byte."""
+    """Return the framing of a recorded body, found by its first byte."""
     return "ndjson" if body.lstrip()[:1] in (b"{", b"[") else "sse"
 
 
@@ -55,7 +55,7 @@ def _head(capture: Capture, head: dict[str, Any] | None) -> bytes:
 
 
 def _is_whole(head: dict[str, Any] | None, ended: Any) -> bool:
-    """Whether the body came to its end; a refusal has a body as well."""
+    """Return whether the body was recorded to its end. A refusal has a body too."""
     return ended == "eof" or (ended == "refused" and head is not None)
 
 

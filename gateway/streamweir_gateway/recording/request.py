@@ -1,4 +1,4 @@
-"""Sends one request to a backend and records each read of its answer."""
+"""Sends one request to a backend, and records each read of the response."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ async def ask(request: UpstreamRequest, recording: Recording, *, idle: float | N
     """Send `request`, record the response, and return whether the stream was complete.
 
     Args:
-        request: to the upstream.
-        recording: takes what happens.
-        idle: seconds in which something must come; None: any time.
+        request: the request to the upstream.
+        recording: records the response.
+        idle: the longest time in seconds without a byte; None: no limit.
     """
     client = UpstreamClient()
     timeouts = Timeouts()
@@ -54,11 +54,11 @@ async def ask(request: UpstreamRequest, recording: Recording, *, idle: float | N
 
 
 class _Settled(Exception):
-    """The stream is over and its body does not end."""
+    """The stream has ended, but its body has not."""
 
 
 async def _read(response: UpstreamResponse, recording: Recording, idle: float | None) -> ErrorInfo | None:
-    """Note every read up to the end; return why that is no proper one, None if it is."""
+    """Note every read up to the end; return the failure that ended the body, None after a proper end."""
     left = Limits().stream_bytes
     while True:
         try:

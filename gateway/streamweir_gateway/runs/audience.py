@@ -28,7 +28,7 @@ class Audience(Protocol):
         Args:
             reader: reads the answer of the upstream.
             options: the options of each dialect, by its name.
-            write_timeout: the longest time in seconds for which a client may not read; None: no limit.
+            write_timeout: the longest time in seconds for which a client may fail to read; None: no limit.
         """
         ...
 

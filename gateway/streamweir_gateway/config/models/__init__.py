@@ -1,6 +1,6 @@
-"""The models of a file, with which the gateway works too: frozen, defaults included.
+"""The models of a configuration file, which the gateway uses at run time too: frozen, with defaults.
 
-Durations are seconds, sizes bytes, `off` is None. No `repr` shows a key, a header's value or a URL.
+Durations are in seconds, sizes in bytes, and `off` is None. No `repr` shows a key, a header's value or a URL.
 """
 
 from streamweir_gateway.config.models.access import Auth, Caller, Cors

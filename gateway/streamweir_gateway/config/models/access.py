@@ -1,4 +1,4 @@
-"""Callers, and the pages that may read the answers."""
+"""Callers, and the pages of other origins that may read responses."""
 
 from __future__ import annotations
 
@@ -36,36 +36,37 @@ class Caller(Section):
         NOT_EMPTY,
         ONE_OR_MORE,
     ] = Field(repr=False)
-    """In plain text, at least 12 characters, or `sha256:` and its digest in hexadecimal; several while one is
-    exchanged for another."""
+    """The key in plain text, at least 12 characters, or `sha256:` and its digest in hexadecimal. Several keys
+    are allowed while one is exchanged for another.
+    """
     endpoints: Annotated[tuple[Text, ...], LISTED, NOT_EMPTY] = Field((), validate_default=False)
-    """The only ones that may be called, by their paths."""
+    """The paths of the only endpoints that the key may call."""
     models: Annotated[tuple[Text, ...], NOT_EMPTY] = Field((), validate_default=False)
-    """The only models that may be asked, by their names."""
+    """The names of the only models that the key may ask."""
     rate_limit: Rate = absent()
-    """Requests to all endpoints together, such as `60/minute`, in place of the gateway's."""
+    """The rate of requests to all endpoints together, such as `60/minute`, in place of the gateway's."""
     max_streams: Annotated[int | None, whole_number(1)] = absent()
-    """At the same time."""
+    """The most streams that the key may have open at the same time."""
 
 
 class Auth(Section):
-    """The callers."""
+    """The callers that may use the gateway."""
 
     keys: Annotated[
         Mapping[Annotated[str, NAME], Annotated[Caller, ShortFor(ONE_OR_MORE.json_schema)]], NAMED, READ_ONLY
     ]
-    """By name; sent as `Authorization: Bearer ...` or `X-Api-Key: ...`."""
+    """The callers by name. A key is sent as `Authorization: Bearer ...` or `X-Api-Key: ...`."""
 
 
 OPEN: Final = Auth.model_construct(keys=MappingProxyType({}))
-"""Any client that can reach the address."""
+"""The value of `auth: open`: any client that can reach the address may call."""
 
 
 class Cors(Section):
-    """Which pages of other origins may read the answers."""
+    """The pages of other origins that may read the answers."""
 
     origins: Annotated[tuple[Annotated[str, ORIGIN], ...], LISTED, NOT_EMPTY]
-    """As browsers send them, such as `https://app.example`; or `*` alone."""
+    """The allowed origins as browsers send them, such as `https://app.example`; or `*` as the only entry."""
     credentials: Flag = False
     """Whether pages may send cookies; not allowed with `*`."""
     headers: Annotated[tuple[Annotated[str, PAGE_HEADER], ...], LISTED, NOT_EMPTY] = Field(

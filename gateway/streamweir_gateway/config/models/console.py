@@ -1,4 +1,4 @@
-"""The console: its address, who gets in, and how much it keeps.
+"""The console: its address, its token, and how much it keeps.
 
 Source: the console contract, section 1.
 """
@@ -25,20 +25,22 @@ class Keep(Section):
     streams: AtLeastOne = 2000
     """The most ended streams that are listed."""
     stream_bytes: Size = written("1MiB")
-    """The most bytes kept of one stream: its first and its last part."""
+    """The most bytes that are kept of one stream: its first and its last part."""
     total_bytes: Size = written("64MiB")
-    """The most bytes kept of all ended streams together; the oldest give way."""
+    """The most bytes that are kept of all ended streams together. The oldest streams are dropped first."""
 
 
 class ConsoleConfig(Section):
-    """The console: a page that shows what happened in each stream, on an address of its own."""
+    """The console: a page that shows what happened in each stream, at a separate address."""
 
     listen: Annotated[Address, LISTEN] = written("127.0.0.1:8081")
-    """HOST:PORT; never the public address."""
+    """HOST:PORT, other than the public address."""
     token: Annotated[str | None, CONSOLE_TOKEN] = absent(hidden=True)
-    """At least 20 characters; absent: a new one at each start. Needed on an address other than loopback."""
+    """The token, of at least 20 characters; absent: a new token at each start. Required at an address other
+    than loopback.
+    """
     hosts: Annotated[tuple[Annotated[str, HOST], ...], LISTED] = ()
-    """More names that `Host` may hold, for a proxy in front; addresses and `localhost` need not be listed."""
+    """More names that `Host` may have, for a proxy in front. Addresses and `localhost` need not be listed."""
     capture: Annotated[CaptureContent, choice("metadata", "content")] = "metadata"
-    """`content` keeps the bytes of streams; `metadata` their numbers and times."""
+    """`content` keeps the bytes of streams; `metadata` keeps only their numbers and times."""
     keep: Keep = made_by(Keep)

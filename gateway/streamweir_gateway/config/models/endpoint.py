@@ -1,4 +1,4 @@
-"""An endpoint: one path of the gateway and all that the proxy needs to know about it."""
+"""An endpoint: one path of the gateway, and all settings of the proxy for it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _read_code(value: Any) -> str:
 
 
 def _read_option(value: Any) -> str:
-    """Read the value of a dialect's option; `version: 1.0` and `tools: true` mean the words."""
+    """Read the value of a dialect's option. `version: 1.0` and `tools: true` are read as words."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else read_text(value)
@@ -91,57 +91,57 @@ Options: TypeAlias = Annotated[Mapping[str, Option], READ_ONLY]
 
 
 class Limits(Section):
-    """How large things may become before a stream or a request is refused."""
+    """The largest sizes that are accepted of a stream or a request."""
 
     event_bytes: Size = written(format_size(_LIBRARY.event_bytes))
-    """One event from the upstream."""
+    """The most bytes of one event from the upstream."""
     stream_bytes: Size = written(format_size(_LIBRARY.stream_bytes))
-    """All bytes from the upstream, decoded."""
+    """The most decoded bytes of a stream from the upstream."""
     request_bytes: Size = written("10MiB")
-    """The body of a client's request."""
+    """The most bytes of the body of a client's request."""
     malformed_events: Annotated[int, COUNT] = _LIBRARY.malformed_events
-    """Events of one stream that cannot be read."""
+    """The most events of one stream that may be unreadable."""
 
 
 class InjectedWarning(Section):
-    """A warning that every stream of the endpoint begins with."""
+    """A warning with which every stream of the endpoint begins."""
 
     message: Text
-    """Text for the user."""
+    """The text for the user."""
     message_code: Annotated[str | None, Scalar(_read_code, _CODE)] = absent()
-    """For programs, such as `DEPRECATED`."""
+    """A code for programs, such as `DEPRECATED`."""
 
 
 class Threads(Section):
-    """How long, and how many, conversations of clients are known; with a Redis `store` to all replicas."""
+    """How long and how many conversations of clients are kept; with a Redis `store`, for all replicas."""
 
     keep: Duration = written("24h")
-    """After the last request in one."""
+    """The time for which a conversation is kept after its last request."""
     max: AtLeastOne = 10_000
-    """In the memory of one worker; the oldest are forgotten first."""
+    """The most conversations in the memory of one worker. The oldest are forgotten first."""
 
 
 class Turns(Section):
-    """How the turns of an upstream are kept, to be shown to it again unchanged; in `store`."""
+    """How the turns of an upstream are kept in `store`, so that they can be sent to it again unchanged."""
 
     keep: Duration = written("24h")
-    """After the last use of a turn."""
+    """The time for which a turn is kept after its last use."""
     max_bytes: Size = written("1MiB")
-    """Of one turn as JSON; a larger one is not kept."""
+    """The most bytes of one turn as JSON. A larger turn is not kept."""
 
 
 class OnDisconnect(Section):
-    """How long the upstream's run goes on when the client has gone away."""
+    """How long the upstream's run goes on after the client has left."""
 
     continue_for: Duration
-    """Then it is cancelled."""
+    """The time after which the run is cancelled."""
 
 
 class ProbeConfig(Section):
     """The request of `streamweir check --probe`."""
 
     body: Any = absent()
-    """JSON; by default `{"message": "Hello"}`."""
+    """The body as JSON; by default `{"message": "Hello"}`."""
     path: Annotated[Mapping[str, Text], READ_ONLY] = empty()
     """The values of the `{names}` in the endpoint's path."""
 
@@ -150,43 +150,49 @@ class EndpointOptions(UpstreamOptions):
     """The keys of an endpoint and of `defaults`."""
 
     methods: Annotated[tuple[Annotated[str, METHOD], ...], LISTED, NOT_EMPTY] = written(["POST"])
-    """HTTP methods that clients may use."""
+    """The HTTP methods that clients may use."""
     answers: Annotated[
         tuple[Text, ...],
         one_or_more("must be a protocol, or a list of protocols"),
         NOT_EMPTY,
         ONE_OR_MORE,
     ] = written(["standard"])
-    """Protocols that clients may have; the first is the default."""
+    """The protocols that clients may ask for. The first is the default."""
     relay: Annotated[str, choice("streams", "all")] = "streams"
     """`all`: responses other than agent streams are sent byte for byte, of any method, type and status."""
     auth: Annotated[tuple[Text, ...] | None, CALLER_NAMES, ONE_OR_MORE] = absent()
-    """The names of `auth.keys` that may call; `open`: no key is asked for. Absent: each key whose own
-    `endpoints` allow it."""
+    """The names of the `auth.keys` that may call; `open`: no key is needed. Absent: each key whose own
+    `endpoints` allow it.
+    """
     framing: Annotated[str, choice("sse", "ndjson")] = "sse"
-    """The framing where the client's Accept leaves it open."""
+    """The framing if the client's Accept leaves it open."""
     request: Annotated[RequestMode, REQUEST_MODE] = written("passthrough")
     """How the client's body becomes the upstream's: `passthrough`, `mapped`, `{mapped: TREE}` or a tree."""
     history: Annotated[str, choice("inline", "last", "kept")] = "inline"
-    """Earlier turns, for upstreams that do not know the conversation: in the text, or left out; `kept`: those
-    of a client's thread precede its new turns, for upstreams without threads."""
+    """How earlier turns reach upstreams that do not know the conversation: `inline` in the text, or only the
+    `last` turn is sent; `kept`: the stored turns of the client's thread are sent before its new turns, for
+    upstreams without threads.
+    """
     threads: Annotated[Threads | None, SectionOrKeyword(Threads, {"off": None})] = made_by(Threads)
-    """Which conversation of the upstream goes with a client's; `off`: none are kept."""
+    """Which conversation of the upstream belongs to a client's conversation; `off`: none are kept."""
     turns: Annotated[
         Turns | None, SectionOrKeyword(Turns, {"off": None, "on": Turns()}, "{keep: DURATION}")
     ] = made_by(Turns)
-    """Whether the turns of upstreams are kept and put back into later requests, behind `request: mapped`."""
+    """Whether the turns of upstreams are kept and put back into later requests, with `request: mapped`."""
     heartbeat: Annotated[float | None, HEARTBEAT] = written(AUTO)
-    """A sign of life after so much silence; may be `off`. `auto` is 15s, but the gateway adds none for
-    clients of old dialects."""
+    """The silence after which a sign of life is sent; may be `off`. `auto` is 15s, but clients of old
+    dialects get none from the gateway.
+    """
     forward_headers: Annotated[tuple[Annotated[str, FORWARDED_HEADER], ...], LISTED] = ()
-    """Headers of the client that are forwarded to the upstream; `X-Tenant-*` selects every name with
-    that beginning."""
+    """Headers of the client that are forwarded to the upstream. `X-Tenant-*` selects every name that begins
+    so.
+    """
     forward_query: Annotated[tuple[Annotated[str, QUERY_NAME], ...], LISTED] = ()
-    """Query parameters of the client that go on to the upstream."""
+    """Query parameters of the client that are forwarded to the upstream."""
     forward_response_headers: Annotated[tuple[Annotated[str, RETURNED_HEADER], ...], LISTED] = ()
-    """Headers of the upstream's response that are forwarded to the client; `X-Tenant-*` selects every name
-    with that beginning."""
+    """Headers of the upstream's response that are forwarded to the client. `X-Tenant-*` selects every name
+    that begins so.
+    """
     on_disconnect: Annotated[
         float | None,
         WrittenAs(
@@ -197,35 +203,36 @@ class EndpointOptions(UpstreamOptions):
             lambda value: value.continue_for if isinstance(value, OnDisconnect) else value,
         ),
     ] = written("cancel")
-    """How long the upstream's run goes on when the client goes away."""
+    """How long the upstream's run goes on after the client has left."""
     resume: Annotated[
         Resume | None, SectionOrKeyword(Resume, {"off": None, "on": Resume()}, "{ttl: DURATION}")
     ] = absent()
     """Whether runs are kept for clients that come back, and how."""
     full_text: Annotated[str, choice("dedupe", "append", "replace")] = "dedupe"
-    """How to treat a repetition of the whole answer."""
+    """How a repetition of the whole answer is treated."""
     eof: Annotated[str, choice("truncated", "complete")] = "truncated"
     """The meaning of a body that ends properly without the end mark of its dialect."""
     verbatim: Flag = True
-    """A client of the upstream's own dialect gets its frames byte for byte; false: written anew."""
+    """Whether a client of the upstream's own dialect gets its frames byte for byte, not written anew."""
     failures: Annotated[str, choice("as_they_came", "told")] = "as_they_came"
     """How a failure reaches a client of the upstream's own dialect: by the upstream's status and a broken
-    connection, or (`told`) by an error event in a body that ends properly."""
+    connection, or (`told`) by an error event in a body that ends properly.
+    """
     stream_tool_arguments: Flag = False
-    """Send a tool's arguments piece by piece too."""
+    """Whether a tool's arguments are sent piece by piece too."""
     protocol_options: Annotated[Mapping[str, Options], READ_ONLY] = empty()
-    """By dialect: what it lets one choose when reading or writing it."""
+    """For each dialect, the options for reading or writing it."""
     raw: Flag = False
-    """Add `metadata.source`, the upstream's own event."""
+    """Whether `metadata.source`, the upstream's own event, is added."""
     limits: Limits = made_by(Limits)
     warnings: Annotated[tuple[InjectedWarning, ...], Listed(of_mappings=True)] = ()
-    """Warnings that every stream begins with."""
+    """The warnings with which every stream begins."""
     rate_limit: Rate = absent()
-    """Requests to this endpoint, such as `600/minute`, in place of the gateway's."""
+    """The rate of requests to this endpoint, such as `600/minute`, in place of the gateway's."""
 
 
 class Defaults(EndpointOptions):
-    """The values for every endpoint that does not set them."""
+    """The values for all endpoints that do not set them."""
 
 
 Upstreams: TypeAlias = Annotated[
@@ -237,43 +244,50 @@ Upstreams: TypeAlias = Annotated[
 
 
 class ModelConfig(Section):
-    """The upstream of one model; short form: a bare upstream."""
+    """The upstream of one model. Short form: a bare upstream."""
 
     alias: Annotated[str | None, TEXT] = absent()
-    """The name of another model of the same endpoint, which serves this one too; no other key is allowed."""
+    """The name of another model of this endpoint that serves this model too. No other key is allowed."""
     upstream: Upstreams = Field((), repr=False, validate_default=False)
-    """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
+    """A name of `upstreams`, a URL or `demo:<dialect>`. Of a list, the first upstream that gives an event is
+    used.
+    """
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
-    """Appended to the upstream's URL, in place of the endpoint's."""
+    """The path that is appended to the upstream's URL, in place of the endpoint's."""
     speaks: Annotated[str | None, TEXT] = absent()
     """The dialect of the upstream, in place of the endpoint's."""
     request: Annotated[RequestMode | None, REQUEST_MODE] = absent()
-    """How the client's body becomes the upstream's, in place of the endpoint's."""
+    """How the client's body becomes the upstream's body, in place of the endpoint's setting."""
 
 
 class EndpointConfig(EndpointOptions):
     """One path that clients may call, and the upstreams behind it.
 
-    `speaks`, `timeouts` and `headers` are merged with those of each upstream: what holds is in `upstreams`.
+    `speaks`, `timeouts` and `headers` are merged with those of each upstream; `upstreams` has the merged
+    values.
     """
 
     template: Annotated[SkipJsonSchema[str], DERIVED] = derived("")
     """The path that clients call, such as `/support/{agent_id}/chat`."""
     upstream: Upstreams = Field(repr=False)
-    """A name of `upstreams`, a URL or `demo:<dialect>`; of a list, the first that gives an event."""
+    """A name of `upstreams`, a URL or `demo:<dialect>`. Of a list, the first upstream that gives an event is
+    used.
+    """
     upstreams: Annotated[SkipJsonSchema[tuple[UpstreamConfig, ...]], DERIVED] = derived(())
-    """The upstreams that `upstream` names, in its order, with the options of this endpoint."""
+    """The upstreams that `upstream` names, in the same order, with the options of this endpoint."""
     path: Annotated[str | None, UPSTREAM_PATH] = absent()
-    """Appended to the upstream's URL; `{names}` come from the endpoint's own path, `{rest}` from its `/*`."""
+    """The path that is appended to the upstream's URL. `{names}` come from the endpoint's own path, `{rest}`
+    from its `/*`.
+    """
 
     probe: ProbeConfig | None = absent()
-    """The request of `streamweir check --probe` to it."""
+    """The request that `streamweir check --probe` sends to it."""
     chooses: Annotated[SkipJsonSchema[bool], DERIVED] = derived(False)
-    """Its upstreams are those of its models."""
+    """Whether the upstreams are those of the endpoint's models."""
     models: Annotated[Mapping[Text, Annotated[ModelConfig, ShortFor(ONE_OR_MORE.json_schema)]], READ_ONLY] = (
         empty()
     )
-    """In place of `upstream`: what the client's `model` chooses from, by name."""
+    """The upstreams of models, in place of `upstream`: the client's `model` chooses by name."""
 
     def resolved_model(self, name: str) -> str:
         """Return the name of the model that serves a model: the target of an alias, or else its own name."""
@@ -281,7 +295,7 @@ class EndpointConfig(EndpointOptions):
 
     @cached_property
     def first_upstreams(self) -> Mapping[str, int]:
-        """For each model, the index of its first upstream in `upstreams`."""
+        """Return the index in `upstreams` of each model's first upstream."""
         ends = accumulate((len(model.upstream) for model in self.models.values()), initial=0)
         return dict(zip(self.models, ends, strict=False))
 
@@ -301,12 +315,12 @@ class EndpointConfig(EndpointOptions):
 
     @property
     def is_of_model(self) -> bool:
-        """Whether this serves one model of an endpoint with `models`; see `for_model`."""
+        """Whether this object serves one model of an endpoint with `models`; see `for_model`."""
         return self.chooses and not self.models
 
     @property
     def maps_requests(self) -> bool:
-        """Requests to an upstream of this endpoint, or of one of its models, are mapped."""
+        """Whether requests to an upstream of this endpoint, or of one of its models, are mapped."""
         modes = [self.request, *(model.request for model in self.models.values())]
         return any(mode is not None and mode.kind == "mapped" for mode in modes)
 
@@ -316,7 +330,7 @@ class EndpointConfig(EndpointOptions):
         return self.auth == ()
 
     def lets_in(self, name: str, caller: Caller) -> bool:
-        """Whether a key may call this endpoint: its own `endpoints` and the endpoint's `auth` allow it."""
+        """Return whether a key may call this endpoint: its `endpoints` and the endpoint's `auth` allow it."""
         if self.needs_no_key:
             return True
         is_named = self.auth is None or name in self.auth
@@ -324,20 +338,20 @@ class EndpointConfig(EndpointOptions):
 
     @property
     def relays_all(self) -> bool:
-        """A whole service is behind this path."""
+        """Whether a whole service is behind this path."""
         return self.relay == "all"
 
     @property
     def takes_any_method(self) -> bool:
-        """Clients may use every method that has a response of its own."""
+        """Whether clients may use every method that has its own response."""
         return self.relays_all and "methods" not in self.model_fields_set
 
     @property
     def listed_methods(self) -> tuple[str, ...]:
-        """The methods that clients may use, where any may be: those that are usual."""
+        """The methods that clients may use; the usual methods if any method is allowed."""
         return ORDINARY_METHODS if self.takes_any_method else self.methods
 
     @property
     def appends_rest(self) -> bool:
-        """The value of `/*` and the query are appended to the upstream's URL."""
+        """Whether the value of `/*` and the query are appended to the upstream's URL."""
         return self.path is None and is_open(self.template)

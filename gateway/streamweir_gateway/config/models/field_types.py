@@ -1,4 +1,4 @@
-"""Kinds of fields that several models have."""
+"""Types of fields that several models use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ Item = TypeVar("Item")
 
 
 def one_or_more(rule: str) -> BeforeValidator:
-    """Return a validator that takes a single string for a list of one; `rule` is the message otherwise."""
+    """Return a validator that accepts a single string as a list of one; `rule` is the message for other
+    values.
+    """
 
     def read(value: Any) -> Any:
         if isinstance(value, str):
@@ -62,16 +64,16 @@ def _named(value: Any) -> Any:
 
 
 def _beside_the_file(path: str, info: ValidationInfo) -> str:
-    """Return a path as the process finds it: a relative one starts at the file's folder, the context."""
+    """Return a path that the process can open: a relative path starts at the folder of the file."""
     return path if info.context is None or isinstance(path, Unresolved) else str(info.context / path)
 
 
 NOT_EMPTY: Final = AfterValidator(_not_empty)
-"""Annotates a list."""
+"""Annotates a list that must not be empty."""
 NAMED: Final = BeforeValidator(_named)
-"""Annotates a mapping by name that is not empty."""
+"""Annotates a mapping by name that must not be empty."""
 READ_ONLY: Final = AfterValidator(MappingProxyType)
-"""Annotates a mapping."""
+"""Annotates a mapping that becomes read-only."""
 ONE_OR_MORE: Final = WithJsonSchema(
     {"anyOf": [text_schema(), {"type": "array", "items": text_schema(), "minItems": 1}]}
 )

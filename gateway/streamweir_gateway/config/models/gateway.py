@@ -1,4 +1,4 @@
-"""The whole file."""
+"""The model of the whole file."""
 
 from __future__ import annotations
 
@@ -44,45 +44,45 @@ class GatewayConfig(Section):
     """The configuration file of the streamweir gateway."""
 
     listen: Annotated[Address, LISTEN] = written("127.0.0.1:8080")
-    """HOST:PORT; an IPv6 address in brackets."""
+    """The address to listen on: HOST:PORT, with an IPv6 address in brackets."""
     defaults: Defaults = made_by(Defaults)
     upstreams: Annotated[Mapping[Annotated[str, NAME], UpstreamConfig], READ_ONLY] = empty()
-    """Backends by name."""
+    """The backends by name."""
     endpoints: Annotated[
         tuple[EndpointConfig, ...],
         WrittenAs(Mapping[Annotated[str, ENDPOINT_PATH], EndpointConfig], values_of),
         BeforeValidator(_nothing_if_unresolved),
     ]
-    """By path, such as `/support/{agent_id}/chat`."""
+    """The endpoints by path, such as `/support/{agent_id}/chat`."""
     auth: Annotated[
         Auth | None, SectionOrKeyword(Auth, {"open": OPEN}, "{keys: {NAME: KEY}}", quotes=False)
     ] = absent()
-    """The callers; `open`: every client that can reach the address."""
+    """The callers; `open`: every client that can reach the address may call."""
     rate_limit: Rate = absent()
-    """Requests per key, or else per client address, such as `600/minute`."""
+    """The rate of requests per key, or per client address without keys, such as `600/minute`."""
     cors: Annotated[Cors | None, SectionOrKeyword(Cors)] = absent()
-    """Which pages of other origins may read the answers."""
+    """The pages of other origins that may read the answers."""
     server: ServerConfig = made_by(ServerConfig)
     console: Annotated[ConsoleConfig | None, SectionOrKeyword(ConsoleConfig, {"off": None})] = absent()
-    """A page that shows what happened in each stream; absent or `off`: there is no such page."""
+    """The page that shows what happened in each stream; absent or `off`: there is no such page."""
     store: Store = made_by(StoreConfig)
     """The store that keeps the runs of endpoints with `resume`, and shares rate limits."""
     debug: Flag = False
-    """Add redacted details to errors and warnings."""
+    """Whether redacted details are added to errors and warnings."""
     dialects: Mapping[str, Any] = empty(hidden=True)
-    """Home-made dialects by name, or `{file: PATH}` or `{python: "module:Class"}` of each."""
+    """The home-made dialects by name: written here, `{file: PATH}` or `{python: "module:Class"}`."""
     fingerprint: Annotated[SkipJsonSchema[str], DERIVED] = derived("", hidden=True)
-    """`sha256:...` of the file and of the files of its dialects."""
+    """The hash `sha256:...` of the file and of its dialects' files."""
     remarks: Annotated[SkipJsonSchema[tuple[str, ...]], DERIVED] = derived((), hidden=True)
-    """A line for each value that is probably a mistake, with its place in the file."""
+    """One line for each value that is probably a mistake, with its place in the file."""
     known_dialects: Annotated[SkipJsonSchema[InstanceOf[Dialects]], DERIVED] = Field(
         default_factory=process_dialects, validate_default=False, repr=False
     )
-    """The dialects that this file can name."""
+    """The dialects that this file can use."""
 
     @property
     def goodbye(self) -> float:
-        """Seconds that any client may take for the rest of its response once a stop has ended its run."""
+        """The seconds that any client may take for the rest of its response after a stop ends its run."""
         return max(
             (upstream.timeouts.left for endpoint in self.endpoints for upstream in endpoint.upstreams),
             default=LEFT_SECONDS,

@@ -1,4 +1,4 @@
-"""Streams that are kept for clients that come back, and their store."""
+"""Runs that are kept for clients that come back, and the store of these runs."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ class Resume(Section):
     """How the runs of an endpoint are kept."""
 
     ttl: Duration = written(TTL)
-    """After the end of a run; while it runs it is kept."""
+    """The time for which a run is kept after its end. It is kept while it runs."""
     max_bytes: Size = written(RUN_BYTES)
-    """Of the JSON of one run's events; beyond, it cannot be resumed any more."""
+    """The most bytes of one run's events as JSON. A larger run cannot be resumed any more."""
     find: Flag = False
-    """Whether a key finds its runs by their thread, session or request ids."""
+    """Whether a key finds its own runs by thread, session or request id."""
 
 
 class StoreConfig(Section):
-    """The store of runs; short form: a bare URL."""
+    """The store of runs. Short form: a bare URL."""
 
     url: Text = Field(IN_MEMORY, repr=False)
-    """`memory` for one process, or the URL of a Redis or Valkey server for all workers and replicas."""
+    """`memory` for a single process, or the URL of a Redis or Valkey server for all workers and replicas."""
     prefix: Text = STORE_PREFIX
-    """Of all names in the server."""
+    """The prefix of all names in the server."""
     timeout: Duration = written(STORE_TIMEOUT)
-    """Within which the server has to answer."""
+    """The time within which the server has to answer."""
     lease: Duration = written(STORE_LEASE)
-    """How long a run belongs to its replica since that last said so; 1s at least."""
+    """How long a run belongs to its replica after the replica last renewed it; at least 1s."""
     max_bytes: Size = written(STORE_BYTES)
-    """Of all runs in memory; ended ones give way."""
+    """The most bytes of all runs in memory. Runs that have ended are dropped first."""
     max_runs: AtLeastOne = STORE_RUNS
-    """In memory, running and ended."""
+    """The most runs in memory, running and ended."""
 
     @property
     def is_memory(self) -> bool:
-        """It ends with the process."""
+        """Whether the store is in memory, and so ends with the process."""
         return self.url == IN_MEMORY
 
 
@@ -66,4 +66,4 @@ def _written_out(value: Any) -> Any:
 
 
 Store: TypeAlias = Annotated[StoreConfig, BeforeValidator(_written_out), ShortFor(text_schema())]
-"""As the file holds it."""
+"""The store, with its short form written out."""

@@ -1,4 +1,4 @@
-"""The common parts of all models: the base, the ways to write a default, and values that merging adds."""
+"""The common parts of all models: the base class, the forms of defaults, and values that merging adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SectionType = TypeVar("SectionType", bound="Section")
 
 
 class Section(BaseModel):
-    """A mapping in the file; `model_fields_set` names what was written in it or in what it is merged from."""
+    """A mapping in the file. `model_fields_set` names the keys that were written in it or merged into it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -34,7 +34,7 @@ class Section(BaseModel):
 
 
 class Derived(NamedTuple):
-    """A value that merging adds: no file can hold one."""
+    """A value that merging adds. No file can contain it."""
 
     value: object
 
@@ -47,11 +47,11 @@ def _unwrap(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 DERIVED: Final = WrapValidator(_unwrap)
-"""Annotates a field whose value merging adds; in a file its key is as unknown as any other."""
+"""Annotates a field whose value merging adds. In a file its key is unknown, like any unknown key."""
 
 
 def written(default: str | list[Any]) -> Any:
-    """Return a field's default as the file would hold it: it is read like one, and shown so in the schema."""
+    """Return a field's default in the form of a file: it is read like a value, and shown so in the schema."""
     return Field(default)
 
 
@@ -59,26 +59,29 @@ def absent(*, hidden: bool = False) -> Any:
     """Return the default None of a key that the file may leave out, but not set to null.
 
     Args:
-        hidden: the `repr` leaves the value out.
+        hidden: whether the `repr` leaves the value out.
     """
     return Field(None, validate_default=False, repr=not hidden)
 
 
 def derived(default: object = None, *, hidden: bool = False) -> Any:
-    """Return the default of a field that merging fills in; a `hidden` one is left out of the `repr`."""
+    """Return the default of a field that merging fills in. A `hidden` field is left out of the `repr`."""
     return Field(default, validate_default=False, repr=not hidden)
 
 
 def empty(*, hidden: bool = False) -> Any:
-    """Return the default of a mapping that the file does not hold; the `repr` leaves a `hidden` one out."""
+    """Return the default of a mapping that the file does not contain.
+
+    A `hidden` field is left out of the `repr`.
+    """
     return Field(default_factory=dict, repr=not hidden)
 
 
 def made_by(section: type[SectionType]) -> Any:
-    """Return the default of a section that the file does not hold."""
+    """Return the default of a section that the file does not contain."""
     return Field(default_factory=section)
 
 
 def written_keys(section: type[Section]) -> list[str]:
-    """Return the keys that a file may hold in `section`."""
+    """Return the keys that a file may have in `section`."""
     return [name for name, field in section.model_fields.items() if DERIVED not in field.metadata]

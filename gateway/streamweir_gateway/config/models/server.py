@@ -1,4 +1,4 @@
-"""The process: how it listens, stops and shows how it is."""
+"""The process: how it listens, stops and reports its state."""
 
 from __future__ import annotations
 
@@ -23,38 +23,43 @@ PathOrOff: TypeAlias = Annotated[str | None, PATH_OR_OFF]
 
 
 class ServerConfig(Section):
-    """The process: how it listens, stops and shows how it is."""
+    """The process: how it listens, stops and reports its state."""
 
     workers: Annotated[int, WORKERS] = 1
-    """Processes that serve; what counts streams, requests and failures counts in each. `auto`: one for each
-    processor."""
+    """The number of serving processes. Each process counts streams, requests and failures separately. `auto`:
+    one for each processor.
+    """
     drain: Duration = written("30s")
     """How long streams under way may take to finish when the gateway stops."""
     hang_time: DurationOrOff = written("30s")
-    """A worker whose event loop stood still for so long is replaced; `off`: none is."""
+    """The time after which a worker whose event loop has not run is replaced; `off`: never."""
     body_bytes: Size = written("256MiB")
-    """The most bytes that all request bodies of a worker hold at once; a request beyond it is refused."""
+    """The most bytes of all request bodies in one worker at a time. Requests beyond this are refused."""
     health: PathOrOff = "/healthz"
-    """Answers while the process is alive; may be `off`."""
+    """The path that answers while the process is alive; may be `off`."""
     ready: PathOrOff = "/readyz"
-    """Answers 503 while the gateway drains; may be `off`."""
+    """The path that answers 503 while the gateway drains; may be `off`."""
     metrics: PathOrOff = "/metrics"
-    """Numbers for Prometheus; may be `off`."""
+    """The path with the metrics for Prometheus; may be `off`."""
     runs: PathOrOff = RUNS_PATH
-    """Where runs are read, stopped and removed that `resume` keeps; `off`: only at the endpoints."""
+    """The path at which runs of endpoints with `resume` are read, stopped and removed; `off`: only at the
+    endpoints.
+    """
     admin: Annotated[Address | None, or_off(LISTEN)] = written(OFF)
-    """HOST:PORT of its own for `health`, `ready` and `metrics`; `off`: they are beside the endpoints."""
+    """A separate HOST:PORT for `health`, `ready` and `metrics`; `off`: they are at the address of the
+    endpoints.
+    """
     hosts: Annotated[tuple[Annotated[str, HOST], ...], LISTED] = ()
     """Names under which browsers reach the gateway; loopback names need not be listed."""
     trusted_proxies: Annotated[tuple[Annotated[IPv4Network | IPv6Network, NETWORK], ...], LISTED] = ()
-    """Addresses and networks whose X-Forwarded-For is believed."""
+    """The addresses and networks whose X-Forwarded-For is trusted."""
     header_bytes: Annotated[int, size_from("1KiB")] = written("32KiB")
-    """Request line and headers of one request."""
+    """The most bytes of the request line and headers of one request."""
     header_time: Duration = written("10s")
-    """How long they may take to come."""
+    """The time that the request line and headers may take to arrive."""
     index: Annotated[bool | None, FLAG] = absent()
-    """Whether `GET /` lists the endpoints, if no endpoint is there; by default on loopback only."""
+    """Whether `GET /` lists the endpoints, if no endpoint has this path; by default only on loopback."""
     log: Annotated[LogForm, choice("auto", "json", "text")] = "auto"
     """The form of log lines; `auto`: text on a terminal, JSON elsewhere."""
     log_level: Annotated[LogLevel, choice("debug", "info", "warning", "error")] = "info"
-    """The least level that is logged."""
+    """The lowest level that is logged."""

@@ -1,4 +1,4 @@
-"""An upstream: a backend, how often and how long it is asked, and over which connection."""
+"""An upstream: a backend, how often and for how long it is asked, and over which connection."""
 
 from __future__ import annotations
 
@@ -49,81 +49,86 @@ __all__ = [
 _LIBRARY: Final = LibraryTimeouts()
 
 LEFT_SECONDS: Final = 5.0
-"""Seconds that a client may take for the rest of a run that was ended from outside, if `write` is off."""
+"""The seconds that a client may take for the rest of a run that was ended from outside, if `write` is off."""
 
 
 class Timeouts(Section):
-    """How long each part of a stream may take; each may be `off`."""
+    """The time that each part of a stream may take; each may be `off`."""
 
     connect: DurationOrOff = written(format_duration(_LIBRARY.connect))
-    """Until the connection to the upstream is established."""
+    """The time until the connection to the upstream is established."""
     first_event: DurationOrOff = written(format_duration(_LIBRARY.first_event))
-    """From sending the request to the first decoded event."""
+    """The time from sending the request to the first decoded event."""
     idle: DurationOrOff = written(format_duration(_LIBRARY.idle))
-    """Between two bytes from the upstream, after the first event."""
+    """The time between two bytes from the upstream, after the first event."""
     total: DurationOrOff = written(format_duration(_LIBRARY.total))
-    """Over all attempts."""
+    """The time for all attempts together."""
     write: DurationOrOff = written("30s")
-    """How long a client may not read."""
+    """The time for which a client may fail to read."""
     waiting: DurationOrOff = written(format_duration(_LIBRARY.waiting))
-    """How long an open connection may be silent while a person is asked."""
+    """The time for which an open connection may be silent while a person is asked."""
 
     @property
     def left(self) -> float:
-        """Seconds that a client may take for the rest of its response once its run was ended from outside."""
+        """The seconds that a client may take for the rest of its response after its run was ended from
+        outside.
+        """
         return LEFT_SECONDS if self.write is None else self.write
 
 
 class WebSocket(Section):
-    """How an upstream is spoken to over a WebSocket (`ws://`, `wss://`)."""
+    """The settings of an upstream that speaks over a WebSocket (`ws://`, `wss://`)."""
 
     subprotocols: Annotated[tuple[Annotated[str, SUBPROTOCOL], ...], LISTED] = ()
-    """Offered in the handshake."""
+    """The subprotocols to offer in the handshake."""
     hello: Annotated[tuple[Annotated[Any, MESSAGE], ...], LISTED] = ()
-    """Messages on a new connection before the request; trees like `request`."""
+    """The messages to send on a new connection before the request: trees like `request`."""
     cancel: Annotated[Any, MESSAGE] = absent()
-    """The message before the connection is closed early: a tree like `request`."""
+    """The message to send before the connection is closed early: a tree like `request`."""
     ping: DurationOrOff = written("20s")
-    """Between two pings of the gateway."""
+    """The time between two pings of the gateway."""
     framing: Annotated[Literal["auto", "sse", "ndjson"], choice("auto", "sse", "ndjson")] = "auto"
-    """`auto`: each message is a frame, unless the first one begins like SSE. Else the messages together are
-    a body in this framing."""
+    """`auto`: each message is a frame, unless the first message begins like SSE. Otherwise all messages
+    together are a body in this framing.
+    """
     keep: DurationOrOff = written("off")
-    """How long a connection stays open for the next request of its conversation; at most 1h."""
+    """The time for which a connection stays open for the next request of its conversation; at most 1h."""
 
 
 class UpstreamOptions(Section):
-    """The keys of `defaults`, of an upstream and of an endpoint; the endpoint's value wins."""
+    """The keys of `defaults`, of an upstream and of an endpoint. The endpoint's value takes precedence."""
 
     speaks: Text = "auto"
     """The dialect of the upstream; `auto` detects it from the first bytes."""
     timeouts: Timeouts = made_by(Timeouts)
     headers: Headers = empty(hidden=True)
-    """Headers of the request to the upstream; each name once, whatever its capitals."""
+    """The headers of the request to the upstream. Each name may occur once, ignoring case."""
     websocket: WebSocket = made_by(WebSocket)
-    """Of a ws:// or wss:// URL."""
+    """The settings for a ws:// or wss:// URL."""
 
 
 class Retries(Section):
     """When a request that has not given an output yet is sent again."""
 
     attempts: AtLeastOne = 1
-    """How often it is sent in all; the first one counts."""
+    """The number of times that the request is sent in all, the first time included."""
     backoff: Duration = written("200ms")
-    """Before the second attempt."""
+    """The time before the second attempt."""
     on: Annotated[tuple[Annotated[int | Literal["connect"], RETRY_CAUSE], ...], LISTED, NOT_EMPTY] = written(
         ["connect", 429, 503]
     )
-    """`connect`, where no connection came about, and HTTP statuses; 429 and 503 also in an error event."""
+    """The causes of another attempt: `connect` (there was no connection) and HTTP statuses; 429 and 503 also
+    in an error event.
+    """
 
 
 class Breaker(Section):
-    """When an upstream that fails again and again is not asked for a while."""
+    """When an upstream that fails repeatedly is not asked for a while."""
 
     failures: AtLeastOne = 5
-    """So many in a row."""
+    """The number of failures in a row that open the breaker."""
     open_for: Duration = written("30s")
-    """Until one request is let through as a trial."""
+    """The time until one request is let through as a trial."""
 
 
 class Tls(Section):
@@ -140,36 +145,40 @@ class Tls(Section):
 
 
 class UpstreamConfig(UpstreamOptions):
-    """A backend: under `upstreams` shared by endpoints, at an endpoint with its options over it."""
+    """A backend: under `upstreams` it is shared by endpoints; at an endpoint it has the endpoint's options
+    too.
+    """
 
     name: Annotated[SkipJsonSchema[str | None], DERIVED] = derived()
-    """Its name in `upstreams`, at an endpoint that names it."""
+    """The name of the upstream in `upstreams`, at an endpoint that names it."""
     url: Annotated[str, UPSTREAM_URL] = Field(repr=False)
-    """Its base URL, or `demo:<dialect>`."""
+    """The base URL of the backend, or `demo:<dialect>`."""
     retries: Retries = made_by(Retries)
-    """When a request is sent again; only before the first output."""
+    """When a request is sent again, which is possible only before the first output."""
     max_streams: Annotated[int | None, or_off(whole_number(1))] = 1000
-    """At the same time; `off` for any number."""
+    """The most streams at the same time; `off`: any number."""
     breaker: Annotated[Breaker | None, SectionOrKeyword(Breaker, {"off": None})] = made_by(Breaker)
-    """When it is not asked for a while; `off`: it is always asked."""
+    """When the upstream is not asked for a while; `off`: it is always asked."""
     tls: Tls = made_by(Tls)
-    """Of an https URL."""
+    """The certificates for an https URL."""
     transport: Annotated[Literal["auto", "httpcore"], choice("auto", "httpcore")] = "auto"
-    """How requests go out: `httpcore` for HTTP/2 and proxies."""
+    """How requests are sent: `httpcore` for HTTP/2 and proxies."""
 
     @property
     def demo(self) -> str | None:
-        """The dialect of an embedded backend, whose URL is known once it runs; None for any other."""
+        """The dialect of an embedded backend, whose URL is known when it runs; None for other upstreams."""
         return demo_dialect(self.url)
 
     @property
     def is_websocket(self) -> bool:
-        """Whether it is spoken to over a WebSocket."""
+        """Whether the upstream speaks over a WebSocket."""
         return self.url.lower().startswith(("ws:", "wss:"))
 
     @property
     def label(self) -> str:
-        """How logs and metrics call it: its name, `demo:<dialect>` or the URL's scheme, host and port."""
+        """The upstream's name in logs and metrics: its name, `demo:<dialect>`, or scheme, host and port of
+        the URL.
+        """
         if self.name or self.demo is not None:
             return self.name or self.url
         url = urlsplit(self.url)

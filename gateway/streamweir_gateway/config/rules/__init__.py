@@ -1,6 +1,6 @@
-"""The rules that look at more than one value, or at something outside the file.
+"""Checks rules about several values, or about values and facts outside the file.
 
-They speak of the merged configuration; the report knows where each of its values was written.
+The rules see the merged configuration. The report knows where each of its values was written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["check_rules"]
 
 
 def check_rules(config: GatewayConfig, dialects: Dialects, report: Report) -> None:
-    """Report all that is wrong with values which are each well-formed."""
+    """Report all problems of values that are valid each by itself."""
     if not config.endpoints and not report.problems:
         report.at_value(("endpoints",), "must name at least one endpoint")
     check_endpoint_options(config.defaults, ("defaults",), dialects, report)

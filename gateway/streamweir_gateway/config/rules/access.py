@@ -1,4 +1,4 @@
-"""Rules for callers: no access by an oversight, and each key belongs to one caller."""
+"""Rules for callers: no access by mistake, and each key belongs to one caller."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_opened(callers: Mapping[str, Caller], templates: Collection[str], rep
 
 
 def _check_named_callers(endpoint: EndpointConfig, callers: Mapping[str, Caller], report: Report) -> None:
-    """Report names in the `auth` of an endpoint that no key has, or a key that may not call it."""
+    """Report names in the `auth` of an endpoint that no key has, and keys that may not call the endpoint."""
     path: KeyPath = ("endpoints", endpoint.template, "auth")
     names = endpoint.auth or ()
     if names and not callers:

@@ -1,4 +1,4 @@
-"""Upstreams that are the gateway itself: a request would come back to it for ever."""
+"""Rule against upstreams that are the gateway itself: a request would come back to it without end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"\{[^{}]*\}")
 
 
 def check_circles(config: GatewayConfig, report: Report) -> None:
-    """Report upstreams at the gateway's own address, at a path that one of its endpoints takes."""
+    """Report upstreams at the gateway's own address with a path that one of its endpoints has."""
     taken: list[PathTemplate] | None = None
     for endpoint in config.endpoints:
         for index, url, path in _targets(endpoint):
@@ -55,6 +55,6 @@ def _is_own_address(url: str, listen: Address) -> bool:
 
 
 def _is_this_machine(host: str) -> bool:
-    """Return whether a host is loopback or the unspecified address, which reaches loopback too."""
+    """Return whether a host is a loopback address or the unspecified address, which also reaches loopback."""
     ip = ip_of(host)
     return is_loopback_host(host) or (ip is not None and ip.is_unspecified)

@@ -1,4 +1,4 @@
-"""Every request has one endpoint, and the gateway's own paths stay reachable."""
+"""Rules for paths: every request belongs to one endpoint, and the gateway's own paths stay reachable."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamweir_gateway.config.values.path_templates import shape
 __all__ = ["check_collisions"]
 
 _OWN_PATHS: Final = ("health", "ready", "metrics", "runs")
-"""Keys of `server` that hold paths of the gateway itself."""
+"""The keys of `server` whose values are paths of the gateway itself."""
 
 
 def check_collisions(config: GatewayConfig, report: Report) -> None:
-    """Report paths that would be served twice."""
+    """Report paths that several endpoints, or an endpoint and the gateway itself, would serve."""
     _check_own_paths(config, report)
     taken: dict[tuple[str, str], str] = {}
     for endpoint in config.endpoints:

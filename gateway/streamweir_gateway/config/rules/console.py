@@ -1,4 +1,4 @@
-"""Rules for the console: an address of its own, and a token where others can reach it."""
+"""Rules for the console: a separate address, and a token if other machines can reach it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS_TOKEN: Final = (
 
 
 def check_console(config: GatewayConfig, report: Report) -> None:
-    """Report a console that shares an address, or that anybody on the network could try to enter."""
+    """Report a console that shares its address, or that other machines can reach without a token."""
     console = config.console
     if console is None:
         return

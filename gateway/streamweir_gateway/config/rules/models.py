@@ -1,4 +1,4 @@
-"""Models that clients choose from: the keys beside them, and the upstream of each."""
+"""Rules for models that clients choose: the other keys of their endpoint, and the upstream of each model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_models(endpoint: EndpointConfig, dialects: Dialects, report: Report) -
 
 
 def _check_alias(model: ModelConfig, path: KeyPath, endpoint: EndpointConfig, report: Report) -> None:
-    """Report an alias with something beside it, or one that does not name a model with an upstream."""
+    """Report an alias that has other keys, or that does not name a model with an upstream."""
     assert model.alias is not None
     beside = sorted(model.model_fields_set - {"alias"})
     if beside:

@@ -1,4 +1,4 @@
-"""Names that must be known, and lists that name nothing twice."""
+"""Rules for names: they have to be known, and no list repeats a name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_name", "check_repetition"]
 
 
 def check_name(name: str, path: KeyPath, known: Collection[str], what: str, report: Report) -> None:
-    """Report a name of `what` that is not known."""
+    """Report a name that is not known; `what` describes the kind of name."""
     if not isinstance(name, Unresolved) and name not in known:
         report.at_value(path, f"unknown {what}", f" {quoted(name)}{suggestion(name, known)}")
 
@@ -22,7 +22,7 @@ def check_name(name: str, path: KeyPath, known: Collection[str], what: str, repo
 def check_repetition(
     names: Sequence[Any], path: KeyPath, report: Report, fold: Callable[[Any], str] = str
 ) -> None:
-    """Report values that a list holds twice; two names are the same if `fold` makes them equal."""
+    """Report values that a list repeats. Names for which `fold` returns equal values count as equal."""
     seen: set[str] = set()
     for index, name in enumerate(names):
         if fold(name) in seen and not isinstance(name, Unresolved):

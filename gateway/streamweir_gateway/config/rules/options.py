@@ -1,4 +1,4 @@
-"""Options of upstreams and endpoints: dialects, protocols and their options, lists, names of headers."""
+"""Rules for options of upstreams and endpoints: dialects, protocols, their options, lists, headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamweir_gateway.config.rules.names import check_name, check_repetition
 __all__ = ["check_endpoint_options", "check_upstream_options"]
 
 AUTO: Final = "auto"
-"""The word for finding out the upstream's dialect from its first bytes."""
+"""The value of `speaks` by which the dialect is detected from the first bytes."""
 
 _LISTS: Final[Mapping[str, Callable[[str], str]]] = {
     "methods": str,
@@ -25,13 +25,13 @@ _LISTS: Final[Mapping[str, Callable[[str], str]]] = {
     "forward_query": str,
     "forward_response_headers": str.lower,
 }
-"""Lists in which no name may be repeated, and the function that makes equal names equal."""
+"""Lists that must not repeat a name, each with the function that makes equal names equal."""
 
 
 def check_upstream_options(
     options: UpstreamOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
-    """Report the problems of the options at `path`."""
+    """Report the problems of an upstream's options, which are at `path`."""
     if options.speaks in dialects and not dialects[options.speaks].reads:
         report.at_value((*path, "speaks"), "is only written: the dialect has no `rules`")
     else:
@@ -42,7 +42,7 @@ def check_upstream_options(
 def check_endpoint_options(
     options: EndpointOptions, path: KeyPath, dialects: Dialects, report: Report
 ) -> None:
-    """Report the problems of the options at `path`."""
+    """Report the problems of an endpoint's options, which are at `path`."""
     check_upstream_options(options, path, dialects, report)
     for index, name in enumerate(options.answers):
         if name in dialects and not dialects[name].writes:

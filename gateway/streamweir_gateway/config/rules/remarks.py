@@ -1,4 +1,4 @@
-"""Remarks on valid values that are probably mistakes: `check` prints them, and `serve` logs them.
+"""Remarks on valid values that are probably mistakes. `check` prints them, and `serve` logs them.
 
 Source: the configuration contract (rules).
 """
@@ -18,17 +18,20 @@ __all__ = ["remark_on_answers", "remark_on_variables"]
 _VARIABLE: Final = re.compile(
     r"(?P<shell>\$(?P<name>[A-Z_][A-Z0-9_]+)(?![A-Za-z0-9_]))|(?P<braces>\{\{\s*\$?(?P<inner>[A-Za-z_][A-Za-z0-9_.]*)\s*\}\})"
 )
-"""A `$` before anything but capitals may be part of a password, which is not quoted."""
+"""Matches the variables to remark on.
+
+A `$` before other characters than capitals may be part of a password.
+"""
 
 _PLACES: Final = frozenset({"headers", "url", "upstream", "auth"})
-"""Keys whose values are credentials or addresses."""
+"""The keys whose values are credentials or addresses."""
 
 
 def remark_on_variables(tree: Mapping[str, Any], report: Report) -> None:
-    """Remark on `$NAME` and `{{ NAME }}`, which nothing fills in.
+    """Remark on `$NAME` and `{{ NAME }}`, which the gateway does not fill in.
 
     Args:
-        tree: the tree of the file, before anything is filled in.
+        tree: the tree of the file, with references not filled in.
         report: takes the remarks.
     """
     for path, text in _texts(tree, ()):
@@ -41,7 +44,7 @@ def remark_on_variables(tree: Mapping[str, Any], report: Report) -> None:
 
 
 def remark_on_answers(config: GatewayConfig, dialects: Dialects, report: Report) -> None:
-    """Remark on models at the path of a chat protocol if its clients would be answered in another one."""
+    """Remark on models at the path of a chat protocol whose clients would be answered in another protocol."""
     for endpoint in config.endpoints:
         protocol = dialects.called_at(endpoint.template)
         if endpoint.models and protocol is not None and "answers" not in endpoint.model_fields_set:

@@ -1,4 +1,4 @@
-"""Requests that are mapped or built by a tree: refused here, not when the first one comes.
+"""Rules for requests that are mapped or built by a tree. They find faults before the first request.
 
 Source: the request contract, sections 1 and 6.
 """
@@ -26,10 +26,10 @@ def check_request(
     """Report a `request` that cannot be made for every upstream, or read from every client.
 
     Args:
-        endpoint: to check.
-        dialects: in which names are looked up.
+        endpoint: the endpoint to check.
+        dialects: the dialects by name.
         report: gets the problems.
-        at: where it is written, if not at the endpoint itself.
+        at: the path of `request`, if it is not written at the endpoint itself.
     """
     path: KeyPath = (*(at or ("endpoints", endpoint.template)), "request")
     mode = endpoint.request
@@ -72,7 +72,7 @@ def _check_dialects(endpoint: EndpointConfig, path: KeyPath, dialects: Dialects,
 
 
 def _check_names(tree: Any, path: KeyPath, endpoint: EndpointConfig, report: Report) -> None:
-    """Report names that an expression looks for in the endpoint's path or the client's headers in vain."""
+    """Report names in expressions that the endpoint's path or the client's headers do not have."""
     known = {
         "path": (placeholders(endpoint.template), "the endpoint's own path has no such name"),
         "headers": (

@@ -1,4 +1,4 @@
-"""Runs that are kept need a store that all can reach, and a place of their own."""
+"""Rules for runs that are kept: all processes need access to the store; the paths must be separate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MIN_LEASE: Final = 1.0
 
 
 def check_resume(config: GatewayConfig, report: Report) -> None:
-    """Report values that keep runs from being kept, or from being read."""
+    """Report values with which runs cannot be kept or cannot be read."""
     _check_store(config, report)
     has_runs = any(endpoint.resume is not None for endpoint in config.endpoints)
     for endpoint in config.endpoints:
@@ -67,7 +67,7 @@ def _check_store(config: GatewayConfig, report: Report) -> None:
 
 
 def _is_url(text: str) -> bool:
-    """Return whether a server can be named so; what it names is seen when it is asked."""
+    """Return whether a text can name a server. Whether the server exists is seen when it is asked."""
     try:
         parts = urlsplit(text)
         has_port = parts.port != 0

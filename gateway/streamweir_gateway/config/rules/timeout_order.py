@@ -1,4 +1,4 @@
-"""After merging, connect <= first_event <= total and idle <= total."""
+"""Rule for the order of timeouts after merging: connect <= first_event <= total, and idle <= total."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streamweir_gateway.config.models import EndpointConfig
 __all__ = ["check_timeout_order"]
 
 _STRENGTH: Final = ("defaults", "upstreams", "endpoints")
-"""Where a timeout may be written, the weakest first."""
+"""The places where a timeout may be written; later places take precedence."""
 
 
 class _Timeout(NamedTuple):
     value: float | None
     origin: KeyPath
-    """Where it was written; empty for a built-in default."""
+    """The path at which the timeout was written; empty for a built-in default."""
 
     @property
     def bound(self) -> float:
@@ -36,7 +36,7 @@ class _Timeout(NamedTuple):
 
 
 def check_timeout_order(endpoint: EndpointConfig, report: Report) -> None:
-    """Report clocks that outlast the one behind them, at any of the endpoint's upstreams."""
+    """Report timeouts of the endpoint's upstreams that are longer than a timeout that includes them."""
     for index, upstream in enumerate(endpoint.upstreams):
         at: KeyPath = ("endpoints", endpoint.template, "upstreams", index, "timeouts")
         timeouts = {
@@ -48,7 +48,7 @@ def check_timeout_order(endpoint: EndpointConfig, report: Report) -> None:
 
 
 def _report(report: Report, message: str, left: _Timeout, right: _Timeout) -> None:
-    """Report at the value closest to the endpoint: it broke the order."""
+    """Report the problem at the value that is closest to the endpoint, because that value broke the order."""
     closest, other = (left, right) if left.strength >= right.strength else (right, left)
     texts = [format_duration(left.value), format_duration(right.value)]
     if other.strength != closest.strength:

@@ -1,4 +1,4 @@
-"""Turns that are kept need requests that are mapped, and a store that all workers share."""
+"""Rules for turns that are kept: requests have to be mapped, and all workers have to share the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["check_history", "check_turns"]
 
 
 def check_history(config: GatewayConfig, report: Report) -> None:
-    """Report `history: kept` where no thread is kept, and threads that only some workers would find."""
+    """Report `history: kept` if threads are not kept, and threads that only some workers would find."""
     for endpoint in config.endpoints:
         path = ("endpoints", endpoint.template, "history")
         if endpoint.history != "kept" or "history" not in endpoint.model_fields_set:
@@ -23,9 +23,9 @@ def check_history(config: GatewayConfig, report: Report) -> None:
 
 
 def check_turns(config: GatewayConfig, report: Report) -> None:
-    """Report `turns` where no request is mapped, and turns that only some workers would find.
+    """Report `turns` at endpoints that do not map requests, and turns that only some workers would find.
 
-    In `defaults` they concern the endpoints with `request: mapped`.
+    `turns` in `defaults` apply only to endpoints with `request: mapped`.
     """
     for endpoint in config.endpoints:
         path = ("endpoints", endpoint.template, "turns")

@@ -1,4 +1,4 @@
-"""Upstreams: the names that endpoints use, the path appended to a URL, demos, certificates."""
+"""Rules for upstreams: names that endpoints use, paths to append to a URL, demos, certificates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_path", "check_references", "check_upstream"]
 
 
 def check_upstream(upstream: UpstreamConfig, path: KeyPath, dialects: Dialects, report: Report) -> None:
-    """Report problems of an upstream that has a name."""
+    """Report problems of an upstream that has a name in `upstreams`."""
     _check_demo(upstream.url, (*path, "url"), dialects, report)
     check_repetition(upstream.retries.on, (*path, "retries", "on"), report)
     _check_tls(upstream.tls, (*path, "tls"), report)
@@ -26,7 +26,7 @@ def check_upstream(upstream: UpstreamConfig, path: KeyPath, dialects: Dialects, 
 def check_references(
     endpoint: EndpointConfig, names: Collection[str], dialects: Dialects, report: Report
 ) -> None:
-    """Report names that an endpoint uses for its upstreams and should not."""
+    """Report wrong names by which an endpoint refers to its upstreams."""
     path: KeyPath = ("endpoints", endpoint.template, "upstream")
     if not endpoint.chooses:  # several models may have one upstream
         check_repetition(endpoint.upstream, path, report)

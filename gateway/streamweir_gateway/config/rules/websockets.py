@@ -1,4 +1,4 @@
-"""Upstreams over a WebSocket: combinations that cannot work are refused.
+"""Rules for upstreams over a WebSocket: combinations that cannot work are refused.
 
 Source: the WebSocket contract, section 2 (refused).
 """
@@ -17,13 +17,13 @@ from streamweir_gateway.config.rules.names import check_repetition
 __all__ = ["check_websockets", "remark_on_websockets"]
 
 _NEEDS_HTTP: Final = frozenset({"agno", "google-adk", "llama-workflows"})
-"""Dialects whose requests are forms or need a first request."""
+"""Dialects whose requests are forms, or need a first request, and so need HTTP."""
 
 _LONGEST_KEEP: Final = 3600.0
 
 
 def check_websockets(config: GatewayConfig, report: Report) -> None:
-    """Report sections `websocket` that contradict the upstream, the request or the threads beside them."""
+    """Report `websocket` sections that contradict the upstream, the request or the threads."""
     for name, upstream in config.upstreams.items():
         _check(upstream, ("upstreams", name), report)
         if _is_written_at(upstream, ("upstreams", name), report) and not _may_be_websocket(upstream):
@@ -33,7 +33,7 @@ def check_websockets(config: GatewayConfig, report: Report) -> None:
 
 
 def remark_on_websockets(config: GatewayConfig, report: Report) -> None:
-    """Remark on connections that are kept by one worker, while the next request may come to another."""
+    """Remark on connections that one worker keeps although the next request may reach another worker."""
     if config.server.workers <= 1:
         return
     for endpoint in config.endpoints:
@@ -66,7 +66,7 @@ def _check_endpoint(endpoint: EndpointConfig, path: KeyPath, report: Report) -> 
 
 
 def _is_written_at(owner: EndpointConfig | UpstreamConfig, path: KeyPath, report: Report) -> bool:
-    """Return whether the file has `websocket` at this place itself, and not in `defaults`."""
+    """Return whether the file has `websocket` at this place itself, and does not take it from `defaults`."""
     where = (*path, "websocket")
     return any(report.origin_of((*where, key))[:1] == path[:1] for key in owner.websocket.model_fields_set)
 

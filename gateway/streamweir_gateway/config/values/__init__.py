@@ -1,1 +1,1 @@
-"""The kinds of values that a file may hold: how each is read, and its JSON Schema."""
+"""The kinds of values in a configuration file: how each kind is read, and its JSON Schema."""

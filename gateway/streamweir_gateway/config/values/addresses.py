@@ -1,4 +1,4 @@
-"""Addresses: the one to listen on, and those of proxies that are trusted."""
+"""Addresses: the address to listen on, and the addresses of trusted proxies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _listen(value: Any) -> Address:
 
 
 def is_loopback(address: Address) -> bool:
-    """Whether only programs on this machine can reach `address`."""
+    """Return whether only programs on this machine can reach `address`."""
     ip = ip_of(address.host)
     return ip.is_loopback if ip else address.host.lower() == "localhost"
 
@@ -41,7 +41,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def ip_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address that a host is; None if it is a name."""
+    """Return the address in `host`; None if `host` is a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Callers: their keys, and the origins of pages.
+"""Values about callers: keys, and origins of pages.
 
 No message quotes a key.
 """
@@ -18,10 +18,10 @@ __all__ = ["ANY_ORIGIN", "CALLER_KEY", "CALLER_NAMES", "HASHED", "MIN_KEY_CHARAC
 
 ANY_ORIGIN: Final = "*"
 HASHED: Final = "sha256:"
-"""The prefix of a key of which the file has only the digest."""
+"""The prefix of a key that is given as a digest."""
 _OPEN: Final = "open"
 MIN_KEY_CHARACTERS: Final = 12
-"""The least characters of a key in plain text."""
+"""The fewest characters of a key in plain text."""
 
 _ORIGIN: Final = re.compile(
     r"([a-z][a-z0-9+.-]{0,30})://([a-z0-9._-]{1,255}|\[[0-9a-f:.]{1,64}\])(?::([1-9][0-9]{0,4}))?"
@@ -43,7 +43,7 @@ def _caller_key(value: Any) -> str:
 
 
 def key_digest(key: str) -> bytes:
-    """Return the SHA-256 digest of a key: of one in plain text, or the digest that a hashed one holds."""
+    """Return the SHA-256 digest of a key, given in plain text or as a digest."""
     if key.startswith(HASHED):
         return bytes.fromhex(key.removeprefix(HASHED))
     return sha256(key.encode()).digest()
@@ -81,7 +81,7 @@ def _check_port(origin: str) -> None:
 
 
 def _caller_names(value: Any) -> Any:
-    """Return the names of the keys that may call an endpoint; an empty tuple for `open`: no key is needed."""
+    """Return the names of the keys that may call an endpoint; empty for `open`, which needs no key."""
     if value == _OPEN:
         return ()
     if isinstance(value, str):

@@ -11,7 +11,7 @@ from streamweir_gateway.config.values.scalars import Scalar, read_text, text_sch
 __all__ = ["CONSOLE_TOKEN", "MIN_TOKEN_CHARACTERS"]
 
 MIN_TOKEN_CHARACTERS: Final = 20
-"""The least characters of a token: pages of this machine may try any number of them."""
+"""The fewest characters of a token, because pages on this machine may try any number of tokens."""
 
 
 def _token(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Values that are parts of HTTP: header names and values, methods, causes of a retry.
 
-No message quotes a header's value: it may hold credentials.
+No message quotes a header's value, because it may contain credentials.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = [
 ]
 
 _METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY")
-"""All that can ask a backend for a stream; CONNECT and TRACE are about the connection."""
+"""All methods that can ask a backend for a stream. CONNECT and TRACE are about the connection."""
 ORDINARY_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-"""Those that are named where any may be used."""
+"""The methods that messages name if any method is allowed."""
 _CONNECT: Final = "connect"
 
 # RFC 9110, section 7.6.1: they speak of one connection, and the gateway has two of its own.
@@ -66,7 +66,7 @@ def _token(value: Any) -> str:
 
 
 def _name_or_pattern(value: Any) -> str:
-    """Return the name of a header, or a pattern: the beginning of names, followed by `*`."""
+    """Return a header name, or a pattern: the beginning of a name, followed by `*`."""
     name = _token(value)
     if "*" in name[:-1]:
         raise InvalidValue("has a * that is not at the end: it stands for the rest of a name", not_this(name))
@@ -98,7 +98,7 @@ def _response_header(value: Any) -> str:
 
 
 def _header_value(value: Any) -> str:
-    """Return the value without the blanks around it, which HTTP does not count as part of it."""
+    """Return the value without surrounding blanks, which are not part of a header's value."""
     if not isinstance(value, str):
         raise InvalidValue("must be a string; put it in quotes")
     text = value.strip(" \t")

@@ -23,6 +23,6 @@ def _read_message(value: Any) -> Any:
 
 
 SUBPROTOCOL: Final = Scalar(_read_subprotocol, text_schema(f"^{TOKEN.pattern}$"))
-"""Source: RFC 6455, section 4.1."""
+"""A subprotocol. Source: RFC 6455, section 4.1."""
 MESSAGE: Final = Scalar(_read_message, {"type": ["object", "array", "string", "number", "boolean"]})
-"""Its expressions are checked by the rules."""
+"""A message. The rules check its expressions."""

@@ -1,4 +1,4 @@
-"""Path templates such as `/support/{agent_id}/chat`, of endpoints and at the upstream."""
+"""Path templates such as `/support/{agent_id}/chat`, of endpoints and of upstreams."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = [
 ]
 
 OPEN_END: Final = "/*"
-"""At the end of an endpoint's path: any rest."""
+"""The end of an endpoint's path that matches any rest."""
 REST: Final = "rest"
-"""The name of that value in `path`."""
+"""The name of the value of `/*`, for use in `path`."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -33,7 +33,7 @@ def placeholders(template: str) -> tuple[str, ...]:
     """Return the names in the braces of `template`, in order.
 
     Raises:
-        InvalidValue: a brace without its partner, or a name that is no identifier.
+        InvalidValue: a brace is unpaired, or a name is not an identifier.
     """
     literal = _PLACEHOLDER.sub("", template)
     if "{" in literal or "}" in literal:
@@ -46,17 +46,17 @@ def placeholders(template: str) -> tuple[str, ...]:
 
 
 def is_open(template: str) -> bool:
-    """Whether the path of an endpoint ends in `/*`."""
+    """Return whether the path of an endpoint ends in `/*`."""
     return template.endswith(OPEN_END)
 
 
 def shape(template: str) -> str:
-    """Return the template without its names: two of one shape match the same paths."""
+    """Return the template without its names. Templates with equal shapes match the same paths."""
     return _PLACEHOLDER.sub("{}", template)
 
 
 def join_path(base: str, path: str | None) -> str:
-    """Return an upstream's URL with an endpoint's path appended; without one, the URL as it is."""
+    """Return an upstream's URL with an endpoint's path appended; without a path, the URL unchanged."""
     return base if path is None else base.rstrip("/") + path
 
 
@@ -118,6 +118,6 @@ def _read_path(value: object) -> str:
 ENDPOINT_PATH: Final = Scalar(_endpoint_path, text_schema("^/"), is_key=True)
 """The path of an endpoint, the key under `endpoints`."""
 UPSTREAM_PATH: Final = Scalar(_upstream_path, text_schema("^/"))
-"""The path at the upstream, which may hold a query."""
+"""The path at the upstream, which may have a query."""
 PATH_OR_OFF: Final = Scalar(_path_or_off, {"anyOf": [text_schema("^/"), OFF_SCHEMA]}, stand_in=None)
-"""A path of the gateway itself."""
+"""A path of the gateway itself, or `off`."""

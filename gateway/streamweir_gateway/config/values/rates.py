@@ -1,4 +1,4 @@
-"""Rates: so many requests in so much time."""
+"""Rates: a number of requests in a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RATE: Final = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(_SECONDS)})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """A number of requests in a number of seconds, per key or else per client address."""
+    """A number of requests in a number of seconds, per key or per client address."""
 
     requests: int
     seconds: float

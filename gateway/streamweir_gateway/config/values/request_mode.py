@@ -16,11 +16,11 @@ _MAPPED: Final = "mapped"
 
 
 class RequestMode(NamedTuple):
-    """How a client's body becomes the upstream's.
+    """How a client's body becomes the upstream's body.
 
     Attributes:
-        kind: one of the three ways; `mapped` with a tree that is laid over the body, or without.
-        tree: the tree as written in the file; None without one.
+        kind: one of the three ways. `mapped` may have a tree that is laid over the body.
+        tree: the tree as written in the file; None without a tree.
     """
 
     kind: Literal["passthrough", "mapped", "template"]

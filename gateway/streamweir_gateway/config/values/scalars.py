@@ -1,6 +1,6 @@
-"""A single value in the file, as pydantic sees it: a function that reads it, and its JSON Schema.
+"""Defines single values of the file for pydantic: a function that reads a value, and its JSON Schema.
 
-pydantic's own types would quote values in their messages and convert more than the contract says.
+pydantic's own types would quote values in messages, and convert more than the contract allows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KEEP: Final = object()
 REFERENCE_SCHEMA: Final = {"type": "string", "pattern": r"\$\{"}
 MAX_COUNT: Final = 1_000_000_000
-"""More than any of these numbers can mean, and safe wherever it goes."""
+"""The largest accepted count. It is larger than any sensible value, and safe for all uses."""
 
 _YES: Final = ("true", "yes", "on")
 _NO: Final = ("false", "no", "off")
@@ -53,18 +53,18 @@ AUTO: Final = "auto"
 
 @dataclass(frozen=True)
 class Scalar:
-    """Annotates a field of a model: `Annotated[int, Scalar(parse, {...}, stand_in=0)]`."""
+    """Annotates a field that is a single value: `Annotated[int, Scalar(parse, {...}, stand_in=0)]`."""
 
     parse: Callable[[Any], object]
-    """Returns the value for a value of the file, or raises `InvalidValue`."""
+    """Converts a value of the file to the field's value, or raises `InvalidValue`."""
     schema: Mapping[str, Any]
     stand_in: Any = _KEEP
-    """The replacement of an unresolved value whose text is not valid in its place."""
+    """Replaces an unresolved value, if its text would not be valid here."""
     is_key: bool = False
-    """Nothing is filled in in keys."""
+    """Whether the value is a key of a mapping. References in keys are not filled in."""
 
     def read(self, value: Any) -> object:
-        """Return the parsed value; an unresolved one is not looked into."""
+        """Return the parsed value; an unresolved value is not parsed."""
         if value is None:
             raise InvalidValue("has no value")
         if isinstance(value, Unresolved):
@@ -83,7 +83,7 @@ class Scalar:
 
 
 def text_schema(pattern: str = "") -> dict[str, Any]:
-    """Return the JSON Schema of a non-empty string, of a `pattern` if one is given."""
+    """Return the JSON Schema of a non-empty string, which matches `pattern` if that is given."""
     return {"type": "string", "pattern": pattern} if pattern else {"type": "string", "minLength": 1}
 
 
@@ -91,7 +91,7 @@ def read_text(value: Any) -> str:
     """Return `value` if it is a non-empty string.
 
     Raises:
-        InvalidValue: it is not.
+        InvalidValue: `value` is not a non-empty string.
     """
     if not isinstance(value, str):
         raise InvalidValue(
@@ -111,12 +111,12 @@ def _read_name(value: Any) -> str:
 
 
 def any_of(*names: str) -> str:
-    """Return `a, b or c`."""
+    """Return the names in words: `a, b or c`."""
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def choice(*names: str) -> Scalar:
-    """Return the scalar of one word out of `names`."""
+    """Return the scalar of one word out of the given names."""
 
     def read(value: Any) -> str:
         if value in names:
@@ -127,12 +127,12 @@ def choice(*names: str) -> Scalar:
 
 
 def is_off(value: Any) -> bool:
-    """Whether a value means `off`, in any of the words that YAML has had for it."""
+    """Return whether a value means `off`, in any word that versions of YAML have used for it."""
     return value is False or (isinstance(value, str) and value.lower() in _NO)
 
 
 def _read_flag(value: Any) -> bool:
-    """Read true or false. Text is read too, because `${...}` fills in texts only."""
+    """Return true or false. A text is accepted too, because `${...}` fills in texts only."""
     if is_off(value):
         return False
     if value is True or (isinstance(value, str) and value.lower() in _YES):
@@ -141,7 +141,7 @@ def _read_flag(value: Any) -> bool:
 
 
 def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Scalar:
-    """Return the scalar of a whole number. Text is read too, because `${...}` fills in texts only."""
+    """Return the scalar of a whole number. A text is accepted too, because `${...}` fills in texts only."""
 
     def read(value: Any) -> int:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
@@ -157,7 +157,7 @@ def whole_number(minimum: int, maximum: int = MAX_COUNT) -> Scalar:
 
 
 def or_off(scalar: Scalar) -> Scalar:
-    """Return `scalar` with the word `off`, which means None, beside its values."""
+    """Return `scalar` extended by the word `off`, which means None."""
 
     def read(value: Any) -> object:
         if is_off(value):
@@ -190,4 +190,4 @@ _COUNTED_WORKERS: Final = whole_number(1, 1024)
 WORKERS: Final = Scalar(
     _read_workers, {"anyOf": [*_COUNTED_WORKERS.schema["anyOf"], {"enum": [AUTO]}]}, stand_in=1
 )
-"""How many processes serve."""
+"""The number of serving processes."""

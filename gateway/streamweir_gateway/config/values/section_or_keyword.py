@@ -1,4 +1,4 @@
-"""A mapping in the file that one of a few words can replace: `breaker: off`, `auth: open`."""
+"""A mapping in the file that a word can replace: `breaker: off`, `auth: open`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["SectionOrKeyword"]
 
 @dataclass(frozen=True)
 class SectionOrKeyword:
-    """Annotates a field: `Annotated[Breaker | None, SectionOrKeyword(Breaker, {"off": None})]`.
+    """Annotates a section that a word can replace: `Annotated[A | None, SectionOrKeyword(A, {"off": None})]`.
 
-    That the field may be None, where the key is absent or by a word, does not let the file say null.
+    The field is None if the key is absent or if a word means None, but the file must not say null.
     """
 
     section: type[BaseModel]
     words: Mapping[str, object] = field(default_factory=dict)
-    """The meaning of each word."""
+    """The meaning of each allowed word."""
     example: str = "a mapping"
-    """How a message calls the mapping."""
+    """The words by which a message describes the mapping."""
 
     quotes: bool = True
-    """Whether a wrong word may be shown: one in place of keys may be a key."""
+    """Whether a message may quote a wrong word. A wrong word in place of keys may be a key."""
 
     def read(self, value: Any, read_section: core_schema.ValidatorFunctionWrapHandler) -> object:
-        """Return the value of the word, or else the section; an unresolved value counts as the first word."""
+        """Return the value of the word, or else the section. An unresolved value counts as the first word."""
         if self.words and not isinstance(value, dict | self.section | None):
             if isinstance(value, Unresolved):
                 return next(iter(self.words.values()))

@@ -1,6 +1,7 @@
-"""Durations and sizes in the file: the library's grammar, with the messages of a file.
+"""Durations and sizes in the file: read by the library's grammar, with messages for users of a file.
 
-A bare number is seconds or bytes. Inside the program they are floats of seconds and ints of bytes.
+A number without a unit is in seconds or bytes. In the program, durations are floats in seconds, sizes ints in
+bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Number = TypeVar("Number", int, float)
 
 
 def _reader(parse: Callable[[object], Number]) -> Callable[[object], Number]:
-    """Return `parse` with its ValueError put as `InvalidValue`."""
+    """Return `parse`, with its ValueError turned into `InvalidValue`."""
 
     def read(value: object) -> Number:
         try:
@@ -33,7 +34,7 @@ def _reader(parse: Callable[[object], Number]) -> Callable[[object], Number]:
 
 
 def size_from(minimum: str) -> Scalar:
-    """Return the scalar of a size that is not below `minimum`, such as `1KiB`."""
+    """Return the scalar of a size that is at least `minimum`, such as `1KiB`."""
     least = bytes_of(minimum)
 
     def read(value: object) -> int:
@@ -46,7 +47,10 @@ def size_from(minimum: str) -> Scalar:
 
 
 def _read_duration(value: object) -> float:
-    """Read a duration; a number alone that is over an hour is meant in milliseconds more often than not."""
+    """Return a duration in seconds.
+
+    A bare number over an hour is refused, because it is probably in milliseconds.
+    """
     seconds = _read_any_duration(value)
     if seconds > LONGEST_BARE and _is_bare(value):
         meant = format_duration(seconds / 1000)
@@ -66,7 +70,7 @@ def _is_bare(value: object) -> bool:
 
 
 LONGEST_BARE: Final = 3600.0
-"""Seconds that a number without a unit may mean."""
+"""The most seconds that a number without a unit may mean."""
 
 _read_any_duration = _reader(seconds_of)
 _read_size = _reader(bytes_of)

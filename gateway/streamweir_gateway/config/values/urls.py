@@ -1,4 +1,7 @@
-"""URLs of upstreams, and values that can replace one. No message quotes a URL: it may hold credentials."""
+"""URLs of upstreams, and values that can replace a URL.
+
+No message quotes a URL: it may contain credentials.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ _SCHEMES: Final = frozenset({"http", "https", "ws", "wss"})
 
 
 def is_url(text: str) -> bool:
-    """Whether `text` is meant as a URL, be it a good one or not."""
+    """Return whether `text` is meant as a URL, valid or not."""
     return "://" in text
 
 
 def demo_dialect(text: str) -> str | None:
-    """Return the dialect of `demo:<dialect>`; None for anything else."""
+    """Return the dialect of `demo:<dialect>`; None for other texts."""
     return text.removeprefix(_DEMO) if text.startswith(_DEMO) else None
 
 
@@ -38,7 +41,7 @@ def _upstream_url(value: Any) -> str:
 
 
 def _upstream_reference(value: Any) -> str:
-    """Read a URL, `demo:<dialect>` or a name; whether the name is one of `upstreams` is not known here."""
+    """Return a URL, `demo:<dialect>` or a name. Whether `upstreams` has the name is checked elsewhere."""
     text = read_text(value)
     if is_url(text):
         _check_url(text)

@@ -1,4 +1,4 @@
-"""Values whose shape in the file differs from the shape in the gateway."""
+"""Values that have another form in the file than in the gateway."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["LISTED", "Listed", "ShortFor", "WrittenAs", "items_of", "values_of"]
 
 @dataclass(frozen=True)
 class WrittenAs:
-    """Annotates a field: `Annotated[tuple[Thing, ...], WrittenAs(Mapping[str, Thing], values_of)]`."""
+    """Annotates a field of another type in the file: `Annotated[tuple, WrittenAs(dict, values_of)]`."""
 
     kind: Any
-    """The shape in the file."""
+    """The type of the value in the file."""
     convert: Callable[[Any], object]
-    """Returns the field's value, given the file's value, validated."""
+    """Converts the validated value of the file to the field's value."""
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.convert, handler.generate_schema(self.kind))
@@ -27,13 +27,13 @@ class WrittenAs:
 
 @dataclass(frozen=True)
 class Listed:
-    """Annotates a list whose single item can be written without the list: `methods: POST`."""
+    """Annotates a list whose single item may be written without the list: `methods: POST`."""
 
     of_mappings: bool = False
-    """Its items are mappings."""
+    """Whether the items are mappings."""
 
     def read(self, value: Any) -> Any:
-        """Return a list."""
+        """Return the value as a list."""
         is_item = isinstance(value, dict) if self.of_mappings else not isinstance(value, dict)
         return [value] if is_item and value is not None and not isinstance(value, list | tuple) else value
 
@@ -50,20 +50,20 @@ LISTED: Final = Listed()
 
 @dataclass(frozen=True)
 class ShortFor:
-    """Annotates a section with a short form, which merging writes out."""
+    """Annotates a section with a short form, which merging replaces by the long form."""
 
     form: Any
-    """The JSON Schema of that form."""
+    """The JSON Schema of the short form."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [dict(self.form), handler(core)]}
 
 
 def values_of(mapping: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the values of a mapping whose keys the values hold themselves."""
+    """Return the values of a mapping whose values contain their keys."""
     return tuple(mapping.values())
 
 
 def items_of(mapping: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the pairs of a mapping that is only ever walked."""
+    """Return the key-value pairs of a mapping that is only iterated."""
     return tuple(mapping.items())
