@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from streamweir.jsontext import write_json
+from streamweir.jsontext import parse_json, write_json
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import last_user_index, text_of_message
 from streamweir.requests.opaque_values import FIELD, OpaqueValues
-from streamweir_gateway.turns.argument_digest import argument_digest
 from streamweir_gateway.turns.stored_turn import StoredTurn, text_digests
 
-__all__ = ["AssistantGroup", "are_within", "groups_of", "joined_group", "text_of_last_question"]
+__all__ = [
+    "AssistantGroup",
+    "are_within",
+    "groups_of",
+    "have_texts",
+    "joined_group",
+    "strings_in",
+    "text_of_last_question",
+]
 
 
 _ASKED: Final = ("user", "system")
+_JOINT: Final = "\n\n"
+"""The text between two texts of a turn that a client has as one."""
+
+_WORDS: Final = (FIELD, "type", "format", "id")
+"""Fields of opaque values that hold no part of the model's reasoning."""
+
+_BETWEEN: Final = "\0\n\0"
 
 
 class AssistantGroup(NamedTuple):
@@ -51,6 +65,15 @@ class AssistantGroup(NamedTuple):
         """The texts of all messages, one for each part."""
         return [text for message in self.messages for text in _texts(message)]
 
+    def has_texts_of(self, message: bytes) -> bool:
+        """Return whether all paragraphs of the texts are in a message, which is JSON: clients join its texts.
+
+        Args:
+            message: of the upstream, in its own shape.
+        """
+        paragraphs = [part for text in self.texts for part in text.split(_JOINT) if part]
+        return bool(paragraphs) and have_texts(message, paragraphs)
+
     @property
     def holds_opaque(self) -> bool:
         """Whether a part or a call has an opaque value, of any upstream."""
@@ -83,7 +106,7 @@ class AssistantGroup(NamedTuple):
                 return False
             if sent is not None and sent["name"] != call.name:
                 return False
-            if sent is not None and argument_digest(sent["arguments"]) != call.arguments:
+            if sent is not None and not call.has_arguments(sent["arguments"]):
                 return False
         if all(call.is_executed for call in turn.calls):
             return not {*text_digests(self.texts)}.isdisjoint(turn.texts)
@@ -110,18 +133,42 @@ def joined_group(before: AssistantGroup, group: AssistantGroup) -> AssistantGrou
 def are_within(values: Iterable[Mapping[str, Any]], message: bytes) -> bool:
     """Return whether all texts in the opaque values occur in a message, which is JSON.
 
-    The field names of the texts are not compared, because clients may send a text back in another field.
+    The field names, types and formats of the texts are not compared: clients may send a text back in another
+    field, and libraries that join the pieces of an entry join its format as well.
     """
-    left: list[Any] = [text for value in values for name, text in value.items() if name != FIELD]
+    return have_texts(message, strings_in(values, but=_WORDS))
+
+
+def have_texts(message: bytes, texts: Iterable[str]) -> bool:
+    """Return whether each text is a part of a string in a message, which is JSON.
+
+    Args:
+        message: in which upstreams may have escaped any character.
+        texts: the texts.
+    """
+    missed = [text for text in texts if write_json(text)[1:-1] not in message]
+    if not missed or b"\\" not in message:
+        return not missed
+    strings = _BETWEEN.join(strings_in([parse_json(message)[0]]))
+    return all(text in strings for text in missed)
+
+
+def strings_in(values: Iterable[Any], *, but: Collection[str] = ()) -> Iterator[str]:
+    """Yield all texts in JSON values; names of fields are left out.
+
+    Args:
+        values: JSON.
+        but: the names of fields whose values are left out.
+    """
+    left: list[Any] = [*values]
     while left:
         value = left.pop()
         if isinstance(value, Mapping):
-            left += value.values()
+            left += (item for name, item in value.items() if name not in but)
         elif isinstance(value, list):
             left += value
-        elif isinstance(value, str) and write_json(value)[1:-1] not in message:
-            return False
-    return True
+        elif isinstance(value, str):
+            yield value
 
 
 def text_of_last_question(messages: Sequence[Message]) -> str:

@@ -1,9 +1,10 @@
 """Matches the messages of the assistant in a request with kept turns.
 
-A client may split a turn into several messages: a text, each call, and between them the results of calls that
-the upstream has run itself. Neighbouring messages may also be several turns, if an answer was paused. So each
-message is compared together with the messages directly before it, beginning with the most messages, until
-they match a turn.
+A client may split a turn into several messages: a text, each call, a text after them, and between them the
+results of calls that the upstream has run itself. Neighbouring messages may also be several turns, if an
+answer was paused. So each message is compared together with the messages directly before it, beginning with
+the most messages, until they match a turn. A row of messages with calls may be long: it is compared as a
+whole first.
 
 Source: the conversation contract, section 4 (where it goes back).
 """
@@ -89,11 +90,19 @@ def matched_groups(
         stored: the kept turns with these names.
     """
     found: list[MatchedGroup] = []
-    for group, of_group in zip(groups, names, strict=True):
-        own = [stored[name] for name in of_group if name in stored]
-        if group.is_first(messages):
+    turns_of = [[stored[name] for name in of_group if name in stored] for of_group in names]
+    matched = 0
+    for place, (group, own) in enumerate(zip(groups, turns_of, strict=True)):
+        if place < matched:
+            continue
+        end = _end_of_row(groups, place)
+        row = _row_match(found, groups[place:end], turns_of[place:end], messages)
+        if row is not None:
+            _drop_matched(found, row)
+            match, matched = row, end
+        elif group.is_first(messages):
             match = _match((), group, messages, own)
-        elif found and (longer := _extended(found[-1], group, messages)) is not None:
+        elif found and (longer := _extended(found[-1], group, messages, own)) is not None:
             found[-1] = longer
             continue
         else:
@@ -114,9 +123,55 @@ def _match_with_earlier(
     match = _match([entry.group for entry in before], group, messages, turns)
     if match.turn is None:
         return MatchedGroup(group, parts_of=own)
+    _drop_matched(found, match)
+    return match
+
+
+def _drop_matched(found: list[MatchedGroup], match: MatchedGroup) -> None:
+    """Take the messages of a match out of `found`."""
     while found and found[-1].group.begin >= match.group.begin:
         found.pop()
-    return match
+
+
+def _end_of_row(groups: Sequence[AssistantGroup], place: int) -> int:
+    """Return the index behind a row of neighbours with calls; `place` if none of two or more begins there."""
+    if not groups[place].calls or (place and _is_row(groups[place - 1], groups[place])):
+        return place
+    end = place + 1
+    while end < len(groups) and _is_row(groups[end - 1], groups[end]):
+        end += 1
+    return end if end > place + 1 else place
+
+
+def _is_row(before: AssistantGroup, group: AssistantGroup) -> bool:
+    return before.end == group.begin and bool(before.calls) and bool(group.calls)
+
+
+def _row_match(
+    found: Sequence[MatchedGroup],
+    row: Sequence[AssistantGroup],
+    turns_of: Sequence[Sequence[StoredTurn]],
+    messages: Sequence[Message],
+) -> MatchedGroup | None:
+    """Return the match of a row of messages with calls and of the texts directly before it; None without one.
+
+    Args:
+        found: the entries before the row.
+        row: the messages.
+        turns_of: the turns that may end with each of them.
+        messages: of the request.
+    """
+    turns = [turn for own in turns_of for turn in own][:_MOST_JOINED]
+    if not turns:
+        return None
+    before = [] if row[0].is_first(messages) else [entry.group for entry in _free(found)]
+    while before and before[-1].end != row[0].begin:
+        before.pop()
+    for span in (_joined([*before, *row]), _joined(row)):
+        for turn in turns:
+            if span.is_turn(turn):
+                return MatchedGroup(span, turn)
+    return None
 
 
 def _match(
@@ -166,15 +221,21 @@ def _spans(
         yield span
 
 
-def _extended(last: MatchedGroup, group: AssistantGroup, messages: Sequence[Message]) -> MatchedGroup | None:
-    """Return the last turn with one more message, whose calls the upstream has run; None otherwise."""
+def _extended(
+    last: MatchedGroup, group: AssistantGroup, messages: Sequence[Message], own: Sequence[StoredTurn]
+) -> MatchedGroup | None:
+    """Return the last turn with one more message that belongs to it; None otherwise.
+
+    The message has calls that the upstream has run, or the text of the turn that follows its calls.
+    """
     turn = last.turn
-    if (
-        turn is None
-        or group.is_first(messages)
-        or not group.calls
-        or not any(call.is_executed for call in turn.calls)
-    ):
+    if turn is None or group.is_first(messages):
+        return None
+    if not group.calls:
+        follows = last.group.end == group.begin and not own
+        is_part = follows and bool(turn.calls) and group.has_texts_of(bytes(turn.message))
+        return MatchedGroup(joined_group(last.group, group), turn) if is_part else None
+    if not any(call.is_executed for call in turn.calls):
         return None
     spans = [*_spans([last.group], group, messages)]
     span = spans[-1]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+
+from streamweir_gateway.turns.argument_digest import argument_digest
 
 __all__ = ["StoredCall", "StoredTurn", "read_turn", "text_digests", "write_turn"]
 
@@ -27,6 +29,8 @@ class StoredCall(msgspec.Struct, array_like=True, frozen=True):
         name: the name of the tool.
         arguments: the digest of the call's arguments (`argument_digest`).
         is_executed: whether the upstream has run the call itself, so that a client may leave it out.
+        with_texts: the digest for clients that have integers beyond 64 bits as texts (`digest_with_texts`);
+            None without such integers.
     """
 
     client_id: str
@@ -34,6 +38,11 @@ class StoredCall(msgspec.Struct, array_like=True, frozen=True):
     name: str
     arguments: str
     is_executed: bool = False
+    with_texts: str | None = None
+
+    def has_arguments(self, arguments: Any) -> bool:
+        """Return whether a client's arguments are those of the call."""
+        return argument_digest(arguments) in (self.arguments, self.with_texts)
 
 
 class StoredTurn(msgspec.Struct, array_like=True, frozen=True):

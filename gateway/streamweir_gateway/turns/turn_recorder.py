@@ -36,7 +36,7 @@ from streamweir.events import (
 )
 from streamweir.ids import short_id
 from streamweir.translation.sink import ListeningSink
-from streamweir_gateway.turns.argument_digest import argument_digest
+from streamweir_gateway.turns.argument_digest import argument_digest, digest_with_texts
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.stored_turn import StoredCall, StoredTurn, text_digests
 from streamweir_gateway.turns.turn_names import TurnOwner
@@ -72,6 +72,9 @@ class _NotedCall(NamedTuple):
     name: str
     arguments: str
     """The digest of the arguments."""
+
+    with_texts: str | None
+    """The digest of the arguments with integers beyond 64 bits as texts; None without such integers."""
 
 
 class TurnRecorder(ListeningSink):
@@ -144,7 +147,8 @@ class TurnRecorder(ListeningSink):
         client_id = self._asked.client_id(call.tool_id)
         if not self._calls:
             self._first_name = self._asked.owner.name_of_call(client_id)
-        self._calls[call.tool_id] = _NotedCall(client_id, call.tool_name, argument_digest(call.arguments))
+        digests = argument_digest(call.arguments), digest_with_texts(call.arguments)
+        self._calls[call.tool_id] = _NotedCall(client_id, call.tool_name, *digests)
 
     # Storing
 
@@ -176,8 +180,11 @@ class TurnRecorder(ListeningSink):
     def _stored_calls(self, turn: CollectedTurn) -> list[StoredCall]:
         own_ids = {short_id(call_id): call_id for call_id in turn.call_ids}
         return [
-            StoredCall(client_id, own_ids.get(tool_id), name, arguments, self._is_servers(tool_id))
-            for tool_id, (client_id, name, arguments) in self._calls.items()
+            StoredCall(
+                *(client_id, own_ids.get(tool_id), name, arguments),
+                *(self._is_servers(tool_id), with_texts),
+            )
+            for tool_id, (client_id, name, arguments, with_texts) in self._calls.items()
         ]
 
     def _is_servers(self, tool_id: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from streamweir.jsontext import write_json
+from streamweir.jsontext import write_json_body
 from streamweir.requests.multipart import multipart_form
 from streamweir.requests.written import NOTHING, Taken, Written
 
@@ -38,7 +38,7 @@ def wire_body(written: Written, taken: Mapping[str, str] = NOTHING) -> WireBody:
         media_type, data = multipart_form(filled(written.form, taken))
         return WireBody(data, media_type)
     if written.body is not None:
-        return WireBody(write_json(filled(written.body, taken)), JSON_TYPE)
+        return WireBody(write_json_body(filled(written.body, taken)), JSON_TYPE)
     return WireBody(b"", None)
 
 

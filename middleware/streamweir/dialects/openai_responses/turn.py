@@ -1,9 +1,9 @@
 """Builds the output of one response: the items as they are sent back among the next input.
 
 Items that arrive whole (`response.output_item.done`) are kept; the pieces before them are not needed. A null
-field of an item is no valid input, and is left out. If the response is not stored, a reasoning item without
-its encrypted content, and the ids of the items, name things that the upstream does not have: both are left
-out.
+field of an item, of its action or its content is no valid input, and is left out. If the response is not
+stored, a reasoning item without its encrypted content, and the ids of the items, name things that the
+upstream does not have: both are left out.
 
 Source: the Responses API (reasoning items, `store`); the conversation contract, sections 1 and 4.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from streamweir.codec.turn_collector import CollectedTurn, TurnCollector
 from streamweir.events import Content, Thinking
-from streamweir.raw_json import NULL, raw_array, raw_object, raw_text, write_array, write_object
+from streamweir.raw_json import NULL, raw_array, raw_items, raw_object, raw_text, write_array, write_object
 
 __all__ = ["ResponsesTurn"]
 
@@ -23,6 +23,9 @@ _ENDS: Final = ("response.completed", "response.incomplete")
 _CALL: Final = "_call"
 _APPROVAL: Final = "mcp_approval_request"
 """A call that is named by the id of its item."""
+
+_FORMED: Final = ("action", "actions", "annotations", "content", "logprobs", "summary")
+"""Fields whose objects have a form that the API defines: a null in them means that a field is absent."""
 
 
 class ResponsesTurn(TurnCollector):
@@ -59,7 +62,7 @@ class ResponsesTurn(TurnCollector):
         self.is_complete = True
 
     def _add(self, index: int, data: bytes) -> None:
-        self._items[index] = raw_object(data)
+        self._items[index] = {name: _without_nulls(name, value) for name, value in raw_object(data).items()}
         self._count(len(data))
 
     def _turn(self) -> CollectedTurn | None:
@@ -84,6 +87,17 @@ class ResponsesTurn(TurnCollector):
 
     def _drop(self) -> None:
         self._items.clear()
+
+
+def _without_nulls(name: str, value: bytes) -> bytes:
+    """Return the value of a field without null fields inside, unless it is data of another program."""
+    if name not in _FORMED or NULL not in value:
+        return value
+    if value.startswith(b"{"):
+        return write_object({own: _without_nulls(own, item) for own, item in raw_object(value).items()})
+    if value.startswith(b"["):
+        return write_array(_without_nulls(name, item) for item in raw_items(value))
+    return value
 
 
 def _texts(item: dict[str, bytes]) -> Iterator[str]:
