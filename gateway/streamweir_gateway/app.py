@@ -384,7 +384,7 @@ def _no_shortcut(exchange: DirectExchange) -> bool:
 
 
 class _MadeLater:
-    """Replaces an application that is made after the gateway has started."""
+    """Makes an application at the first request to it, after the gateway has started."""
 
     def __init__(self, make: Callable[[], ASGIApp]) -> None:
         self._make = make

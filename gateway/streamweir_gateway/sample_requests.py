@@ -39,7 +39,8 @@ def sample_dialect(endpoint: EndpointConfig, protocol: str) -> str:
         endpoint: the endpoint.
         protocol: the protocol of the answer. If requests are mapped, it is also the protocol of the request.
 
-    Returns: The name of the dialect, or `JUST_A_MESSAGE`.
+    Returns:
+        The name of the dialect, or `JUST_A_MESSAGE`.
     """
     if endpoint.maps_requests:
         return protocol

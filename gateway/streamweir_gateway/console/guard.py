@@ -30,7 +30,7 @@ API: Final = "/api/"
 
 WRONG_TOKENS: Final = 10
 WRONG_SECONDS: Final = 60.0
-"""So many wrong tokens in so many seconds: further wrong ones get a 429."""
+"""After `WRONG_TOKENS` wrong tokens within these seconds, further wrong tokens get a 429."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self';"

@@ -27,8 +27,7 @@ class Row(msgspec.Struct, kw_only=True):
         seq: the number of this row's last change; the console counts the changes of all rows and sets it.
         worker: the number of the serving process, from 1.
         state: `waiting`: no event yet; `detached`: the client left and the run goes on; `refused`: the
-            request
-            never became a stream.
+            request never became a stream.
         began: the arrival of the request in Unix milliseconds.
     """
 

@@ -1,4 +1,4 @@
-"""Finds silences between the reads of a stream: gaps that are long, also compared with usual gaps."""
+"""Finds silences between the reads of a stream: gaps over a second that are long for this stream."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ class Lines(Protocol):
 class _Line(LogRecord):
     """A log record that has only its text. A plain `LogRecord` would look up more, which costs time.
 
-    Attributes: written: set when the line has been written.
+    Attributes:
+        written: set when the line has been written.
     """
 
     def __init__(self, text: str, written: threading.Event | None = None) -> None:

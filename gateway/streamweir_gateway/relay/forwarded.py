@@ -97,7 +97,7 @@ class Forwarding:
 def may_go_on(scope: Scope) -> bool:
     """Return whether a request may be forwarded.
 
-    An OPTIONS request that may is marked with one hop less left.
+    If an OPTIONS request may be forwarded, its `Max-Forwards` is reduced by one.
 
     Source: RFC 9110, section 7.6.2. The header `Max-Forwards` of other methods is not read.
     """

@@ -21,7 +21,7 @@ from streamweir_gateway.requests.open_questions import OpenQuestions, QuestionPl
 __all__ = ["Conversation", "Conversations", "ConversationsOfWorker"]
 
 MAX_THREAD_CHARACTERS: Final = 1000
-"""The longest upstream name of a conversation that is kept."""
+"""The most characters of an upstream's name for a conversation; longer names are not kept."""
 
 Key = tuple[str | None, str]
 """The name of a client's key, and the conversation as the client names it."""

@@ -1,7 +1,8 @@
 """Joins the items of earlier responses to one history that an upstream accepts.
 
 A call and its result are in two responses: the call is output of one, the result is input of the next. If one
-of these responses is gone, a call or a result is left alone, and an upstream would refuse it.
+of these responses is gone, a call without its result (or a result without its call) is left, which an
+upstream refuses.
 
 Source: the conversation contract, section 5; the Responses API (items that have a `call_id`).
 """

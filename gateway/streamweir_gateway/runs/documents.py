@@ -1,4 +1,4 @@
-"""Handles a JSON document that an upstream sends instead of a stream, for clients of its own dialect.
+"""Handles a JSON document in place of a stream, for clients of the upstream's own dialect.
 
 Source: the standard protocol 1.1, section 8.
 """

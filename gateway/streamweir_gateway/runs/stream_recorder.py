@@ -141,8 +141,7 @@ class StreamRecorder(Protocol):
         Args:
             port: the client.
             reports_relays: whether each piece comes from a read that is relayed at once and that `on_relayed`
-                of the
-                response reports. The recorder may then take both the read and the piece there.
+                of the response reports. The recorder may then take both the read and the piece there.
         """
         ...
 

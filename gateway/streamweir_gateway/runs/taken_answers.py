@@ -34,10 +34,8 @@ async def take_answer(
 
     A JSON document that the dialect reads as an answer, a failure or a stopped run is the whole stream.
 
-    A document in which the dialect reads an answer, a failure or a stopped run is the whole stream.
-
     Args:
-        response: the response of the upstream, its body unread.
+        response: the response of the upstream; its body has not been read.
         stream: the stream to the client; a failure in the body ends it too.
         reader: makes a reader of the upstream's dialect.
 

@@ -66,7 +66,7 @@ class TurnAsked(NamedTuple):
 
 
 class _NotedCall(NamedTuple):
-    """A call, noted when it begins: the client waits for the turn at its end."""
+    """A call, noted when it begins, to save time when the turn ends and the client waits."""
 
     client_id: str
     name: str

@@ -23,7 +23,7 @@ READ_BUFFER: Final = 64 << 10
 """The most bytes of a body that wait for `read`, apart from one read of the socket (up to 256 KiB)."""
 
 ONE_WRITE: Final = 16 << 10
-"""The size up to which many servers write a body separately, but immediately after the headers."""
+"""The size of bodies that many servers write separately, but immediately after the headers."""
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -239,7 +239,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._buffered = 0
 
     def linger(self, on_whole: Callable[[UpstreamConnection], None]) -> None:
-        """Drop the rest of the response; call `on_whole` if the response ends soon."""
+        """Read and drop the rest of the response; call `on_whole` if the response ends soon."""
         self._pieces.clear()
         self._buffered = 0
         self._lingering = Lingering(partial(on_whole, self), self.abort)

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 HEADER_BYTES: Final = 80 << 10
-"""The most bytes of status line and headers, with interim responses, and of chunk framing alone."""
+"""The most bytes of a response's headers, interim ones included, or of chunk framing without data."""
 
 LAST_CHUNK: Final = b"0\r\n\r\n"
 

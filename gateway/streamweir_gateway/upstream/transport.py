@@ -64,7 +64,7 @@ class WholeResponse(NamedTuple):
     headers: Headers
     body: bytes
     repeated: RepeatedHead | None = None
-    """The status and headers, if the next response may repeat them."""
+    """The head of the response, kept if the next response may have an equal head."""
 
 
 class SentRequest(Protocol):
