@@ -21,6 +21,9 @@ _NUMBER: Final = 12
 _SHORT: Final = 64
 """A text of at most so many characters is counted at each place that it has."""
 
+_PIECE: Final = 64 << 10
+"""Characters of a long text that are written at a time: a buffer as large as the text takes longer."""
+
 _CONTAINERS: Final = (dict, list, tuple)
 
 
@@ -61,7 +64,7 @@ class JsonSizes:
             return len(text) + 2 if text.isascii() and text.isprintable() else len(write_json(text))
         size = self._known.get(id(text))
         if size is None:
-            size = self._known[id(text)] = self._checked(len(write_json(text)))
+            size = self._known[id(text)] = self._checked(_long_text_size(text))
         return size
 
     def _of_container(self, value: Any) -> int:
@@ -86,3 +89,8 @@ class JsonSizes:
         if size > self._most:
             raise MalformedEvent("what a frame becomes is larger than allowed")
         return size
+
+
+def _long_text_size(text: str) -> int:
+    """Return how many bytes of JSON a text is."""
+    return 2 + sum([len(write_json(text[at : at + _PIECE])) - 2 for at in range(0, len(text), _PIECE)])

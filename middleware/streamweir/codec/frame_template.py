@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from io import BytesIO
 from itertools import repeat
 from typing import Final
 
@@ -89,10 +90,8 @@ class FrameTemplate:
         places.sort()
         return cls(_template(written, places), tuple(key for _, _, key in places))
 
-    def pieces(self, text: str, numbers: Mapping[str, Number]) -> list[bytes]:
-        """Return the frame of a long text in pieces.
-
-        A buffer as large as the text would take longer than writing it.
+    def write_long(self, text: str, numbers: Mapping[str, Number]) -> bytes:
+        """Return the frame of a long text; the only buffer as large as the text is the frame.
 
         Args:
             text: ASCII only.
@@ -100,8 +99,12 @@ class FrameTemplate:
         """
         values = [_NUL if key is None else numbers[key][0] for key in self._keys]
         begin, _, end = (self._template % tuple(values)).partition(_NUL)  # JSON text holds none
-        strings = [_string(text[at : at + _PIECE])[1:-1] for at in range(0, len(text), _PIECE)]
-        return [begin, b'"', *strings, b'"', end]
+        frame = BytesIO()
+        frame.write(begin + b'"')
+        for at in range(0, len(text), _PIECE):
+            frame.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
+        frame.write(b'"' + end)
+        return frame.getvalue()
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are those of the first."""

@@ -192,7 +192,7 @@ class StreamWriter:
             raise
 
     def _write_long(self, event: Content | Thinking, stamp: Stamp) -> bool:
-        """Write a long text in pieces, which are joined once; return False if it is not plain ASCII."""
+        """Write a long text piece by piece; return False if it is not plain ASCII."""
         text = event.content
         if not (self._writes_blocks and text.isascii() and event.with_text(text) == event):
             return False
@@ -200,7 +200,7 @@ class StreamWriter:
         numbers = self._encoder.template_numbers(event, (text,), stamp)
         if template is None or numbers is None:
             return False
-        self._out += template.pieces(text, numbers)
+        self._out.append(template.write_long(text, numbers))
         return True
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
