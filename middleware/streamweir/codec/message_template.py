@@ -200,10 +200,14 @@ class MessageTemplate:
             return None
 
     @property
-    def value_behind(self) -> tuple[bytes, bytes, bytes] | None:
-        """The bytes before the text, from it to the only value that may differ, and behind that; or None."""
-        is_one = not self._ignored_before and len(self._ignored_after) == 1
-        return (self._before, self._ignored_after[0], self._after) if is_one else None
+    def constants(self) -> tuple[bytes, ...]:
+        """The constant bytes of a message, between which are the values that change."""
+        return self._before, *self._ignored_before, *reversed(self._ignored_after), self._after
+
+    @property
+    def text_place(self) -> int:
+        """The number of values that change before the text."""
+        return len(self._ignored_before)
 
     def note_latest(self, data: bytes) -> None:
         """Note the message of this template that was read last, if `text_in` was not asked."""

@@ -131,6 +131,11 @@ class SniffingParser:
         blank, self._blank = self._blank, b""
         return chain((Frame(b"", raw=blank, is_gap=True),), self.chosen.feed(head))
 
+    def note_id(self, value: bytes) -> None:
+        """Note the id of an SSE event that was read without the parser."""
+        if isinstance(self.chosen, SSEParser):
+            self.chosen.note_id(value)
+
     def note_sse_blocks(self) -> None:
         """Note that the body begins with whole SSE blocks of data, which were read without the parser."""
         self.chosen = parser = SSEParser(self._limit, "sse" in self.raw_in)

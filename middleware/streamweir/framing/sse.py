@@ -76,6 +76,11 @@ class SSEParser:
         self._head = None
         self._is_open = False
 
+    def note_id(self, value: bytes) -> None:
+        """Set the id in force: that of an event which was read without the parser."""
+        if NUL not in value:
+            self._id = _name(value)
+
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
 

@@ -11,8 +11,12 @@ from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
 from streamweir.translation.reading.frame_reader import GAP_BYTES, FrameReader
-from streamweir.translation.reading.surroundings import Surroundings
-from streamweir.translation.reading.text_blocks import TextBlocks, holds_block, usual_surroundings
+from streamweir.translation.reading.text_blocks import (
+    AnySurroundings,
+    TextBlocks,
+    holds_block,
+    usual_surroundings,
+)
 
 __all__ = ["BodyReader"]
 
@@ -51,8 +55,8 @@ class BodyReader:
 
     parser: SniffingParser
     has_ended = False
-    around: Surroundings | None = None
-    next_around: Surroundings | None = None
+    around: AnySurroundings | None = None
+    next_around: AnySurroundings | None = None
     _usual: TextFields | None = None
     """Set before the first read, if that may consist of usual texts of the dialect."""
     _unread = b""
@@ -93,7 +97,7 @@ class BodyReader:
         return around.template.event, texts, data
 
     def _judged_text(
-        self, around: Surroundings, decoder: Decoder, data: bytes
+        self, around: AnySurroundings, decoder: Decoder, data: bytes
     ) -> tuple[Piece, list[str], bytes] | None:
         """Return the text of a read that is one block, if the decoder accepts it; see `read_texts`."""
         if self._unread or len(data) > self._limit:
@@ -235,7 +239,7 @@ class BodyReader:
             yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
 
     def _judged(
-        self, around: Surroundings, texts: list[str], data: bytes, begin: int, stop: int
+        self, around: AnySurroundings, texts: list[str], data: bytes, begin: int, stop: int
     ) -> Generator[FrameItems, None, int]:
         """Read texts, up to the first that the decoder rejects, which is decoded; return the end of them.
 
@@ -267,14 +271,14 @@ class BodyReader:
                     return count
         return len(texts)
 
-    def _expect(self, around: Surroundings | None) -> None:
+    def _expect(self, around: AnySurroundings | None) -> None:
         """Note the surroundings of the next texts. To be called when the parser is at a boundary."""
         decoder = self._frames.decoder
         self.next_around = None if self.has_ended else around
         is_for_caller = decoder is not None and not decoder.judges_texts and not self._unread
         self.around = self.next_around if is_for_caller else None
 
-    def _may_wait(self, data: bytes, around: Surroundings) -> bool:
+    def _may_wait(self, data: bytes, around: AnySurroundings) -> bool:
         """Return whether `data` may be the beginning of the block of a text."""
         if len(data) > _LONGEST_UNREAD or len(data) > self._limit or not around.is_constant:
             return False
@@ -348,7 +352,7 @@ class BodyReader:
         decoder = self._frames.decoder
         may_miss = not (self.has_ended or decoder is None or decoder.judges_texts)
         if frame is not None and frame.data and (known is None or (current is begun and may_miss)):
-            known = self._blocks.learn(current, data, frame, self.parser.framing)
+            known = self._blocks.learn(current, data, frame, self.parser)
         if known is not None and not known.is_constant and frame is not None:
             known.note(frame.data)
         self._expect(known)

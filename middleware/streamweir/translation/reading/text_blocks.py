@@ -7,12 +7,15 @@ from functools import lru_cache
 from typing import Final
 
 from streamweir.codec.message_template import MessageTemplate, TextFields
-from streamweir.framing import Frame
+from streamweir.framing import Frame, SniffingParser
 from streamweir.framing.control_bytes import CR
 from streamweir.jsontext import valid_utf8
+from streamweir.translation.reading.changing_surroundings import ChangingSurroundings, has_id
 from streamweir.translation.reading.surroundings import Surroundings
 
-__all__ = ["TextBlocks", "holds_block", "usual_surroundings"]
+__all__ = ["AnySurroundings", "TextBlocks", "holds_block", "usual_surroundings"]
+
+AnySurroundings = Surroundings | ChangingSurroundings
 
 _MOST_LEARNED: Final = 3
 """How many times the surroundings of one template are learned: with an id that counts they never fit."""
@@ -23,7 +26,7 @@ _PROBES: Final = 24
 _KEPT: Final = 4
 """The number of templates whose surroundings are kept."""
 
-_UNKNOWN: Final[tuple[Surroundings | None, int]] = (None, 0)
+_UNKNOWN: Final[tuple[AnySurroundings | None, int]] = (None, 0)
 _BLANK_LINE: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 
@@ -31,8 +34,8 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 @lru_cache(maxsize=16)
 def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
     """Return the surroundings of the usual texts of a dialect in SSE, once for all streams."""
-    known = (Surroundings(template, b"data: ", b"\n\n") for template in fields.known)
-    return tuple(around for around in known if around.is_constant)
+    known = fields.known
+    return tuple(Surroundings(template, b"data: ", b"\n\n") for template in known if template.is_constant)
 
 
 class TextBlocks:
@@ -45,11 +48,11 @@ class TextBlocks:
     __slots__ = ("_learned", "_probes")
 
     def __init__(self) -> None:
-        self._learned: dict[MessageTemplate, tuple[Surroundings | None, int]] = {}
+        self._learned: dict[MessageTemplate, tuple[AnySurroundings | None, int]] = {}
         """By template: its surroundings, and how often they were learned."""
         self._probes = _PROBES
 
-    def around(self, template: MessageTemplate | None) -> Surroundings | None:
+    def around(self, template: MessageTemplate | None) -> AnySurroundings | None:
         """Return the surroundings of the texts of a template; None if they are unknown."""
         return None if template is None else self._learned.get(template, _UNKNOWN)[0]
 
@@ -69,8 +72,8 @@ class TextBlocks:
         return end
 
     def learn(
-        self, template: MessageTemplate, block: bytes, frame: Frame, framing: str | None
-    ) -> Surroundings | None:
+        self, template: MessageTemplate, block: bytes, frame: Frame, parser: SniffingParser
+    ) -> AnySurroundings | None:
         """Learn the surroundings from bytes that end with a frame which is a text of the template.
 
         Args:
@@ -78,11 +81,12 @@ class TextBlocks:
             block: the bytes from one boundary to another. If they hold other frames, and surroundings are
                 known, nothing is learned.
             frame: the last frame in them.
-            framing: of the body.
+            parser: of the body.
 
         Returns:
             The surroundings; None if they are unknown.
         """
+        framing = parser.framing
         before = block.rpartition(frame.data)[0]  # the frames before it may be the same
         if before and self.around(template) is None and CR not in block:
             end = before.rfind(b"\n\n" if framing == "sse" else b"\n") + 1
@@ -94,7 +98,7 @@ class TextBlocks:
         tries = learned.pop(template, _UNKNOWN)[1]
         known = None
         if tries < _MOST_LEARNED and valid_utf8(block) is block:
-            known = Surroundings.of(template, frame, block)
+            known = _surroundings_of(template, frame, block, parser)
         if len(learned) >= _KEPT:
             del learned[next(iter(learned))]
         learned[template] = known, tries + 1
@@ -103,6 +107,18 @@ class TextBlocks:
     def is_given_up(self, template: MessageTemplate) -> bool:
         """Return whether the surroundings of a template are not learned any more."""
         return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
+
+
+def _surroundings_of(
+    template: MessageTemplate, frame: Frame, block: bytes, parser: SniffingParser
+) -> AnySurroundings | None:
+    """Return the surroundings of the message of `frame` in its block; None if that has no line end."""
+    begin, found, end = block.rpartition(frame.data)
+    if not (found and end):
+        return None
+    if template.is_constant and not has_id(begin):
+        return Surroundings(template, begin, end)
+    return ChangingSurroundings(template, begin, end, parser.note_id)
 
 
 def holds_block(data: bytes, framing: str | None) -> bool:

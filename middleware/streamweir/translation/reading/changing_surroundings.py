@@ -1,0 +1,216 @@
+"""The bytes around the texts of a body in which more changes from block to block than the text.
+
+id: 7                                                          an id of SSE
+data: {"type":"content","data":{"content":"Hel"},"metadata":{"timestamp":1790000000000,"sequence":7}}
+      ───────────────────────────────────────  ──────────────────────────              ────────────  ──
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from streamweir.codec.message_template import MessageTemplate
+from streamweir.translation.reading.surroundings import Surroundings, texts_in_lines, values_in_lines
+
+__all__ = ["ChangingSurroundings", "has_id"]
+
+_MOST_MISSES: Final = 3
+"""So many texts in a row that are not like the latest one show that a number counts."""
+
+_NAME: Final = rb"(?:event: [^\r\n]*\n)?"
+_WITH_ID: Final = re.compile(rb"%bid: ([^\r\n]*)\n%bdata: ?" % (_NAME, _NAME))
+"""The bytes of a block with an id before its message."""
+
+_ignored: Final = msgspec.json.Decoder(list[int | float | str]).decode
+
+
+def has_id(begin: bytes) -> bool:
+    """Return whether the bytes before the message of a block hold an id."""
+    return _WITH_ID.fullmatch(begin) is not None
+
+
+class ChangingSurroundings:
+    """The bytes around the values that change in the blocks of one template: the text, times, ids of SSE.
+
+    Numbers beside the text, such as times in seconds, are often the same as in the latest block. `_latest`
+    has the surroundings of that block, in which only the text changes. `note` sets it, until three noted
+    blocks in a row were followed by a different one; it stays None from then on. It is always None if blocks
+    have ids.
+
+    Args:
+        template: of the messages.
+        begin: the bytes of a block before its message.
+        end: the bytes of a block behind its message.
+        note_id: is given the id of the latest block, if blocks have ids.
+
+    Attributes:
+        template: the argument.
+        before: the bytes of a block up to the first value that changes.
+        end: the argument.
+    """
+
+    __slots__ = (
+        "_after",
+        "_after_size",
+        "_before_size",
+        "_begin",
+        "_between",
+        "_inner",
+        "_latest",
+        "_misses",
+        "_note_id",
+        "_notes_blocks",
+        "before",
+        "end",
+        "template",
+    )
+
+    is_constant: Final = False
+
+    def __init__(
+        self, template: MessageTemplate, begin: bytes, end: bytes, note_id: Callable[[bytes], None]
+    ) -> None:
+        self.template = template
+        self.end = end
+        self._latest: Surroundings | None = None
+        self._misses = 0
+        self._begin = begin
+        self._notes_blocks = True
+        """Blocks have ids, or the next one may be like the latest one."""
+        self._note_id: Callable[[bytes], None] | None = None
+        first, *inner = template.constants
+        if found := _WITH_ID.fullmatch(begin):
+            self._note_id = note_id
+            self._begin = begin[found.end(1) :]
+            first, inner = begin[: found.start(1)], [self._begin + first, *inner]
+        else:
+            first = begin + first
+        *self._inner, last = inner
+        self.before, self._after = first, last + end
+        self._before_size, self._after_size = len(self.before), len(self._after)
+        self._between = self._after + self.before
+
+    def note(self, message: bytes) -> None:
+        """Note the message of the latest block."""
+        if self._note_id is not None or not self._notes_blocks:
+            return
+        self._misses += 1
+        self._notes_blocks = self._misses <= _MOST_MISSES
+        self._latest = None
+        if self._notes_blocks:
+            edges = self.template.around_text(message)
+            self._latest = Surroundings(self.template, self._begin, self.end, edges)
+
+    def texts_in(self, data: bytes) -> list[str] | None:
+        """Return the texts of bytes that consist of such blocks; None for any other bytes."""
+        texts = None if self._latest is None else self._latest.texts_in(data)
+        if texts is not None:
+            self._misses = 0
+            return texts
+        if not (data.startswith(self.before) and data.endswith(self._after)):
+            return None
+        begin, end = self._before_size, len(data) - self._after_size
+        if self._note_id is not None:
+            begin = self._end_of_id(data, begin, end)
+        if begin < 0:
+            return None
+        if data.find(b"\n", begin, end) >= 0:
+            return self._texts_in(data)
+        text = self.template.text_in(data, begin, end) if data.find(b"\r", begin, end) < 0 else None
+        if text and self._notes_blocks:
+            self._note_block(data)
+        return [text] if text else None
+
+    def only_text_in(self, data: bytes) -> str | None:
+        """Return the text of bytes that are a single block; None for any other bytes."""
+        if data.find(self.end) != len(data) - len(self.end):
+            return None
+        texts = self.texts_in(data)
+        return texts[0] if texts else None
+
+    def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
+        """Return the texts of consecutive blocks from `begin` on; see `Surroundings.run_in`."""
+        stop = data.rfind(self.end, begin) + len(self.end)
+        if stop < begin + len(self.end):
+            return None, begin
+        latest = self._latest
+        if latest is not None and latest.is_first_in(data, begin):
+            texts, end = latest.run_in(data, begin, tries_all=tries_all)
+            if texts is not None:
+                self._misses = 0
+                return texts, end
+        return self.texts_in(data[begin:stop]), stop
+
+    def end_of(self, blocks: int, data: bytes, begin: int) -> int:
+        """Return the end of so many blocks from `begin` on; each of them is whole."""
+        for _ in range(blocks):
+            begin = data.find(self.end, begin) + len(self.end)
+        return begin
+
+    def _end_of_id(self, data: bytes, begin: int, end: int) -> int:
+        """Return where the first value behind an id begins; -1 if there is no id in one line."""
+        stop = data.find(self._inner[0], begin, end)
+        return -1 if stop < 0 or _has_line_end(data, begin, stop) else stop + len(self._inner[0])
+
+    def _texts_in(self, data: bytes) -> list[str] | None:
+        """Return the texts of several blocks with these edges; None for any other bytes."""
+        blocks = data[self._before_size : -self._after_size].split(self._between)
+        columns = self._columns_of(blocks)
+        ids = columns.pop(0) if self._note_id is not None else ()
+        try:
+            texts = texts_in_lines(columns.pop(self.template.text_place))
+            if texts is None or not _are_ids(ids) or not _are_values(columns):
+                return None
+        except (msgspec.MsgspecError, ValueError):
+            return None
+        block = self.before + blocks[-1] + self._after
+        self.template.note_latest(self._message_in(block))
+        if self._notes_blocks:
+            self._note_block(block)
+        return texts
+
+    def _columns_of(self, blocks: Sequence[bytes]) -> list[Sequence[bytes]]:
+        """Return for each value that changes its bytes in the blocks, which are given without their edges."""
+        columns: list[Sequence[bytes]] = []
+        for constant in self._inner:
+            column, _, blocks = zip(*[block.partition(constant) for block in blocks], strict=True)
+            columns.append(column)
+        return [*columns, blocks]
+
+    def _note_block(self, block: bytes) -> None:
+        """Note the latest block, or its id if it has one."""
+        if self._note_id is not None:
+            self._note_id(block[self._before_size : block.find(self._inner[0], self._before_size)])
+        else:
+            self.note(self._message_in(block))
+
+    def _message_in(self, block: bytes) -> bytes:
+        begin = block.find(self._begin) + len(self._begin)  # ids are before it, and hold no line end
+        return block[begin : -len(self.end)]
+
+
+def _has_line_end(data: bytes, begin: int, end: int) -> bool:
+    return data.find(b"\n", begin, end) >= 0 or data.find(b"\r", begin, end) >= 0
+
+
+def _are_ids(ids: Sequence[bytes]) -> bool:
+    """Return whether the values are each in one line."""
+    joined = b"".join(ids)
+    return not _has_line_end(joined, 0, len(joined))
+
+
+def _are_values(columns: Sequence[Sequence[bytes]]) -> bool:
+    """Return whether the values are each a JSON number or string without a line end.
+
+    Raises:
+        MsgspecError, ValueError: one is no JSON, or another value.
+    """
+    values: list[int | float | str] | None = []
+    if columns:
+        values = values_in_lines([*chain(*columns)], _ignored)
+    return values is not None
