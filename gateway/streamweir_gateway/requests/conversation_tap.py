@@ -78,10 +78,9 @@ class ConversationTap(SettlingTap):
         If the event is a question, keep the question or drop it.
         """
         del stamp
-        if (found := self._thread_of(event)) is not None and found != self._known:
-            self._known = found
-            self._note()
-        if isinstance(event, Interaction) and self._answers:
+        if event.meta or type(event) is SessionStart:
+            self._take_thread(event)
+        if type(event) is Interaction and self._answers:
             self._take_interaction(event)
 
     @property
@@ -97,8 +96,14 @@ class ConversationTap(SettlingTap):
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Note the conversation that a run of text pieces belongs to."""
-        del texts
-        self.write(event, stamp)
+        del texts, stamp
+        if event.meta:
+            self._take_thread(event)
+
+    def _take_thread(self, event: Event) -> None:
+        if (found := self._thread_of(event)) is not None and found != self._known:
+            self._known = found
+            self._note()
 
     def _thread_of(self, event: Event) -> str | None:
         meta: Any = event.meta or {}

@@ -5,7 +5,7 @@ Source: the request contract, sections 2 and 3 (`standard`, `legacy`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from streamweir.requests.canonical import PARAMETERS, Answer, Message, Part, Request, Tool
@@ -44,24 +44,13 @@ def read_fields(
     """
     found = read_messages(fields)
     add_message(found, fields.text("message") or _first_text(fields, messages))
-    add_files(found, [part for name in ("files", "attachments") for part in read_files(fields, name)])
+    for files in fields.present(_FILES).values():
+        add_files(found, [*files])
     return made_request(
         messages=found,
-        thread_id=fields.text("thread_id") or next(filter(None, map(fields.text, threads)), None),
-        run_id=fields.text("run_id"),
-        user=fields.text("user"),
-        model=fields.text("model"),
+        thread_id=fields.text("thread_id") or _thread(fields, threads),
         inputs=_merged(fields, ("inputs", *inputs)),
-        tools=read_tools(fields),
-        tool_choice=read_tool_choice(fields),
-        resume=read_answers(fields),
-        state=fields.get("state"),
-        context=[*_context(fields)],
-        parameters=read_parameters(fields.within("parameters")),
-        response_format=fields.mapping("response_format"),
-        metadata=fields.mapping("metadata"),
-        stream=fields.boolean("stream"),
-        extra=fields.mapping("extra"),
+        **fields.present(_READERS),
     )
 
 
@@ -162,12 +151,7 @@ def read_answers(fields: Fields) -> list[Answer]:
 
 def read_parameters(fields: Fields) -> dict[str, Any]:
     """Return the sampling parameters of an object: numbers, and `stop` as a list."""
-    found: dict[str, Any] = {
-        name: fields.number(name) for name in PARAMETERS if name != "stop" and name in fields
-    }
-    if stop := fields.texts("stop"):
-        found["stop"] = stop
-    return {name: found[name] for name in PARAMETERS if name in found}
+    return {name: value for name, value in fields.present(_PARAMETERS).items() if value not in (None, [])}
 
 
 def _asked_last(messages: Sequence[Message]) -> str | None:
@@ -182,19 +166,54 @@ def _asked_last(messages: Sequence[Message]) -> str | None:
 
 def _first_text(fields: Fields, names: Sequence[str]) -> str | None:
     for name in names:
-        value = fields.value.get(name)
-        if isinstance(value, str) and value:
+        if name in fields.value and isinstance(value := fields.value[name], str) and value:
             return fields.text(name)
     return None
 
 
+def _thread(fields: Fields, names: Sequence[str]) -> str | None:
+    for name in names:
+        if name in fields.value and (thread := fields.text(name)):
+            return thread
+    return None
+
+
 def _merged(fields: Fields, names: Sequence[str]) -> dict[str, Any] | None:
-    found: Mapping[str, Any] = {}
+    found: dict[str, Any] = {}
     for name in reversed(names):
-        found = {**found, **(fields.mapping(name) or {})}
-    return dict(found)
+        if name in fields.value:
+            found |= fields.mapping(name) or {}
+    return found
 
 
-def _context(fields: Fields) -> Iterator[dict[str, str]]:
-    for item in fields.objects("context"):
-        yield {"description": item.text("description") or "", "value": item.text("value") or ""}
+def _context(fields: Fields, name: str) -> list[dict[str, str]]:
+    return [
+        {"description": item.text("description") or "", "value": item.text("value") or ""}
+        for item in fields.objects(name)
+    ]
+
+
+_FILES: Final[Mapping[str, Callable[[Fields, str], Iterator[Part]]]] = {
+    "files": read_files,
+    "attachments": read_files,
+}
+_READERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
+    "run_id": Fields.text,
+    "user": Fields.text,
+    "model": Fields.text,
+    "tools": read_tools,
+    "tool_choice": lambda fields, _: read_tool_choice(fields),
+    "resume": lambda fields, _: read_answers(fields),
+    "state": Fields.get,
+    "context": _context,
+    "parameters": lambda fields, name: read_parameters(fields.within(name)),
+    "response_format": Fields.mapping,
+    "metadata": Fields.mapping,
+    "stream": Fields.boolean,
+    "extra": Fields.mapping,
+}
+"""Fields that are read alike under one name."""
+
+_PARAMETERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
+    name: Fields.texts if name == "stop" else Fields.number for name in PARAMETERS
+}

@@ -5,7 +5,7 @@ A null counts as absent. Source: the request contract, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.requests.errors import RequestError
@@ -51,6 +51,15 @@ class Fields:
         """Return any value; None where there is none."""
         self._read.add(name)
         return self.value.get(name)
+
+    def present(self, readers: Mapping[str, Callable[[Fields, str], Any]]) -> dict[str, Any]:
+        """Return the fields that are there, in the order of `readers`.
+
+        Args:
+            readers: by the name of a field, the function that reads it.
+        """
+        given = self.value  # most fields of a request are absent, so these cost no call
+        return {name: read(self, name) for name, read in readers.items() if name in given}
 
     def rest(self) -> dict[str, Any]:
         """Return the fields that were not read, nulls left out."""

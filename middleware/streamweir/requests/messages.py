@@ -48,17 +48,10 @@ def read_message(fields: Fields) -> Message:
     role = fields.get("role")
     if not isinstance(role, str) or _ALIASES.get(role, role) not in ROLES:
         raise fields.error("role", one_of(ROLES))
-    calls = [_call(call) for call in fields.objects("tool_calls")]
+    others = fields.present(_FIELDS)
     content = read_content(fields, _read_turn_part if role == "assistant" else read_part)
-    return made_message(
-        _ALIASES.get(role, role),
-        _with_known_places(content, calls),
-        id=fields.text("id"),
-        name=fields.text("name"),
-        tool_calls=calls,
-        tool_call_id=fields.text("tool_call_id"),
-        is_error=fields.boolean("is_error"),
-    )
+    known = _with_known_places(content, others.get("tool_calls", ()))
+    return made_message(_ALIASES.get(role, role), known, **others)
 
 
 def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str | list[Part] | None:
@@ -167,6 +160,10 @@ def _last(messages: Sequence[Message], role: str) -> int | None:
     return None
 
 
+def _calls(fields: Fields, name: str) -> list[ToolCall]:
+    return [_call(call) for call in fields.objects(name)]
+
+
 def _call(fields: Fields) -> ToolCall:
     """Return a call: `{id, name, arguments}`, or OpenAI's, which has name and arguments in `function`."""
     call_id = fields.text("id") or ""
@@ -220,3 +217,13 @@ def _held(fields: Fields, part: Part) -> Part:
     if not {"url", "base64", "file_id"} & part.keys():
         raise fields.error("", "a file with `url`, `base64` or `file_id`")
     return part
+
+
+_FIELDS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
+    "id": Fields.text,
+    "name": Fields.text,
+    "tool_calls": _calls,
+    "tool_call_id": Fields.text,
+    "is_error": Fields.boolean,
+}
+"""The fields of a message beside its role and content, in the order in which they are written."""

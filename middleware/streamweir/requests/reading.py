@@ -98,7 +98,8 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
 
 def ordered(request: Request) -> Request:
     """Return the request without fields that are None, in the contract's order."""
-    found = {name: request[name] for name in FIELDS if request.get(name) is not None}  # type: ignore[literal-required]
+    given: Mapping[str, Any] = request
+    found = {name: given[name] for name in FIELDS if name in given and given[name] is not None}
     return cast("Request", found)
 
 

@@ -98,5 +98,5 @@ def without_absent(**fields: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in fields.items()
-        if value is not None and not (isinstance(value, list | Mapping) and not value)
+        if value or (value is not None and not isinstance(value, list | Mapping))
     }
