@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, cast
 from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
-from streamweir.http.client_body import check_type, client_body
+from streamweir.http.client_body import client_body
 from streamweir.request_id import session_id_of
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
@@ -27,6 +27,7 @@ from streamweir.requests.writing import Target, of_new_conversation, plan_reques
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.asked_upstream import AskedUpstream
+from streamweir_gateway.requests.body_type import check_body_type
 from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
 from streamweir_gateway.requests.conversations import Conversations
@@ -130,7 +131,7 @@ class _Mapping:
         self._names = TemplateNames(config.forward_headers, configured, dialects)
 
     def check(self, incoming: Incoming) -> None:
-        check_type(incoming.headers)
+        check_body_type(incoming.headers)
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         del incoming, destinations

@@ -42,20 +42,20 @@ def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_histor
         keeps_history: False: nothing but the results of tools goes before the text.
     """
     at = last_user_index(messages)
-    if tool_results(messages) and (at is None or at < _last_result(messages)):
+    results = tool_results(messages)
+    if results and (at is None or at < _last_result(messages)):
         at = None  # the results are what is sent
-    text = (_GO_ON if tool_results(messages) else "") if at is None else text_of_message(messages[at])
-    has_system = any(message["role"] == "system" for message in messages)
+    text = (_GO_ON if results else "") if at is None else text_of_message(messages[at])
     if knows_thread or not keeps_history:
-        results = _lines(tool_results(messages))
         earlier = any(
             message["role"] != "system" and index != at
             for index, message in enumerate(messages[: turn_start(messages)])
         )
+        has_system = any(message["role"] == "system" for message in messages)
         lost = {"system"} if has_system else set()
         if earlier and not knows_thread:
             lost.add("history")
-        return _put_before(results, text, lost)
+        return _put_before(_lines(results), text, lost)
     return _put_before(_lines(message for index, message in enumerate(messages) if index != at), text, set())
 
 

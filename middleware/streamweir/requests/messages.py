@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, ToolCall
-from streamweir.requests.content import content_of, parts_of
+from streamweir.requests.content import content_of
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import MAX_ITEMS, Fields, one_of
 from streamweir.requests.media import file_part
@@ -133,7 +133,8 @@ def text_of_message(message: Message) -> str:
 
 def files_of(message: Message) -> list[Part]:
     """Return the parts of a message that hold files."""
-    return [part for part in parts_of(message.get("content")) if part["type"] in FILE_TYPES]
+    content = message.get("content")
+    return [part for part in content if part["type"] in FILE_TYPES] if isinstance(content, list) else []
 
 
 def last_user_index(messages: Sequence[Message]) -> int | None:

@@ -142,11 +142,13 @@ class Outgoing:
             means: `url`: as a URL or their bytes; `remote`: as a URL alone; `bytes`: as bytes alone; `any`:
                 by an id too; `none`: not at all.
         """
-        at = last_user_index(self.messages)
-        own = [] if at is None else files_of(self.messages[at])
-        others = self.messages if self.thread_id is None else self.messages[turn_start(self.messages) :]
+        messages = self.messages
+        at = last_user_index(messages)
+        own = [] if at is None else files_of(messages[at])
         found = [part for part in own if any(key in part for key in _MEANS[means])]
-        if len(found) < len(own) or sum(len(files_of(message)) for message in others) > len(own):
+        first = 0 if self.thread_id is None else turn_start(messages)
+        others = (message for index, message in enumerate(messages[first:], first) if index != at)
+        if len(found) < len(own) or any(map(files_of, others)):
             self.lose("files")
         return found
 

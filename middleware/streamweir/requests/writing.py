@@ -198,7 +198,8 @@ def merged(below: Any, above: Any) -> Any:
 
 def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
     request = outgoing.request
-    lost = outgoing.lost | {name for name in _FIELDS if request.get(name) and name not in writer.takes}
+    given = {name for name in _FIELDS if request.get(name)}
+    lost = outgoing.lost | (given - writer.takes)
     if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
         lost.add("files")
     return tuple(name for name in LOSSES if name in lost)
