@@ -29,7 +29,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -190,14 +190,27 @@ def current_collector() -> WarningCollector | None:
     return _collector.get()
 
 
-@contextmanager
-def bound_request_id(request_id: str) -> Iterator[None]:
-    """Put `request_id` into the context of the code inside."""
-    token = _request_id.set(request_id)
-    try:
-        yield
-    finally:
-        _request_id.reset(token)
+class _BoundRequestId:
+    """The context manager that `bound_request_id` returns.
+
+    It is a class because a generator would take more memory for each request, as long as its stream.
+    """
+
+    __slots__ = ("_request_id", "_token")
+
+    def __init__(self, request_id: str) -> None:
+        self._request_id = request_id
+
+    def __enter__(self) -> None:
+        self._token = _request_id.set(self._request_id)
+
+    def __exit__(self, *error: object) -> None:
+        _request_id.reset(self._token)
+
+
+def bound_request_id(request_id: str) -> AbstractContextManager[None]:
+    """Return a context manager that puts `request_id` into the context of the code inside."""
+    return _BoundRequestId(request_id)
 
 
 def collect_stream_warning(message: str, *, message_code: str | None = None, detail: Any = None) -> bool:

@@ -8,7 +8,7 @@ Source: the configuration contract (`auth`, `rate_limit`, `cors`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -241,11 +241,16 @@ class RequestGuard:
         return cookie_hint(headers, allows_cookies=self._allows_cookies)
 
 
-async def _serve(admitted: _Admitted, receive: Receive, send: Send) -> None:
+def _serve(admitted: _Admitted, receive: Receive, send: Send) -> Awaitable[None]:
+    """Return the awaitable that serves the request: one more would take memory as long as the stream."""
     app, scope, caller = admitted
-    if caller is None:
-        await app(scope, receive, send)
-        return
+    return app(scope, receive, send) if caller is None else _serve_counted(app, scope, caller, receive, send)
+
+
+async def _serve_counted(
+    app: ASGIApp, scope: Scope, caller: CallerLimits, receive: Receive, send: Send
+) -> None:
+    """Serve a request while it counts among the open streams of its caller."""
     caller.open_streams += 1
     try:
         await app(scope, receive, send)

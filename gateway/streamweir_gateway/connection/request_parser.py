@@ -25,6 +25,17 @@ CHUNK_BYTES: Final = 20
 SMALLEST_PIECE: Final = 256
 """The least size of the pieces in which a body is parsed, because each piece costs a call."""
 
+_COMMON_NAMES: Final[Mapping[bytes, bytes]] = {
+    spelled: name
+    for name in (
+        *(b"accept", b"accept-encoding", b"accept-language", b"authorization", b"connection"),
+        *(b"content-length", b"content-type", b"host", b"origin", b"referer", b"user-agent"),
+        *(b"x-forwarded-for", b"x-request-id", b"traceparent"),
+    )
+    for spelled in (name, name.title())
+}
+"""Common names of headers in lower case, by their usual spellings: all requests share these objects."""
+
 
 class RequestHead(NamedTuple):
     """The request line and the headers of a request."""
@@ -299,7 +310,7 @@ class RequestParser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or a trailer."""
-        self._headers.append((name.lower(), value.rstrip(b" \t")))
+        self._headers.append((_COMMON_NAMES.get(name) or name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Report the request to the receiver, unless it has to be parsed again."""

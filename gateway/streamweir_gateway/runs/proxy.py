@@ -6,11 +6,11 @@ has left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
@@ -83,22 +83,25 @@ class Proxy:
         finally:
             self._observer.ended(record)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+    def _serve(
+        self, scope: Scope, receive: Receive, send: Send, record: RequestRecord
+    ) -> Coroutine[Any, Any, None]:
+        """Return the coroutine that serves the request: one more would take memory as long as the stream."""
         if scope["method"] == "GET" and last_event_ids(scope):
             # An EventSource reconnects after the end of a stream, and only this status stops it.
             record.status = 204
-            await send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])
-            return
+            return send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])
         self._check_method(scope)
         self._check_draining()
-        await self._take(scope, receive, send, record)
+        return self._take(scope, receive, send, record)
 
     async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
         """Check the head of the request, read the body, and answer."""
         incoming, request = self._asked_before_body(scope, record)
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
-            await self._answer_body(incoming, request, body, scope, receive, send, record)
+            prepared = await self._prepared(incoming, request, body, scope)
+            await self._answer(prepared, scope, receive, send, record)
         finally:
             body.release()
 
@@ -121,18 +124,13 @@ class Proxy:
             Refusal: the request is not served.
         """
         incoming, request = self._asked_before_body(scope, record)
-        await self._answer_body(incoming, request, body, scope, receive, send, record)
+        prepared = await self._prepared(incoming, request, body, scope)
+        await self._answer(prepared, scope, receive, send, record)
 
-    async def _answer_body(
-        self,
-        incoming: Incoming,
-        request: UpstreamRequest,
-        body: RequestBody,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        record: RequestRecord,
-    ) -> None:
+    async def _prepared(
+        self, incoming: Incoming, request: UpstreamRequest, body: RequestBody, scope: Scope
+    ) -> PreparedRequest:
+        """Return the request as it is sent to upstreams, now that its body is known."""
         endpoint = self._endpoint
         incoming = endpoint.as_asked(incoming, body.data)
         self._check_draining()  # again: a drain that began while the body came would not end this stream
@@ -141,8 +139,7 @@ class Proxy:
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = _upstream_request(first, incoming)
-        prepared = PreparedRequest(incoming, request, body, offers, keeper=keeper)
-        await self._answer(prepared, scope, receive, send, record)
+        return PreparedRequest(incoming, request, body, offers, keeper=keeper)
 
     async def _opened(
         self, scope: Scope, incoming: Incoming, body: RequestBody
