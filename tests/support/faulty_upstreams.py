@@ -23,8 +23,17 @@ from streamweir_gateway.fake.secrets import CREDENTIALS, PRIVATE
 
 ACCEPT = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 
-SHORT = {"connect": "300ms", "first_event": "300ms", "idle": "300ms"}
 PATIENT = {"connect": "5s", "first_event": "20s", "idle": "20s"}
+"""For upstreams that end by themselves: on a busy machine, short timeouts would end them first."""
+
+FIRST_EVENT_SOON = {**PATIENT, "connect": "600ms", "first_event": "600ms"}
+"""For upstreams that begin no stream."""
+
+IDLE_SOON = {**PATIENT, "idle": "400ms"}
+"""For upstreams that stop within a stream."""
+
+SILENT_SOON = {"connect": "1s", "first_event": "1s", "idle": "1s"}
+"""For upstreams that do either."""
 
 
 class Relay:

@@ -34,7 +34,7 @@ async def served(app: Any, **options: Any) -> AsyncIterator[Any]:
     """Run `app` under uvicorn, without its main loop and its signal handlers."""
     config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=1, **options)
     server = uvicorn.Server(config)
-    async with listening(server, patience=2) as address:
+    async with listening(server) as address:
         yield Host(address)
 
 

@@ -13,7 +13,7 @@ import h11
 import uvicorn
 from starlette.types import ASGIApp
 
-from patience import PATIENCE
+from patience import PATIENCE, PROMPTLY
 from scripted_upstream import Script, upstream
 from streams import events_of
 from streamweir.codec.dialects import Dialects
@@ -93,17 +93,17 @@ async def gateway(
         observer=Observer(log, metrics),
         settings=config.server,
     )
-    async with listening(server, patience=1, port=port, send_buffer=send_buffer) as address:
+    async with listening(server, port=port, send_buffer=send_buffer) as address:
         yield Gateway(address, streams, log)
 
 
 @asynccontextmanager
 async def listening(
-    server: uvicorn.Server, *, patience: float, port: int = 0, send_buffer: int | None = None
+    server: uvicorn.Server, *, port: int = 0, send_buffer: int | None = None
 ) -> AsyncIterator[tuple[str, int]]:
     """Run a server without its main loop and its signal handlers; yield where it listens.
 
-    At the end of the block its clients leave, and their requests have `patience` seconds to end.
+    At the end of the block its clients leave, and their requests have to end soon.
     """
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
@@ -119,7 +119,7 @@ async def listening(
             for connection in list(server.server_state.connections):
                 connection.transport.abort()
             tasks = list(server.server_state.tasks)
-            _, late = await asyncio.wait(tasks, timeout=patience) if tasks else ((), ())
+            _, late = await asyncio.wait(tasks, timeout=PROMPTLY) if tasks else ((), ())
             for task in late:
                 task.cancel()
             await server.lifespan.shutdown()

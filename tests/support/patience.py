@@ -1,6 +1,5 @@
 """How long tests wait: for the condition itself, and long enough for a loaded machine."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
@@ -23,12 +22,12 @@ async def until(holds: Callable[[], bool | Awaitable[bool]], within: float = PAT
     Raises:
         TimeoutError: it did not hold within so many seconds.
     """
-    async with asyncio.timeout(within):
+    with anyio.fail_after(within):
         while True:
             result = holds()
             if await result if isawaitable(result) else result:
                 return
-            await asyncio.sleep(0.02)
+            await anyio.sleep(0.02)
 
 
 def wait_until(holds: Callable[[], bool], within: float = PATIENCE) -> None:

@@ -146,12 +146,7 @@ async def test_capture_of_each_fault_has_the_bytes_and_the_word_of_the_log(
 
 
 async def log_line(console: Console, request_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            for line in console.running.told:
-                if line.get("request_id") == request_id and "reason" in line:
-                    return line
-            await asyncio.sleep(0.02)
+    return await console.running.line(lambda line: line.get("request_id") == request_id and "reason" in line)
 
 
 async def check_fault(console: Console, name: str, protocol: str, speaks: str) -> None:
@@ -334,8 +329,8 @@ async def test_long_silence_is_marked(tmp_path: Path) -> None:
             await console.call("/chat")
             row = await console.row(state="ended")
             (mark,) = of_kind(await console.capture(row["id"]), "mark", what="silence")
-            assert 1200 < mark["ms"] < 5000
-            assert row["max_gap_ms"] == pytest.approx(mark["ms"], abs=100)
+            assert 1200 < mark["ms"] < 20_000
+            assert row["max_gap_ms"] == pytest.approx(mark["ms"], abs=1000)
 
 
 async def test_capture_of_a_resumed_reader_has_its_events_and_bytes(tmp_path: Path) -> None:

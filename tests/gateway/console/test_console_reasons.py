@@ -15,7 +15,7 @@ from capture_checks import of_kind
 from cases import case
 from console_client import Console, console_of
 from loopback import Answer, ask, client
-from patience import PATIENCE
+from patience import until
 from scraped_metrics import samples
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
 from streamweir_gateway.fake import Settings, serve_fake
@@ -76,14 +76,16 @@ class Ends:
         assert row["status"] == line.get("status")
         return {"reason": row["reason"], "code": row["code"], "status": end["status"]}
 
+    async def are_counted(self) -> bool:
+        """Whether the metrics count the ends that the clients got, by their reason."""
+        shown = await samples(self.console.running.at)
+        return all(shown.get("streams_total", reason=word) == count for word, count in self.metric.items())
+
     async def line(self, name: str) -> dict[str, Any]:
         """The log line of a request."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                for line in self.console.running.told:
-                    if line.get("request_id") == name and line.get("event") == "request":
-                        return line
-                await asyncio.sleep(0.02)
+        return await self.console.running.line(
+            lambda line: line.get("request_id") == name and line.get("event") == "request"
+        )
 
     async def check(self, name: str, got: Answer, *, is_reader: bool = False) -> None:
         """The words of a request are those of the end that its client got."""
@@ -127,9 +129,7 @@ async def test_reason_of_each_fault_is_the_same_word_everywhere_for_each_client(
                 name, first = await ends.ask("/kept", "POST", *wish)
                 await ends.check(name, first)
                 await check_readers(ends, first.header("x-streamweir-run") or "", first, wish)
-        shown = await samples(ends.console.running.at)
-        for word, count in ends.metric.items():
-            assert shown.get("streams_total", reason=word) == count, word
+        await until(ends.are_counted)
         assert not [row for row in await ends.console.rows(limit=500) if row["state"] != "ended"]
         assert all(row["reason"] for row in await ends.console.rows(limit=500))
 

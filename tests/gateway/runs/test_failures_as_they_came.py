@@ -14,7 +14,7 @@ import pytest
 
 from cases import case
 from failing_upstreams import DOCUMENT, REFUSAL, STREAMS, native, plays, refuses
-from faulty_upstreams import SHORT
+from faulty_upstreams import FIRST_EVENT_SOON, IDLE_SOON, SILENT_SOON
 from loopback import Answer, Gateway, ask, client, gateway, settled
 from patience import PROMPTLY
 from scripted_upstream import upstream
@@ -35,8 +35,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-UNENDING: Final = ("silent", "stalls")
-"""The rows that end by a timeout. Only they have short ones: on a busy machine these would end others too."""
+UNENDING: Final = {"silent": FIRST_EVENT_SOON, "stalls": IDLE_SOON}
+"""The rows that end by a timeout, which is short. On a busy machine it would end other rows too."""
 
 
 @asynccontextmanager
@@ -48,18 +48,23 @@ async def in_front(dialect: str, **options: Any) -> AsyncIterator[Gateway]:
         "limits": {"event_bytes": "64KiB"},
         **options,
     }
-    hasty = {"timeouts": SHORT, **common}
     async with upstream(lambda call: plays(call, dialect)) as server:
         endpoints: dict[str, Any] = {
             f"/{kind}/{{row}}": {"upstream": "service", "path": "/{row}", **common, **special}
             for kind, special in OPTIONS.items()
         }
         endpoints |= {
-            f"/{kind}/{row}": {"upstream": "service", "path": f"/{row}", **hasty, **special}
+            f"/{kind}/{row}": {
+                "upstream": "service",
+                "path": f"/{row}",
+                "timeouts": timeouts,
+                **common,
+                **special,
+            }
             for kind, special in OPTIONS.items()
-            for row in UNENDING
+            for row, timeouts in UNENDING.items()
         }
-        endpoints["/relay/*"] = {"upstream": "service", "relay": "all", **hasty}
+        endpoints["/relay/*"] = {"upstream": "service", "relay": "all", "timeouts": SILENT_SOON, **common}
         endpoints["/gone"] = {"upstream": "http://127.0.0.1:9", **common}
         config = settled(endpoints=endpoints, upstreams={"service": {"url": server.url, "breaker": "off"}})
         async with gateway(config) as running:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from faulty_upstreams import (
+    FIRST_EVENT_SOON,
+    IDLE_SOON,
     PATIENT,
-    SHORT,
     faulty_gateway,
     folded_status,
     leaks_to_log,
@@ -78,7 +79,8 @@ def timed(**timeouts: str) -> dict[str, Any]:
     return {"timeouts": {**PATIENT, **timeouts}}
 
 
-HASTY = {"timeouts": SHORT}
+NO_EVENT = {"timeouts": FIRST_EVENT_SOON}
+SILENCE = {"timeouts": IDLE_SOON}
 SMALL = limited(event_bytes="256KiB", stream_bytes="1MiB")
 BRIEF = {"events": 0}
 MALFORMED = "UPSTREAM_MALFORMED_EVENT"
@@ -88,11 +90,11 @@ CASES = [
     Case("refused", UNREACHABLE),
     Case("accept-close", UNREACHABLE),
     Case("reset-before-headers", UNREACHABLE),
-    Case("no-headers", FIRST_EVENT, options=HASTY),
+    Case("no-headers", FIRST_EVENT, options=NO_EVENT),
     Case("cut-headers", UNREACHABLE),
     Case("not-http", INVALID),
     Case("drip-headers:1ms", COMPLETED),
-    Case("drip-headers:50ms", FIRST_EVENT, options=HASTY),
+    Case("drip-headers:50ms", FIRST_EVENT, options=NO_EVENT),
     Case("informational:20", COMPLETED),
     Case("informational:5000", f"{COMPLETED}|{INVALID}"),
     Case("long-header:8KiB", COMPLETED),
@@ -145,15 +147,15 @@ CASES = [
     Case("reset@20", TRUNCATED),
     Case("bad-chunk@20", INVALID),
     Case("endless-line@20", TOO_LARGE, options=SMALL),
-    Case("stall@0", FIRST_EVENT, options=HASTY),
-    Case("stall@20", IDLE, options=HASTY),
+    Case("stall@0", FIRST_EVENT, options=NO_EVENT),
+    Case("stall@20", IDLE, options=SILENCE),
     Case("stall@20:100ms", COMPLETED),
-    Case("comments@0:30", FIRST_EVENT, options=HASTY),
-    Case("comments@20:5", COMPLETED, options=HASTY),
+    Case("comments@0:30", FIRST_EVENT, options=NO_EVENT),
+    Case("comments@20:15", COMPLETED, options=timed(idle="1s")),
     Case(
         "drip@20:10ms",
         TOTAL,
-        options=timed(connect="300ms", first_event="300ms", idle="300ms", total="600ms"),
+        options=timed(connect="1s", first_event="1s", idle="1s", total="1s"),
     ),
     Case("burst@20:2000", COMPLETED),
     Case("no-end", TRUNCATED),

@@ -161,7 +161,7 @@ async def test_tap_that_raises_or_is_slow_does_not_change_the_stream() -> None:
 
     class Slow(Listener):
         def write(self, event: Any, stamp: Any) -> None:
-            time.sleep(0.2)
+            time.sleep(0.5)
 
     async with upstream(WHOLE) as server:
         async with gateway(one_endpoint(server.url)) as running:
@@ -171,7 +171,7 @@ async def test_tap_that_raises_or_is_slow_does_not_change_the_stream() -> None:
             tapped = await ask(running)
             took = time.monotonic() - began
     assert [event["type"] for event in tapped.events] == [event["type"] for event in plain.events]
-    assert took < 0.2 * len(tapped.events)
+    assert took < 0.5 * len(tapped.events)
 
 
 async def test_taps_that_are_not_callables_are_refused() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from faulty_upstreams import FIRST_EVENT_SOON, IDLE_SOON, PATIENT
 from loopback import Answer, ask, gateway, one_endpoint, relayed
 from patience import PROMPTLY
 from scripted_upstream import (
@@ -35,7 +36,6 @@ def _over_each_transport(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     monkeypatch.setitem(TRANSPORTS, "auto", TRANSPORTS[request.param])
 
 
-SHORT = {"connect": "200ms", "first_event": "300ms", "idle": "300ms"}
 TOKEN, _, DONE = HELLO
 
 
@@ -49,7 +49,7 @@ def failure(got: Answer) -> tuple[str, str]:
 
 
 async def failing(script: Script | bytes, **options: Any) -> tuple[str, str]:
-    return failure(await relayed(script, **{"timeouts": SHORT, **options}))
+    return failure(await relayed(script, **{"timeouts": PATIENT, **options}))
 
 
 # --- no response --------------------------------------------------------------------------------------------
@@ -102,9 +102,7 @@ async def test_connection_that_takes_too_long_is_a_connect_timeout() -> None:
             blocked.connect_ex(full.getsockname())
             waiting.append(blocked)
         url = f"http://127.0.0.1:{full.getsockname()[1]}"
-        async with gateway(
-            one_endpoint(url, timeouts={"connect": "300ms", "first_event": "300ms"})
-        ) as running:
+        async with gateway(one_endpoint(url, timeouts={**PATIENT, "connect": "300ms"})) as running:
             got = await ask(running)
         for blocked in waiting:
             blocked.close()
@@ -139,19 +137,21 @@ def then_silent(*pieces: bytes) -> Script:
 @pytest.mark.slow
 @pytest.mark.parametrize("pieces", [(), (SSE,), (SSE, chunk(b": comment\n\n"))])
 async def test_first_event_timeout_ends_a_silent_response(pieces: tuple[bytes, ...]) -> None:
-    assert await failing(then_silent(*pieces)) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
+    got = await failing(then_silent(*pieces), timeouts=FIRST_EVENT_SOON)
+    assert got == ("UPSTREAM_TIMEOUT", "first_event_timeout")
 
 
 async def test_comments_do_not_stop_the_first_event_timeout() -> None:
     async def commenting(call: Call) -> None:
         await call.send(SSE)
-        await call.send(*[chunk(b": comment\n\n")] * 20, pause=0.05)
+        await call.send(*[chunk(b": comment\n\n")] * 100, pause=0.05)
 
-    assert await failing(commenting) == ("UPSTREAM_TIMEOUT", "first_event_timeout")
+    got = await failing(commenting, timeouts=FIRST_EVENT_SOON)
+    assert got == ("UPSTREAM_TIMEOUT", "first_event_timeout")
 
 
 async def test_idle_timeout_ends_a_silent_stream() -> None:
-    got = await relayed(then_silent(SSE, chunk(TOKEN)), timeouts=SHORT)
+    got = await relayed(then_silent(SSE, chunk(TOKEN)), timeouts=IDLE_SOON)
     assert failure(got) == ("UPSTREAM_TIMEOUT", "idle_timeout")
     assert got.text == "Hel"
 
@@ -160,10 +160,10 @@ async def test_idle_timeout_ends_a_silent_stream() -> None:
 async def test_comments_reset_the_idle_timeout() -> None:
     async def thinking(call: Call) -> None:
         await call.send(SSE, chunk(TOKEN))
-        await call.send(*[chunk(b": comment\n\n")] * 8, pause=0.1)
+        await call.send(*[chunk(b": comment\n\n")] * 15, pause=0.1)
         await call.send(chunk(DONE), LAST_CHUNK)
 
-    (await relayed(thinking, timeouts=SHORT)).assert_valid()
+    (await relayed(thinking, timeouts={**PATIENT, "idle": "1s"})).assert_valid()
 
 
 async def test_total_timeout_ends_a_stream() -> None:
@@ -171,7 +171,7 @@ async def test_total_timeout_ends_a_stream() -> None:
         await call.send(SSE)
         await call.send(*[chunk(TOKEN)] * 100, pause=0.02)
 
-    timeouts = {"connect": "200ms", "first_event": "300ms", "idle": "300ms", "total": "400ms"}
+    timeouts = dict.fromkeys(("connect", "first_event", "idle", "total"), "1s")
     assert await failing(dripping, timeouts=timeouts) == ("UPSTREAM_TIMEOUT", "total_timeout")
 
 
@@ -187,7 +187,8 @@ async def test_slow_body_of_an_error_does_not_delay_it() -> None:
 async def test_error_status_stops_the_first_event_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_classification, "MAX_BODY_SECONDS", 0.6)
     head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n{"
-    assert await failing(then_silent(head)) == ("NOT_FOUND", "upstream_error")
+    got = await failing(then_silent(head), timeouts=FIRST_EVENT_SOON)
+    assert got == ("NOT_FOUND", "upstream_error")
 
 
 # --- bodies that break off ----------------------------------------------------------------------------------

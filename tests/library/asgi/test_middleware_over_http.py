@@ -19,7 +19,7 @@ from starlette.routing import Mount, Route
 
 from hosts import DONE, HELLO, TOKENS, asking, body, get, served, start, streaming
 from loopback import client
-from patience import PROMPTLY
+from patience import PROMPTLY, until
 from streamweir import bind_context, collect_stream_warning, current_request_id, stream_warning_event
 from streamweir.asgi import EventStreamResponse, StreamweirMiddleware, work_behind_end
 
@@ -134,14 +134,11 @@ class Generators:
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "plain", "event_stream"])
 async def test_generator_is_closed_when_the_client_leaves(host: str, silent: bool) -> None:
     generators = Generators(*TOKENS, silent=silent)
-    async with served(getattr(generators, host)()) as running:
-        async with asking(running) as connected:
-            await connected.until(b'"lo"')
-            left = time.monotonic()
-            connected.leave()
-            async with asyncio.timeout(PROMPTLY):
-                await generators.closed.wait()
-        assert time.monotonic() - left < 1
+    async with served(getattr(generators, host)()) as running, asking(running) as connected:
+        await connected.until(b'"lo"')
+        connected.leave()
+        async with asyncio.timeout(PROMPTLY):
+            await generators.closed.wait()
 
 
 @pytest.mark.parametrize("host", ["starlette", "fastapi", "event_stream"])
@@ -186,8 +183,7 @@ async def test_application_can_ask_whether_the_client_has_left() -> None:
     async with served(StreamweirMiddleware(app, **MOUNTED)) as running:
         async with asking(running) as connected:
             await connected.until(b"Hel")
-            await asyncio.sleep(0.05)
-            assert asked
+            await until(lambda: bool(asked))
             assert not noticed.is_set()
         async with asyncio.timeout(PROMPTLY):
             await noticed.wait()
@@ -246,7 +242,8 @@ async def test_silent_stream_gets_heartbeats(accept: str, beat: bytes) -> None:
     async with served(app) as running:
         answer = await get(running, headers=[("Accept", accept)])
     answer.assert_valid()
-    assert 2 <= sum(piece == beat for piece in answer.pieces) <= 6
+    beats = sum(piece == beat for piece in answer.pieces)
+    assert 2 <= beats <= (answer.times[-1] - answer.times[0]) / 0.04 + 2
     assert answer.pieces[0] == beat
     assert b"session_end" in answer.pieces[-1]
 
@@ -263,20 +260,18 @@ async def test_heartbeats_are_not_sent_when_off_or_folded() -> None:
 @pytest.mark.parametrize(
     ("steps", "timeouts", "reason", "text"),
     [
-        ((1.0,), {"first_event": "50ms"}, "first_event_timeout", ""),
-        ((b": ping\n\n", 1.0), {"first_event": "50ms"}, "first_event_timeout", ""),
-        ((TOKENS[0], 1.0), {"idle": "50ms"}, "idle_timeout", "Hel"),
-        ((TOKENS[0], 0.1, TOKENS[1], 1.0), {"idle": "250ms"}, "idle_timeout", "Hello"),
-        ((TOKENS[0], 1.0), {"total": 0.1}, "total_timeout", "Hel"),
+        ((3.0,), {"first_event": "50ms"}, "first_event_timeout", ""),
+        ((b": ping\n\n", 3.0), {"first_event": "50ms"}, "first_event_timeout", ""),
+        ((TOKENS[0], 3.0), {"idle": "50ms"}, "idle_timeout", "Hel"),
+        ((TOKENS[0], 0.7, TOKENS[1], 3.0), {"idle": "1200ms"}, "idle_timeout", "Hello"),
+        ((TOKENS[0], 3.0), {"total": 0.5}, "total_timeout", "Hel"),
         ((0.1, TOKENS[0], 0.1, DONE), {"first_event": "5s", "idle": "5s", "total": "5s"}, "done", "Hel"),
     ],
 )
 async def test_timeout_within_the_stream_ends_it(steps: Any, timeouts: Any, reason: str, text: str) -> None:
     app = StreamweirMiddleware(waiting(*steps), timeouts=timeouts, **MOUNTED)
     async with served(app) as running:
-        began = time.monotonic()
         answer = await get(running)
-        assert time.monotonic() - began < 0.9
         answer.assert_valid()
         assert (answer.end["reason"], answer.text) == (reason, text)
         if reason != "done":
@@ -319,11 +314,11 @@ async def test_slow_response_that_is_no_stream_is_unchanged() -> None:
 
 async def test_silence_after_soft_evidence_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamweir.translation.clock.SETTLE_SECONDS", 0.1)
-    app = StreamweirMiddleware(waiting(TOKENS[0], b"data: [DONE]\n\n", 1.0), **MOUNTED)
+    app = StreamweirMiddleware(waiting(TOKENS[0], b"data: [DONE]\n\n", 6.0), **MOUNTED)
     async with served(app) as running:
         began = time.monotonic()
         answer = await get(running)
-        assert time.monotonic() - began < 0.9
+        assert time.monotonic() - began < 5
     assert answer.assert_valid().end["status"] == "completed"
 
 

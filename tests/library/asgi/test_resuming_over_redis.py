@@ -29,6 +29,9 @@ async def workers(folder: Path) -> AsyncIterator[tuple[KeptWorker, KeptWorker, R
         yield first, second, store
 
 
+STANDARD = ("X-Streamweir-Protocol", "standard")
+
+
 async def read(worker: KeptWorker, handle: str | None, last: str = "", protocol: str = "standard") -> Answer:
     headers = [("X-Streamweir-Protocol", protocol), *([("Last-Event-ID", last)] if last else [])]
     return await ask(worker.at, "GET", f"/-/runs/{handle}", headers=headers, body=b"")
@@ -90,14 +93,15 @@ async def test_store_that_stops_costs_the_first_client_only_the_resuming(tmp_pat
         reader.send()
         await reader.until(b"word 3 ")
         handle = reader.answer.header("x-streamweir-run")
-        reading = asyncio.create_task(read(second, handle))
-        await asyncio.sleep(0.2)
-        store.process.send_signal(signal.SIGSTOP)
-        try:
-            whole = await reader.whole()
-            other = await reading
-        finally:
-            store.process.send_signal(signal.SIGCONT)
+        async with client(second.at) as reading:
+            reading.send("GET", f"/-/runs/{handle}", headers=[STANDARD], body=b"")
+            await reading.until(b"word 1 ")
+            store.process.send_signal(signal.SIGSTOP)
+            try:
+                whole = await reader.whole()
+                other = await reading.whole()
+            finally:
+                store.process.send_signal(signal.SIGCONT)
         assert check_stream(whole.body) == []
         assert whole.end["status"] == "completed"
         assert b"word %d " % (WORDS - 1) in whole.body

@@ -82,6 +82,14 @@ async def dripping_head(call: Call) -> None:
         await anyio.sleep(0.02)
 
 
+async def commenting(call: Call) -> None:
+    await call.begin()
+    await call.send(sse(START))
+    while True:
+        await call.send(b": ping\n\n")
+        await anyio.sleep(0.05)
+
+
 ENVELOPE = b'{"status": "error", "error": {"code": "NOT_HERE", "message": "No.", "retry": false}}'
 CASES: dict[str, tuple[Script, dict[str, Any]]] = {
     "whole": (answering(WHOLE), {}),
@@ -100,8 +108,8 @@ CASES: dict[str, tuple[Script, dict[str, Any]]] = {
     "dripping head": (dripping_head, {"timeouts": {"first_event": "300ms"}}),
     "idle": (then_silent(sse(START)), {"timeouts": {"idle": "200ms"}}),
     "total": (
-        then_silent(sse(START)),
-        {"timeouts": {"total": "300ms", "idle": "200ms", "first_event": "200ms"}},
+        commenting,
+        {"timeouts": {"total": "1s", "idle": "1s", "first_event": "1s"}},
     ),
 }
 

@@ -11,7 +11,7 @@ from weakref import ref
 
 import pytest
 
-from patience import PROMPTLY
+from patience import PROMPTLY, let_loop_run
 from streamweir.delivery.clock_sweep import TICK_SECONDS, ClockSweep, Watched, sweep_of
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_sweep_looks_at_every_clock_once_its_time_has_come() -> None:
     clocks = {Clock(): began + generator.uniform(-0.01, 0.15) for _ in range(200)}
     for clock, when in clocks.items():
         sweep.look_at(clock, when)
-    await asyncio.sleep(0.25)
+    await let_loop_run(0.25)
     for clock, when in clocks.items():
         (look,) = clock.looks
         assert look >= when - 0.002, "a loop's timer may be a millisecond early"
@@ -81,7 +81,7 @@ async def test_clock_is_looked_at_again_at_the_time_that_it_returns() -> None:
         await last.wait()
     pauses = [after - before for before, after in zip(clock.looks, clock.looks[1:], strict=False)]
     assert all(pause >= 3 * TICK_SECONDS - 0.002 for pause in pauses)
-    await asyncio.sleep(5 * TICK_SECONDS)
+    await let_loop_run(5 * TICK_SECONDS)
     assert len(clock.looks) == 4
 
 
@@ -90,7 +90,7 @@ async def test_clock_that_is_forgotten_is_never_looked_at() -> None:
     sweep.look_soon(forgotten)
     sweep.look_soon(other)
     sweep.forget(forgotten)
-    await asyncio.sleep(3 * TICK_SECONDS)
+    await let_loop_run(3 * TICK_SECONDS)
     assert (len(forgotten.looks), len(other.looks)) == (0, 1)
 
 
@@ -106,7 +106,7 @@ async def test_clock_forgotten_by_another_one_of_its_tick_is_not_looked_at() -> 
     for clock in clocks:
         clock.act = act
         sweep.look_at(clock, when)
-    await asyncio.sleep(4 * TICK_SECONDS)
+    await let_loop_run(4 * TICK_SECONDS)
     assert sum(len(clock.looks) for clock in clocks) == 1
 
 
@@ -120,7 +120,7 @@ async def test_time_that_is_set_within_a_look_is_kept() -> None:
 
     clock.act = act
     sweep.look_soon(clock)
-    await asyncio.sleep(8 * TICK_SECONDS)
+    await let_loop_run(8 * TICK_SECONDS)
     assert len(clock.looks) == 2
 
 
@@ -134,7 +134,7 @@ async def test_clock_that_raises_is_reported_and_stops_no_other_clock() -> None:
     sweep, clocks = sweep_here(), [Clock(), Clock(fail), Clock()]
     for clock in clocks:
         sweep.look_soon(clock)
-    await asyncio.sleep(3 * TICK_SECONDS)
+    await let_loop_run(3 * TICK_SECONDS)
     assert [len(clock.looks) for clock in clocks] == [1, 1, 1]
     assert [str(report["exception"]) for report in reports] == ["a clock that fails"]
 
@@ -142,7 +142,7 @@ async def test_clock_that_raises_is_reported_and_stops_no_other_clock() -> None:
 def test_sweep_keeps_no_loop_that_is_over() -> None:
     async def use() -> None:
         sweep_here().look_soon(Clock())
-        await asyncio.sleep(3 * TICK_SECONDS)
+        await let_loop_run(3 * TICK_SECONDS)
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(use())

@@ -56,15 +56,15 @@ async def test_full_store_evicts_a_running_run_once_its_lease_and_ttl_have_expir
     options: dict[str, Any],
 ) -> None:
     store = MemoryStore(**options)
-    store.lease = 0.05
+    store.lease = 0.5
     event = b'"' + b"x" * 6_000 + b'"'
     for run in ("left", "kept"):
-        assert await store.claim(run, "t", b"{}", ttl=0.05)
-        await store.append(run, "t", 0, [event], ttl=0.05)
+        assert await store.claim(run, "t", b"{}", ttl=0.5)
+        await store.append(run, "t", 0, [event], ttl=0.5)
     await store.renew("kept", "t", ttl=60)
     with pytest.raises(StoreFull):
         await _begin(store, "next", event)
-    await anyio.sleep(0.15)
+    await anyio.sleep(1.1)
     await _begin(store, "other", event)
     assert await store.look("left") is None
     assert len(await store.read("kept", 0)) == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from patience import PATIENCE
+from patience import PATIENCE, until
 from redis_servers import RedisServer, redis_binaries, redis_server
 from streamweir import ConfigurationError
 from streamweir.runs import RedisStore, RunStore, StoreFull, StoreUnavailable
@@ -114,14 +114,13 @@ async def test_reader_counts_as_gone_for_longer_than_its_mark_lives(server: Redi
     server.command("FLUSHALL")
     store = RedisStore(server.url, lease="2s")
     await store.claim(_RUN, "t", b"{}", ttl=0.2)
-    began = time.monotonic()
-    unread = 0.0
-    while time.monotonic() < began + 0.8:
-        unread = (await store.renew(_RUN, "t", ttl=0.2)).unread_for
-        await asyncio.sleep(0.05)
-    assert 0.5 < unread < 1.2
+
+    async def is_unread_for_longer() -> bool:
+        return (await store.renew(_RUN, "t", ttl=0.2)).unread_for > 0.5
+
+    await until(is_unread_for_longer)
     await store.touch(_RUN)
-    assert (await store.renew(_RUN, "t", ttl=0.2)).unread_for < 0.2
+    assert (await store.renew(_RUN, "t", ttl=0.2)).unread_for < 0.5
     await store.aclose()
 
 
@@ -228,20 +227,20 @@ async def test_call_to_a_stopped_server_fails_within_the_timeout_and_later_ones_
     server: RedisServer,
 ) -> None:
     with redis_server(Path(server.process.args[0])) as other:  # type: ignore[index,arg-type]
-        store = RedisStore(other.url, timeout="400ms")
+        store = RedisStore(other.url, timeout="3s")
         assert await store.claim(_RUN, "t", b"{}", ttl=60)
         os.kill(other.process.pid, signal.SIGSTOP)
         began = time.monotonic()
         results = await asyncio.gather(
             *(store.append(_RUN, "t", 0, [b"1"], ttl=60) for _ in range(50)), return_exceptions=True
         )
-        assert 0.3 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 2
         assert {type(result) for result in results} == {StoreUnavailable}
         await _is_up(store, False)
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
             await store.look(_RUN)
-        assert time.monotonic() - began < 0.1
+        assert time.monotonic() - began < 2
         os.kill(other.process.pid, signal.SIGCONT)
         await _is_up(store, True)
         await store.append(_RUN, "t", 0, [b"1"], ttl=60)  # whether or not the one before arrived
@@ -383,9 +382,7 @@ def test_import_of_runs_does_not_load_redis() -> None:
 
 
 async def _is_up(store: RedisStore, expected: bool) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while store.is_up is not expected:  # noqa: ASYNC110 (it is asked once a second)
-            await asyncio.sleep(0.05)
+    await until(lambda: store.is_up is expected)  # it is asked once a second
 
 
 async def _filled(store: RedisStore) -> int:
