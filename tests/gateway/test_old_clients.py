@@ -26,7 +26,7 @@ OTHER_PYTHON: Final = CACHE / "old-clients/bin/python"
 REQUESTS: Final = """
 import sys, requests
 try:
-    response = requests.post(sys.argv[1], json={"message": "Hi"}, stream=True, timeout=10)
+    response = requests.post(sys.argv[1], json={"message": "Hi"}, stream=True, timeout=60)
 except requests.RequestException:
     print("failed"); sys.exit()
 if not response.ok:
@@ -40,7 +40,7 @@ except requests.RequestException:
 
 HTTPX_SSE: Final = """
 import sys, httpx, httpx_sse
-with httpx.Client(trust_env=False, timeout=10) as client:
+with httpx.Client(trust_env=False, timeout=60) as client:
     try:
         with httpx_sse.connect_sse(client, "POST", sys.argv[1], json={"message": "Hi"}) as source:
             if source.response.is_error:
@@ -123,7 +123,9 @@ async def both(dialect: str = "legacy") -> AsyncIterator[tuple[str, str]]:
             yield server.url, "http://{}:{}/chat".format(*running.address)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    "client", [pytest.param(name, marks=pytest.mark.long if name == "fetch" else ()) for name in CLIENTS]
+)
 async def test_client_reports_each_failure_alike_with_and_without_the_gateway(client: str) -> None:
     ask, program = CLIENTS[client]
     if program is not None:

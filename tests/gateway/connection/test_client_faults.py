@@ -19,9 +19,9 @@ TWO = b"Content-Length: 2\r\n\r\n{}"
 
 
 @asynccontextmanager
-async def quick_gateway(url: str, **options: object) -> AsyncIterator[Gateway]:
+async def quick_gateway(url: str, *, header_time: str = "300ms", **options: object) -> AsyncIterator[Gateway]:
     """One that does not wait for slow clients."""
-    server = {"header_time": "300ms", "header_bytes": "4KiB"}
+    server = {"header_time": header_time, "header_bytes": "4KiB"}
     endpoint = {"upstream": url, "speaks": "legacy", **options}
     async with gateway(settled(endpoints={"/chat": endpoint}, server=server)) as running:
         yield running
@@ -227,7 +227,7 @@ async def test_slow_clients_are_not_waited_for(pieces: tuple[bytes, ...]) -> Non
     ids=["does not come", "is no HTTP", "has a large extension"],
 )
 async def test_refused_body_is_answered_once(pieces: tuple[bytes, ...], refused: tuple[int, str]) -> None:
-    async with upstream(WHOLE) as server, quick_gateway(server.url) as running:
+    async with upstream(WHOLE) as server, quick_gateway(server.url, header_time="1s") as running:
         got = await exchanged(running, POST + b"X-Request-Id: mine\r\n", *pieces, pause=0.05)
         line = await running.log.next_line()
     assert refusal(got) == refused

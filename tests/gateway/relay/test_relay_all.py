@@ -498,7 +498,7 @@ async def test_answer_within_the_upload_is_relayed() -> None:
 
     async def script(call: Any) -> None:
         await call.send(refusal)
-        await asyncio.sleep(0.5)  # closed at once, with bytes unread, it would reset the answer too
+        await call.until_closed()  # closed at once, with bytes unread, it would reset the answer too
 
     async def body() -> AsyncIterator[bytes]:
         for _ in range(100):

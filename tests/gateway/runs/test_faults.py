@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cases import case as naming
 from faulty_upstreams import (
     FIRST_EVENT_SOON,
     IDLE_SOON,
@@ -265,14 +266,13 @@ TALKATIVE = (
 
 
 @pytest.mark.parametrize("dialect", [*FULL, *OTHERS])
-@pytest.mark.parametrize("faults", TALKATIVE)
-async def test_debug_and_raw_never_show_secrets(
-    faults: str, dialect: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_debug_and_raw_never_show_secrets(dialect: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    async with faulty_gateway(*faults.split(), dialect=dialect, debug=True, raw=True) as relay:
-        await asyncio.gather(*map(relay.ask, ("sse", "json")))
-        await relay.settled()
+    async with faulty_gateway(dialect=dialect, debug=True, raw=True) as relay:
+        for faults in TALKATIVE:
+            with naming(faults):
+                await asyncio.gather(*(relay.ask(framing, *faults.split()) for framing in ("sse", "json")))
+                await relay.settled()
     assert not leaks_to_log(caplog.records)
 
 

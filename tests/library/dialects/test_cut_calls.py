@@ -3,8 +3,7 @@
 Source: the standard protocol 1.1, section 3 rule 8.
 """
 
-import pytest
-
+from cases import case
 from places import RECORDED
 from streams import events_of
 from streamweir import Translator
@@ -39,16 +38,15 @@ def call_end(dialect: str, body: bytes) -> int | None:
     return None
 
 
-STREAMS = recordings()
+def test_stream_cut_behind_a_clients_call_is_truncated() -> None:
+    streams = recordings()
+    assert len(streams) >= 5
+    for name, (body, end) in streams.items():
+        with case(name):
+            assert_truncated(name, body, end)
 
 
-def test_recordings_hand_calls_to_clients() -> None:
-    assert len(STREAMS) >= 5
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_stream_cut_behind_a_clients_call_is_truncated(name: str) -> None:
-    body, end = STREAMS[name]
+def assert_truncated(name: str, body: bytes, end: int) -> None:
     translator = Translator(speaks=name.partition("/")[0], framing="ndjson")
     events = events_of(translator.feed(body[:end]) + translator.close())
     errors = [event["data"]["code"] for event in events if event["type"] == "error"]
