@@ -43,7 +43,7 @@ _OURS_WITH_CORS: Final = _OURS | _CORS
 """Headers of an upstream's response that are dropped because they would contradict the gateway's headers."""
 _RELAYED: Final = frozenset({REQUEST_ID})
 _RELAYED_WITH_CORS: Final = _RELAYED | _CORS
-"""The same headers, for unchanged responses of the upstream to pages that the gateway's CORS allows."""
+"""Headers to drop from unchanged responses of an upstream to pages that the gateway's CORS allows."""
 
 
 PRIVATE: Final = "streamweir.private"

@@ -74,7 +74,7 @@ def _sections_below(section: type[Section]) -> Iterator[type[Section]]:
 def _describe(schema: dict[str, Any], section: type[Section]) -> None:
     """Add the docstrings of a section's fields to its schema.
 
-    pydantic would read the source of every section for them, whenever a gateway starts.
+    If pydantic added them, every start of a gateway would read the source of all sections.
     """
     for base in reversed(section.__mro__):
         for name, text in _field_docstrings(base) if issubclass(base, Section) else ():
@@ -84,7 +84,7 @@ def _describe(schema: dict[str, Any], section: type[Section]) -> None:
 
 
 def _field_docstrings(section: type[Section]) -> Iterator[tuple[str, str]]:
-    """Yield the names of the fields that a class itself has, each with the docstring behind it."""
+    """Yield the names of the fields that a class defines itself, each with its docstring."""
     tree = ast.parse(inspect.getsource(section))
     for field, behind in pairwise(next(node for node in tree.body if isinstance(node, ast.ClassDef)).body):
         match field, behind:

@@ -68,7 +68,7 @@ class RecordedClient(ClientPort):
         return write
 
     def write_heartbeat(self, data: bytes) -> bool:
-        """Send a heartbeat without waiting. It comes from no read, so it is always recorded here."""
+        """Send a heartbeat without waiting, and record it here, because it belongs to no read."""
         if not self._client.write_heartbeat(data):
             return False
         self._written(data)

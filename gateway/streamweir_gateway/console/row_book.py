@@ -1,7 +1,7 @@
 """The rows of all serving processes.
 
-Each change of a row gets the next number, `seq`, so that a viewer can ask for all rows that changed after a
-number.
+Each change of a row gets the next number, `seq`. A viewer can ask for all rows that changed after a number.
+
 Source: the console contract, section 1 (API).
 """
 

@@ -31,7 +31,7 @@ HELD_SECONDS: Final = 1.5
 FLUSH_SECONDS: Final = 0.12
 """The seconds for which changes are collected while a viewer watches the rows."""
 QUIET_SECONDS: Final = 0.5
-"""The seconds for which changes are collected otherwise. A request for rows gets all changes at once."""
+"""The seconds for which changes are collected while no viewer watches. A request for rows ends this wait."""
 MOST_COLLECTED: Final = 64
 """The most ended rows that are collected before they are sent, so that no message is large."""
 WATCH_SECONDS: Final = 0.2

@@ -48,7 +48,7 @@ def _alone(text: str) -> str:
 
 
 def secrets_of(config: GatewayConfig) -> frozenset[str]:
-    """Return the secrets of the file.
+    """Return the secrets in a configuration.
 
     They are keys, the token of the console, credential headers, passwords and credential parameters of URLs,
     and values under names of secrets in requests that the file writes.
@@ -96,7 +96,7 @@ def _secrets_of_url(url: str) -> Iterator[str]:
 
 
 def _secrets_of_tree(tree: Any, name: str = "") -> Iterator[str]:
-    """Yield the texts under names of secrets in the tree of a request; expressions are no secrets."""
+    """Yield the texts under names of secrets in the tree of a request, except for expressions."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from _secrets_of_tree(value, str(key))

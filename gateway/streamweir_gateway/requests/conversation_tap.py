@@ -138,7 +138,7 @@ class ConversationTap(SettlingTap):
             self.is_due = self.is_shared
 
     def _client_id(self, event: Interaction) -> str:
-        """Return the id under which the client answers."""
+        """Return the id under which the client answers a question."""
         given = event.interaction_id
         return self._asking.call_id(given) if event.kind == "tool" else given
 

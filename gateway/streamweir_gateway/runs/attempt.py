@@ -66,7 +66,7 @@ class Attempt:
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
         failure: set if the attempt ended before its first output and before it streamed.
         reported: the failure that ended the attempt, unless it was an error event of the upstream.
-        is_broken: the attempt ended before the body of the upstream did.
+        is_broken: whether the attempt ended before the body of the upstream did.
         why: the hint for the operator that explains `reported`; None: `hint` computes one.
     """
 

@@ -55,7 +55,7 @@ class Destination:
         admission: shared with the other endpoints of this upstream.
         dialects: the dialects by name.
         via: the value of the gateway in the `Via` header.
-        debug: add redacted details to errors.
+        debug: whether to add redacted details to errors.
     """
 
     def __init__(  # noqa: PLR0913 (one keyword for each thing that endpoints share)
@@ -158,7 +158,7 @@ class Destination:
 
         Args:
             stream: the stream of the answer, ended.
-            is_clean: the body has ended properly.
+            is_clean: whether the body has ended properly.
         """
         return stream_hint(stream, speaks=self.config.speaks, dialects=self.dialects, is_clean=is_clean)
 

@@ -58,7 +58,7 @@ class _Asked(NamedTuple):
     Attributes:
         protocol: the protocol of the answer.
         framing: the framing of the answer.
-        is_open: neither the client nor the configuration has chosen the framing.
+        is_open: whether neither the client nor the configuration has chosen the framing.
     """
 
     protocol: str
@@ -77,8 +77,8 @@ class Endpoint:
         config: the configuration of this endpoint.
         destinations: its upstreams, in the order in which they are asked.
         dialects: the dialects by name.
-        debug: add redacted details to errors.
-        allows_cookies: pages of other origins may send cookies (`cors.credentials`).
+        debug: whether to add redacted details to errors.
+        allows_cookies: whether pages of other origins may send cookies (`cors.credentials`).
         mapping: translates the bodies of requests; None: they are passed on unchanged.
         front_door: takes requests whose responses are stored; None: no client protocol of this endpoint has
             them.

@@ -75,8 +75,8 @@ class _Beginning:
 
     Attributes:
         data: the bytes.
-        is_line: the first line is complete and is a document, so the body may be a stream of lines.
-        is_stream: the body does not begin as JSON, or more bytes follow a first line that is a document.
+        is_line: whether the first line is complete and is a document, so the body may be a stream of lines.
+        is_stream: whether the body does not begin as JSON, or bytes follow a first line that is a document.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ LOOP_STATUS: Final = 508
 """The status "Loop Detected". Source: RFC 5842, section 7.2."""
 
 JITTER: Final = 0.25
-"""The share of a wait that is added at random at most, so that requests do not retry simultaneously."""
+"""The largest share of a wait that is added at random, so that requests do not retry simultaneously."""
 
 
 _ERRORS: Final = 400

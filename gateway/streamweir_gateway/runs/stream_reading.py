@@ -36,9 +36,10 @@ class StreamReading:
         context: the context of the request.
         offer: the request that is answered; its recorder stores the turn of the answer before the client can
             go on.
-        ends_at_once: the stream ends at the evidence of its end even if its frames are copied, because the
-            connection to the upstream stays open after it. If a tap of the offer stores the answer, the
-            stream always ends at the evidence: its last frame waits in the sink until the answer is stored.
+        ends_at_once: whether the stream ends at the evidence of its end even if its frames are copied,
+            because the connection to the upstream stays open after it. If a tap of the offer stores the
+            answer, the stream always ends at the evidence: its last frame waits in the sink until the answer
+            is stored.
     """
 
     __slots__ = (

@@ -2,8 +2,9 @@
 
 JavaScript has no other numbers than doubles: a page sends 12345678901234567890 back as 12345678901234567000,
 and 1.0 as 1. Protocols that have arguments as an object send integers beyond 64 bits as texts. Arguments that
-are no object are a text under `_raw`; a page may have parsed and rewritten it. Source: the conversation
-contract, section 4; the protocol contract, section 3.6.
+are not an object are a text under `_raw`, which a page may have parsed and rewritten.
+
+Source: the conversation contract, section 4; the protocol contract, section 3.6.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["argument_digest", "digest_with_texts"]
 _DIGEST_BYTES: Final = 16
 _OPTIONS: Final = orjson.OPT_SORT_KEYS
 _INTEGERS: Final = range(-(2**63), 2**64)
-"""Those that are written as numbers."""
+"""The integers that are digested as integers."""
 
 
 def argument_digest(arguments: Any) -> str:
@@ -49,7 +50,7 @@ def _digest(arguments: Any, number: Callable[[float], Any]) -> str:
 
 
 def _unfolded(arguments: Any) -> Any:
-    """Return the value of arguments that are no object; a text that is no JSON is unchanged."""
+    """Return the parsed value of arguments that are a text; invalid JSON stays unchanged."""
     text = arguments.get("_raw") if isinstance(arguments, dict) and len(arguments) == 1 else None
     if not isinstance(text, str):
         return arguments

@@ -24,10 +24,10 @@ __all__ = [
 
 _ASKED: Final = ("user", "system")
 _JOINT: Final = "\n\n"
-"""The text between two texts of a turn that a client has as one."""
+"""The separator by which clients join two texts of a turn to one text."""
 
 _WORDS: Final = (FIELD, "type", "format", "id")
-"""Fields of opaque values that hold no part of the model's reasoning."""
+"""Fields of opaque values that contain no part of the model's reasoning."""
 
 _BETWEEN: Final = "\0\n\0"
 
@@ -48,7 +48,7 @@ class AssistantGroup(NamedTuple):
     asked: str
 
     def is_first(self, messages: Sequence[Message]) -> bool:
-        """Return whether a turn can only begin here: no assistant's or tool's message comes before.
+        """Return whether a turn can only begin here, directly after a message of the user or the system.
 
         Args:
             messages: the messages of the request.
@@ -66,10 +66,12 @@ class AssistantGroup(NamedTuple):
         return [text for message in self.messages for text in _texts(message)]
 
     def has_texts_of(self, message: bytes) -> bool:
-        """Return whether all paragraphs of the texts are in a message, which is JSON: clients join its texts.
+        """Return whether all paragraphs of the texts occur in a message.
+
+        Clients may have joined several texts of the message to one, so paragraphs are compared.
 
         Args:
-            message: of the upstream, in its own shape.
+            message: the upstream's message, as JSON.
         """
         paragraphs = [part for text in self.texts for part in text.split(_JOINT) if part]
         return bool(paragraphs) and have_texts(message, paragraphs)
@@ -143,7 +145,7 @@ def have_texts(message: bytes, texts: Iterable[str]) -> bool:
     """Return whether each text is a part of a string in a message, which is JSON.
 
     Args:
-        message: in which upstreams may have escaped any character.
+        message: the message, in which any character may be escaped.
         texts: the texts.
     """
     missed = [text for text in texts if write_json(text)[1:-1] not in message]
@@ -157,7 +159,7 @@ def strings_in(values: Iterable[Any], *, but: Collection[str] = ()) -> Iterator[
     """Yield all texts in JSON values; names of fields are left out.
 
     Args:
-        values: JSON.
+        values: the JSON values.
         but: the names of fields whose values are left out.
     """
     left: list[Any] = [*values]

@@ -28,7 +28,7 @@ _MOST_TEXT: Final = 1 << 20
 """The most characters of joined texts in one request, so that the cost does not exceed that of its bytes."""
 
 _SPAN: Final = 64
-"""The number of characters that each joined message counts in addition."""
+"""The characters that each joined message counts towards `_MOST_TEXT`, besides its text."""
 
 
 class MatchedGroup(NamedTuple):
@@ -128,13 +128,13 @@ def _match_with_earlier(
 
 
 def _drop_matched(found: list[MatchedGroup], match: MatchedGroup) -> None:
-    """Take the messages of a match out of `found`."""
+    """Remove the messages of a match from `found`."""
     while found and found[-1].group.begin >= match.group.begin:
         found.pop()
 
 
 def _end_of_row(groups: Sequence[AssistantGroup], place: int) -> int:
-    """Return the index behind a row of neighbours with calls; `place` if none of two or more begins there."""
+    """Return the index after a row of neighbours with calls that begins at `place`; `place` without a row."""
     if not groups[place].calls or (place and _is_row(groups[place - 1], groups[place])):
         return place
     end = place + 1
@@ -153,13 +153,13 @@ def _row_match(
     turns_of: Sequence[Sequence[StoredTurn]],
     messages: Sequence[Message],
 ) -> MatchedGroup | None:
-    """Return the match of a row of messages with calls and of the texts directly before it; None without one.
+    """Return the match of a row of messages with calls, and the texts directly before; None without a match.
 
     Args:
         found: the entries before the row.
         row: the messages.
-        turns_of: the turns that may end with each of them.
-        messages: of the request.
+        turns_of: for each message, the turns that may end with it.
+        messages: the messages of the request.
     """
     turns = [turn for own in turns_of for turn in own][:_MOST_JOINED]
     if not turns:
@@ -180,7 +180,7 @@ def _match(
     messages: Sequence[Message],
     turns: Sequence[StoredTurn],
 ) -> MatchedGroup:
-    """Return the match of as many messages as possible, ending with `group`, with one of the turns."""
+    """Return the longest run of messages up to `group` that matches a turn."""
     if not before or not turns:
         turn = next((turn for turn in turns if group.is_turn(turn)), None)
         return MatchedGroup(group, turn, () if turn is not None else turns)

@@ -41,7 +41,7 @@ class StoredCall(msgspec.Struct, array_like=True, frozen=True):
     with_texts: str | None = None
 
     def has_arguments(self, arguments: Any) -> bool:
-        """Return whether a client's arguments are those of the call."""
+        """Return whether a client's arguments equal those of this call."""
         return argument_digest(arguments) in (self.arguments, self.with_texts)
 
 

@@ -74,7 +74,7 @@ class _NotedCall(NamedTuple):
     """The digest of the arguments."""
 
     with_texts: str | None
-    """The digest of the arguments with integers beyond 64 bits as texts; None without such integers."""
+    """The digest of the arguments with large integers as texts (`digest_with_texts`), or None."""
 
 
 class TurnRecorder(ListeningSink):
@@ -98,7 +98,7 @@ class TurnRecorder(ListeningSink):
         self._calls: dict[str, _NotedCall] = {}
         """The calls by their ids."""
         self._first_name = ""
-        """The name of the turn by its first call, once there is one."""
+        """The name of the turn, made from its first call; empty before a call."""
         self._executed: set[str] = set()
         self._asked_of_client: set[str] = set()
         """The ids of calls that the client has to run or to approve."""
