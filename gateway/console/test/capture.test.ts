@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import type { Capture } from "../src/capture/capture.js";
-import { CaptureLines, MOST_LINES, NotACapture, readCaptures } from "../src/capture/capture-reader.js";
+import {
+  CaptureLines,
+  MOST_CAPTURES,
+  MOST_LEVELS,
+  MOST_LINES,
+  NotACapture,
+  readCaptures,
+} from "../src/capture/capture-reader.js";
 import { layOut, ROW, SILENCE_ROW } from "../src/capture/layout.js";
 import { relatedTo } from "../src/capture/relations.js";
 import { LANES } from "../src/capture/shapes.js";
@@ -162,4 +169,20 @@ test("gzipped file is read like a plain one", async () => {
 test("file with too many lines shows its first part", async () => {
   const found = await read(LINE + '{"kind":"x"}\n'.repeat(MOST_LINES + 50_000));
   expect(found.notes[0]).toContain("only its first part");
+});
+
+test("a line that is nested too deep is passed over", async () => {
+  for (const levels of [MOST_LEVELS, 20_000, 2_000_000]) {
+    const deep = `{"kind":"event","t":1,"event":${"[".repeat(levels)}${"]".repeat(levels)}}\n`;
+    const found = await read(LINE + deep + LINE);
+    expect(found.captures.length).toBe(2);
+    expect(found.captures[0]?.items.event).toEqual([]);
+    expect(found.notes[0]).toContain("Line 2");
+  }
+});
+
+test("of very many captures the first ones are read", async () => {
+  const found = await read(LINE.repeat(50_000));
+  expect(found.captures.length).toBe(MOST_CAPTURES);
+  expect(found.notes[0]).toContain("too large");
 });

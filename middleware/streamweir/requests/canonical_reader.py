@@ -20,6 +20,7 @@ __all__ = [
     "made_request",
     "read_added_answers",
     "read_answers",
+    "read_canonical_answers",
     "read_fields",
     "read_files",
     "read_parameters",
@@ -125,6 +126,23 @@ def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
         raise fields.error("tool_choice", "auto, none, required or an object with `name`")
     choice = fields.within("tool_choice")
     return {"name": (choice.within("function") if "function" in choice else choice).required_text("name")}
+
+
+def read_canonical_answers(fields: Fields) -> list[Answer]:
+    """Return the answers in the body of any protocol, if all of them have the canonical form.
+
+    A program that reads the standard protocol's interactions answers so in every protocol.
+    """
+    items = fields.value.get("resume")
+    if not isinstance(items, list) or not items or not all(map(_is_canonical_answer, items)):
+        return []
+    return read_answers(fields)
+
+
+def _is_canonical_answer(item: Any) -> bool:
+    return (
+        isinstance(item, dict) and isinstance(item.get("interaction_id"), str) and "interruptId" not in item
+    )
 
 
 def read_added_answers(fields: Fields) -> list[Answer]:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json, plain_json
 from streamweir.requests.canonical import FIELDS, Message, Request
+from streamweir.requests.canonical_reader import read_canonical_answers
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import Fields
 from streamweir.requests.messages import (
@@ -83,7 +84,13 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
         RequestError: it cannot be understood, or asks for nothing.
     """
     fields = Fields(body)
+    answers = read_canonical_answers(fields)
+    thread_id = fields.text("thread_id") if answers else None
     request = reader.read(fields)
+    if answers and not request.get("resume"):
+        request["resume"] = answers
+        if thread_id and not request.get("thread_id"):
+            request["thread_id"] = thread_id
     messages = request.setdefault("messages", [])
     check_count(messages, reader.field_names.get("messages", "messages"))
     at = last_user_index(messages)

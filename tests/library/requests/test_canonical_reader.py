@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streamweir import RequestError, read_request, write_request
+from streamweir.codec.registry import process_dialects
 
 HI = {"role": "user", "content": "hi"}
 PICTURE = {"type": "image", "url": "https://a.example/b.png"}
@@ -180,3 +181,18 @@ def test_mapped_tree_is_laid_over_the_body() -> None:
         mapped={"inputs": {"b": 3, "c": [4]}, "stream": None},
     )
     assert written["body"] == {"message": "hi", "inputs": {"a": 1, "b": 3, "c": [4]}}
+
+
+PROTOCOLS = [name for name, known in process_dialects().items() if known.request_reader is not None]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_canonical_answer_is_read_in_the_body_of_every_protocol(protocol: str) -> None:
+    answers = [
+        {"interaction_id": "one", "action": "submit", "value": {"days": 3}, "resume": {"run_id": "r"}},
+        {"interaction_id": "two", "action": "approve"},
+    ]
+    body = {"model": "m", "stream": True, "max_tokens": 1, "thread_id": "t", "resume": answers}
+    request = read_request(body, protocol=protocol)
+    assert request["resume"] == answers
+    assert "resume" not in {**request.get("inputs", {}), **request.get("extra", {})}

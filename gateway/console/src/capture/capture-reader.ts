@@ -6,6 +6,10 @@ import { isObject, type Json } from "./shapes.js";
 
 export const MOST_BYTES = 256 << 20;
 export const MOST_LINES = 500_000;
+/** The most captures of a file: the user chooses one from a list. */
+export const MOST_CAPTURES = 1000;
+/** Levels of objects and lists in a line. What draws an event goes through them one by one, in recursion. */
+export const MOST_LEVELS = 200;
 const VERSION = 1;
 const MOST_NOTES = 8;
 /** Milliseconds of work at a time. */
@@ -32,6 +36,10 @@ export class CaptureLines {
       this.#note(`Line ${this.#line} is not a JSON object. It is passed over.`);
       return;
     }
+    if (text.length > 2 * MOST_LEVELS && isDeep(line, MOST_LEVELS)) {
+      this.#note(`Line ${this.#line} is nested too deep. It is passed over.`);
+      return;
+    }
     if (line.kind === "capture") this.#begin(line);
     else if (this.captures.length === 0) throw new NotACapture(NO_CAPTURE);
     else this.captures.at(-1)?.add(line);
@@ -45,8 +53,9 @@ export class CaptureLines {
     else this.#note("The file breaks off in its last line, which is passed over.");
   }
 
-  get lines(): number {
-    return this.#line;
+  /** Whether there are as many lines or captures as the page can show. */
+  get isFull(): boolean {
+    return this.#line >= MOST_LINES || this.captures.length >= MOST_CAPTURES;
   }
 
   #begin(line: Json): void {
@@ -77,6 +86,12 @@ function parsed(text: string): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Returns whether a value has more than so many levels of objects and lists. */
+function isDeep(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeep(inner, levels - 1));
 }
 
 /**
@@ -129,10 +144,11 @@ async function readLines(
     characters += value.length;
     for (const line of splitter.push(value)) {
       found.add(line);
+      if (found.isFull) break;
       if (performance.now() >= until) await rest();
     }
     if (performance.now() >= until) await rest(); // also within a line that has no end
-    if (characters > MOST_BYTES || found.lines > MOST_LINES) {
+    if (characters > MOST_BYTES || found.isFull) {
       found.notes.unshift("The file is too large for the page: only its first part is shown.");
       return found;
     }

@@ -13,7 +13,7 @@ from streamweir.opaque.seal import is_seal
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_text_of, made_call
 from streamweir.requests.canonical import Answer, Message, Opaque, Part, Request, ToolCall
-from streamweir.requests.canonical_reader import made_request, read_tools
+from streamweir.requests.canonical_reader import made_request, read_canonical_answers, read_tools
 from streamweir.requests.content import content_of, parts_of
 from streamweir.requests.fields import Fields, one_of
 from streamweir.requests.media import file_part, media_type_of
@@ -53,7 +53,7 @@ def _read(fields: Fields) -> Request:
             for item in fields.objects("context")
         ],
         metadata=fields.mapping("forwardedProps"),
-        resume=[_read_answer(item) for item in fields.objects("resume")],
+        resume=read_canonical_answers(fields) or [_read_answer(item) for item in fields.objects("resume")],
     )
 
 
