@@ -52,9 +52,12 @@ class EventLane:
     This class makes no events.
 
     Attributes:
+        needs_reads: whether the events after a gap in the reads are unknown until the next read.
         status: the status in `session_end`; None before that event.
         next: the sequence number of the next event.
     """
+
+    needs_reads = False
 
     def __init__(self) -> None:
         self.status: str | None = None
@@ -114,6 +117,8 @@ class TranslatedEvents(EventLane):
         translator: the translator of the attempt.
         attempt: the number of the attempt.
     """
+
+    needs_reads = True
 
     def __init__(self, translator: Translator, attempt: int) -> None:
         super().__init__()

@@ -71,6 +71,11 @@ class CaptureLines:
         self._out = CaptureWriter(self.lines.append, SecretMask(secrets))
         self._next = 0
         self._events = SentEvents() if self._has_content and not payload.attempts else EventLane()
+        self._interrupted: EventLane | None = None
+        """The lane of events that goes on with the next read; None unless reads before it were left out.
+
+        Meanwhile `_events` makes none: the events at the end of the stream would be those of another stream.
+        """
         self._silences = Silences()
         self._now = 0.0
         self._is_asking = True
@@ -167,7 +172,7 @@ class CaptureLines:
             self._line("mark", what=what, attempt=fields["attempt"])
         self._is_asking = True
         self._attempt, self._next_event = fields, 0
-        self._events = self._lane(fields)
+        self._events, self._interrupted = self._lane(fields), None
 
     def _lane(self, fields: Mapping[str, Any]) -> EventLane:
         if not self._has_content:
@@ -199,6 +204,8 @@ class CaptureLines:
 
     def _take_read(self, entry: Entry) -> None:
         _, t, data, attempt, written, number, _ = entry
+        if self._interrupted is not None:
+            self._events, self._interrupted = self._interrupted, None
         self._write_events(written)
         if (gap := self._silences.after(self._since(t))) is not None:
             self._line("mark", what="silence", ms=gap, read=number)
@@ -269,8 +276,13 @@ class CaptureLines:
         self._now = max(self._now, self._since(entry[1]))
         if entry[0] in _HAS_POSITION and entry[4] is not None:  # the events before it have been sent
             self._sent = max(self._sent, entry[4])
-        if self._had_gap:
-            return
+        if not self._had_gap:
+            self._note_left_out()
+        if self._events.needs_reads and "read" in self._left_out:
+            self._write_events(None)
+            self._events, self._interrupted = EventLane(), self._events
+
+    def _note_left_out(self) -> None:
         self._had_gap = True
         self._write_events(None)
         for kind, (size, lines) in self._left_out.items():

@@ -123,6 +123,35 @@ async def test_single_large_piece_of_a_stream_keeps_its_first_and_last_part(
         assert len(file) < 512 << 10
 
 
+@pytest.mark.parametrize("keep", ["16KiB", "64KiB", "256KiB"])
+@pytest.mark.parametrize("piece", [1, 10, 300])
+async def test_end_of_a_stream_whose_last_reads_are_left_out_is_that_of_the_stream(
+    tmp_path: Path, piece: int, keep: str
+) -> None:
+    texts = [b'data: {"type": "token", "content": "%s"}\n\n' % (b"x" * 8000)] * 300
+
+    async def large(call: Call) -> None:
+        await call.send(SSE)
+        for start in range(0, len(texts), piece):
+            await call.send(chunk(b"".join(texts[start : start + piece])))
+        await call.send(chunk(HELLO[2]), LAST_CHUNK)
+
+    console_file = {**CONTENT, "keep": {"stream_bytes": keep}}
+    async with (
+        upstream(large) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url), console=console_file) as console,
+    ):
+        got = await console.call("/chat")
+        row = await console.row(state="ended")
+        lines = await console.capture(row["id"])
+        assert_well_formed(lines)
+        (end,) = of_kind(lines, "end")
+        assert (end["reason"], end["status"], end["events"]) == ("done", "completed", row["events"])
+        sent = {event["metadata"]["sequence"]: event["type"] for event in got.events}
+        shown = {event["metadata"]["sequence"]: event["type"] for event in events_in(lines)}
+        assert shown.items() <= sent.items()
+
+
 async def test_viewers_that_read_nothing_hold_up_no_stream(tmp_path: Path) -> None:
     async with (
         upstream(WHOLE) as backend,
