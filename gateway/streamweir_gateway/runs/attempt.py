@@ -267,7 +267,7 @@ class Attempt:
     # The opening
 
     async def _read_opening(self, response: UpstreamResponse) -> Failure | None:
-        """Read the opening, if another attempt may follow; return the failure if one will follow."""
+        """Read the opening, if another attempt may follow; return the failure if the answer is given up."""
         if not self._is_last and self._plan.may_follow_stream:
             scout = self.destination.scout(self._options, self._context.incoming.request_id)
             scout.reader.hand_over(self._given)

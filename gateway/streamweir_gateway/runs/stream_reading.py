@@ -186,7 +186,7 @@ class StreamReading:
 
     @property
     def _has_unsent(self) -> bool:
-        """Whether bytes wait to be sent, until the client takes earlier bytes or a turn is stored."""
+        """Whether bytes wait: the client has to take earlier bytes, or a turn has to be stored first."""
         return self._audience.has_unsent or self._must_store
 
     @property
