@@ -200,8 +200,8 @@ class Endpoint:
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
             incoming = replace(incoming, names=incoming.names._replace(secret=secret))
         if not dialect.asks_by_body:
-            if self.config.request.kind != "mapped" or b'"stream"' not in body:
-                return incoming
+            if self.config.request.kind != "mapped" or b'"stream"' not in body or b"false" not in body:
+                return incoming  # only `"stream": false` is of interest
             request = request_object(body)
         accept = header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS]
         chosen, usual = cast("Any", incoming.framing), cast("Any", self._default[incoming.answers])

@@ -115,6 +115,8 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
         messages: the messages of the request.
     """
     groups = groups_of(messages)
+    if not groups:
+        return NO_TURNS
     names = names_of_turns(groups, messages, owner)
     stored = await turns.read(name for of_group in names for name in of_group)
     return FoundTurns(matched_groups(groups, messages, names, stored))

@@ -70,6 +70,8 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 
 def _put_before(lines: Sequence[str], text: str, lost: set[str]) -> InlineText:
     """Return the text with the newest lines of history that there is room for."""
+    if not lines:
+        return InlineText(text, frozenset(lost))
     room = MAX_HISTORY_BYTES - len(_BEGIN) - len(_END)
     kept: list[str] = []
     for line in reversed(lines):
