@@ -86,6 +86,11 @@ class OpenAIChatEncoder(ChatEncoder):
             return None
         return {"created": (stamp.timestamp // 1000, 0)}
 
+    def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
+        """Count pieces of the reasoning: a seal names the length of the reasoning before it."""
+        if isinstance(event, Thinking):
+            self._details.note("".join(texts))
+
     def heartbeat(self) -> Frame:
         """Return a chunk without text: clients take a comment for an event that is cut off."""
         self.message_id = self.message_id or f"chatcmpl-{self.stamp.request_id or self.request_id}"
