@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 import pytest
 
 from loopback import Client, client, gateway
+from patience import PROMPTLY
 from places import ROOT
 from redis_servers import redis_binaries, redis_server
 from responses_api import PATH, about, create, front, last_response, messages, says_count
 from scripted_upstream import SSE, Call, chunk, upstream
 from streamweir.codec.dialects import Dialects
+from streamweir.translation import clock
 from streamweir_gateway.config import parse_config
 
 pytestmark = pytest.mark.anyio
@@ -247,13 +249,16 @@ def ask_for_stream(connected: Client) -> None:
     connected.send(target=PATH, headers=[("Content-Type", "application/json")], body=body)
 
 
-async def test_copied_end_does_not_wait_for_the_end_of_the_body() -> None:
+async def test_copied_end_does_not_wait_for_the_end_of_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        clock, "SETTLE_SECONDS", 2 * PROMPTLY
+    )  # a silent stream that looks complete ends then
     held = Held()
     async with front(held, speaks="openai-responses") as (running, _), client(running) as connected:
         ask_for_stream(connected)
         await connected.until(b'"delta": "Hello"')
         held.may_complete.set()
-        async with asyncio.timeout(3):  # the gateway ends a silent stream that looks complete later
+        async with asyncio.timeout(PROMPTLY):
             await connected.until(b"response.completed")
         held.may_end.set()
 

@@ -38,7 +38,7 @@ MODELS: Mapping[str, tuple[str, Any, Callable[[], StrictModel]]] = {
 TIMEOUT = 0.3
 """Seconds of `store.timeout`."""
 
-TURN_WITHIN = 5.0
+TURN_WITHIN = 30.0
 """Seconds for one turn: some timeouts of the store, on a busy machine."""
 
 

@@ -82,10 +82,10 @@ def test_pretty_printed_document_is_waited_for() -> None:
 
 def test_long_first_line_in_small_pieces_takes_linear_time() -> None:
     detector = Detector()
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(200_000):
         detector.feed(b'{"a":1234')
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 10
 
 
 def test_dialect_whose_detection_fails_claims_nothing(

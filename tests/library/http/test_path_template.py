@@ -43,10 +43,10 @@ def test_match_finds_the_same_values_as_a_regular_expression(stem: str, star: st
 @pytest.mark.parametrize("template", ["/{a}-{b}-{c}-{d}-{e}!", "/{a}{b}{c}{d}{e}/", "/{a}-{b}-{c}-{d}-{e}!*"])
 @pytest.mark.parametrize("path", ["/" + "-" * 60_000, "/" + "a-" * 30_000, "/" * 60_000, "/" + "a" * 60_000])
 def test_match_of_a_long_path_takes_linear_time(template: str, path: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert PathTemplate(template).match(path) is None
     assert not PathPatterns(template).cover({"path": path})
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 5
 
 
 def test_wildcard_matches_an_empty_rest_and_several_segments() -> None:

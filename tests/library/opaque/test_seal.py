@@ -112,10 +112,10 @@ def test_fields_cannot_be_moved_between_dialect_and_upstream() -> None:
 
 @pytest.mark.parametrize("filling", ["A", "[", "_", "é", "\x00"])
 def test_huge_text_is_lost_in_bounded_time(filling: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert read_seal("sw1." + filling * MAX_SEAL_CHARACTERS) is None
     assert read_seal("sw1." + filling * 2_000_000) is None
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 5
 
 
 def test_value_nested_too_deeply_is_lost() -> None:

@@ -70,7 +70,7 @@ describe.skipIf(why)("a page", () => {
     return page;
   };
   const breakStream = () => requests[0]?.response.destroy();
-  const isWhole = (page: Page) => page.waitForFunction('window.ending === "completed"', undefined, { timeout: 3000 });
+  const isWhole = (page: Page) => page.waitForFunction('window.ending === "completed"', undefined, { timeout: 20_000 });
 
   test("offline waits for the network, and then tries at once", async () => {
     const page = await reading("{ resume: { delay: 60_000, maxDelay: 60_000 } }");

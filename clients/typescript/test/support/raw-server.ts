@@ -147,8 +147,8 @@ export async function serve(...handlers: Handler[]): Promise<RawServer> {
   return server;
 }
 
-/** Waits until something holds; fails after five seconds. */
-export async function until(holds: () => boolean, most = 5000): Promise<void> {
+/** Waits until something holds; fails after half a minute, which a busy machine keeps. */
+export async function until(holds: () => boolean, most = 30_000): Promise<void> {
   const end = performance.now() + most;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`waited in vain for ${holds}`);
