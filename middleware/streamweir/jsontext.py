@@ -45,6 +45,9 @@ MAX_DEPTH: Final = 100
 _SHORT: Final = 64
 """Bytes of JSON that is kept in place of its digest."""
 
+_COUNTED: Final = 1024
+"""Bytes of data in which brackets are counted at once."""
+
 _FEW: Final = 8
 """So many brackets of a kind are looked for one by one, further ones are counted."""
 
@@ -275,6 +278,8 @@ def _is_too_deep(data: bytes) -> bool:
 
 def _has_more_than(most: int, data: bytes, *letters: bytes) -> bool:
     """Return whether `data` holds more than `most` of some letters."""
+    if len(data) <= _COUNTED:
+        return sum(map(data.count, letters)) > most
     for letter in letters:
         at, found = -1, 0
         while found < _FEW and (at := data.find(letter, at + 1)) >= 0:

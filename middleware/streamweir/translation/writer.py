@@ -93,6 +93,8 @@ class StreamWriter:
     is_failure = False
     _not_understood: Warning | None = None
     _has_reported = False
+    _texts: AppendOnlyText | None = None
+    """The texts of a client without `op: replace`; set by the first."""
     _piece: Content | Thinking | None = None
     _alike = 0
     _template: FrameTemplate | None = None
@@ -114,10 +116,11 @@ class StreamWriter:
         self._dialect = dialect
         self._encoder = encoder
         self._source = source
-        self._texts = None if encoder.can_replace else AppendOnlyText(encoder.lost)
+        self._only_appends = not encoder.can_replace
         self._carries_opaque = encoder.carries_opaque
-        self._prepares = _prepared_kinds(self._texts is not None, encoder.warns, self._carries_opaque)
+        self._prepares = _prepared_kinds(self._only_appends, encoder.warns, self._carries_opaque)
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
+        self._has_templates = type(encoder).text_template is not Encoder.text_template
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
         self._out: list[bytes] = []
@@ -206,19 +209,20 @@ class StreamWriter:
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts; all but the first by the template of the first."""
         self._may_fail_whole = False
+        if len(texts) > 1 and event is not self._piece and not self._has_templates:
+            self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
+            self.write_run(event, texts[1:], Stamp(stamp.request_id, stamp.sequence + 1, stamp.timestamp))
+            return
         if self.added:
             stamp = self._own(stamp)
-        if self._texts is not None and type(event) is Content:
-            self._texts.note(event, texts)
+        if self._only_appends and type(event) is Content:
+            (self._texts or self._begin_texts()).note(event, texts)
         numbers = self._encoder.template_numbers(event, texts, stamp)
         if numbers is not None and self.run is not None:
             numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
         if event is not self._piece or numbers is None:
-            if (
-                len(texts) == 1
-                and len(texts[0]) >= _LONG
-                and self._write_long(event.with_text(texts[0]), stamp)
-            ):
+            is_long = len(texts) == 1 and len(texts[0]) >= _LONG
+            if is_long and self._write_long(event.with_text(texts[0]), stamp):
                 return
             self._piece, self._alike, self._template = event, 0, None
             if numbers is not None and self._writes_blocks:
@@ -278,6 +282,10 @@ class StreamWriter:
             error.add_note(_WHAT_ENCODERS_GIVE)
             raise
 
+    def _begin_texts(self) -> AppendOnlyText:
+        self._texts = AppendOnlyText(self._encoder.lost)
+        return self._texts
+
     def _set_framing(self, framing: str) -> None:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
         self._writes_blocks = framing == "sse" and type(self._encoder).sse_block is not Encoder.sse_block
@@ -292,7 +300,9 @@ class StreamWriter:
         match event:
             case Content():
                 text = event if self._carries_opaque else without_opaque(event)
-                return text if self._texts is None or text is None else self._texts.append(text)
+                if not self._only_appends or text is None:
+                    return text
+                return (self._texts or self._begin_texts()).append(text)
             case SessionStart():
                 source = self._source
                 self._encoder.writes_extra = source is not None and source.dialect is self._dialect

@@ -96,7 +96,7 @@ class LegacyEncoder(Encoder):
         del stamp
         if type(event) is Content:
             self._token(event)
-        else:
+        elif type(event) is not SessionStart:
             self._message(event)
 
     def _token(self, event: Content) -> dict[str, Any] | None:

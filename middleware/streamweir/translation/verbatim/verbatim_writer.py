@@ -120,7 +120,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         requested: str,
         follows: bool = False,
     ) -> None:
-        super().__init__(dialect, encoder, framing, source=source)
+        super().__init__(dialect, encoder, framing, source)
         self.follows = follows
         self._reader = source
         self._requested = requested
@@ -172,13 +172,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
         """Note that the next events, up to `frame`, come from a frame; make the frame safe."""
-        if not self.copies or frame.raw is None:
+        if not (self._copies or self.copies) or frame.raw is None:
             return
         self._origin, self._frame, self._announced = "upstream", frame, announced
         if frame.is_unreadable:
             self._safe = None
             return
-        if not self._has_copied_data and (frame.data.strip() or (items and type(items[0]) is TextRun)):
+        if not self._has_copied_data and ((items and type(items[0]) is TextRun) or frame.data.strip()):
             self._write_like(frame.raw)
         framing: Any = self.framing
         self._safe = self._sanitizer.process(frame, items, framing)
@@ -238,7 +238,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if frame.is_gap and not has_line_end:
             self._mark += safe
             return
-        self._out.append(self._mark + safe)
+        self._out.append(self._mark + safe if self._mark else safe)
         self._mark = b""
         if not frame.is_gap:
             self._last_copied = _ends_of(safe)
@@ -252,7 +252,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event`, or only give it to the encoder; see the table of the class."""
-        if not self.copies:
+        if not (self._copies or self.copies):
             super().write(event, stamp)
             self.follows = self._is_fresh = False
         elif self._is_written(event):
