@@ -17,7 +17,7 @@ from streamweir.requests.sides import RequestReader
 from streamweir_gateway.requests.form_values import form_values
 from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestions, QuestionPlace
 
-__all__ = ["KeptAnswers", "message_digest", "user_digests", "with_kept_answers"]
+__all__ = ["KeptAnswers", "message_digest", "unasked_answers", "user_digests", "with_kept_answers"]
 
 
 class KeptAnswers(NamedTuple):
@@ -55,6 +55,18 @@ def with_kept_answers(
     if reader.answers_by_message:
         return _answered_by_message(request, place, questions)
     return KeptAnswers(request)
+
+
+def unasked_answers(unknown: Sequence[str], request: Request) -> list[str]:
+    """Return the ids of answers without those that answer a call in the messages, such as in a kept thread.
+
+    Args:
+        unknown: the ids of answers that match no question (`KeptAnswers`).
+        request: with all messages of the thread. Its answers become the results of these calls.
+    """
+    answered = {answer["interaction_id"] for answer in request.get("resume", [])}
+    calls = {call["id"] for message in request.get("messages", []) for call in message.get("tool_calls", ())}
+    return [one for one in unknown if one not in answered & calls or is_answer_id(one)]
 
 
 def user_digests(messages: Sequence[Message]) -> list[bytes]:

@@ -32,7 +32,7 @@ from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
 from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
-from streamweir_gateway.requests.kept_answers import user_digests, with_kept_answers
+from streamweir_gateway.requests.kept_answers import unasked_answers, user_digests, with_kept_answers
 from streamweir_gateway.requests.kept_history import KeptHistory
 from streamweir_gateway.requests.loaded_conversation import load_conversation
 from streamweir_gateway.requests.offers import Offer
@@ -206,8 +206,8 @@ class _Mapped(_Mapping):
         )
         if len(destinations) > 1:
             writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
-        if unknown:
-            writing.unknown_answer = unknown_answer(body or {}, unknown[0])
+        if unasked := unasked_answers(unknown, request):
+            writing.unknown_answer = unknown_answer(body or {}, unasked[0])
         offers = self._written(writing, chosen)
         if tap is None:
             return offers

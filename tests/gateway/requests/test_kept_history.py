@@ -77,6 +77,23 @@ async def test_call_without_a_result_is_left_out() -> None:
     assert sent(server.calls[-1]) == [("user", "call"), ("user", "two")]
 
 
+async def test_resume_of_a_call_in_the_kept_thread_is_its_result() -> None:
+    async with front(answers=["standard"], history="kept") as (running, server):
+        got = await post(running, message="call", thread_id="t")
+        asked = [event["data"] for event in got.events if event["type"] == "interaction"]
+        answers = [
+            {"interaction_id": one["interaction_id"], "action": "submit", "value": "21"} for one in asked
+        ]
+        assert (await post(running, thread_id="t", resume=answers)).status == 200
+        unknown = [{"interaction_id": "call_of_another", "action": "submit", "value": "21"}]
+        assert (await post(running, thread_id="t", resume=unknown)).status == 400
+    messages = json.loads(server.calls[1].body)["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert messages[2]["content"] == "21"
+    assert messages[2]["tool_call_id"] == messages[1]["tool_calls"][0]["id"]
+    assert len(server.calls) == 2
+
+
 async def test_history_beyond_its_limits_keeps_the_newest_messages() -> None:
     history = KeptHistory(MemoryStore(), "/chat", 60.0)
     await history.put("web", "t", [{"role": "user", "content": str(i)} for i in range(MAX_MESSAGES + 5)])
