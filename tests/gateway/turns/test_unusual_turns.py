@@ -1,7 +1,7 @@
 """Turns with unusual bytes or in an unusual order are sent back unchanged, for clients of all protocols."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -45,8 +45,8 @@ class Turn(NamedTuple):
     sent: list[bytes]
 
 
-def anthropic(text: str, count: int = 1) -> Turn:
-    """A thought, calls with an input, and a text behind them."""
+def anthropic(text: str, count: int = 1, thoughts: Sequence[str] = ("Hm.",)) -> Turn:
+    """A thought in pieces, calls with an input, and a text behind them."""
     usage = {"input_tokens": 1, "output_tokens": 1}
     start = {
         "id": "msg_1",
@@ -60,7 +60,7 @@ def anthropic(text: str, count: int = 1) -> Turn:
         (
             {"type": "thinking", "thinking": "", "signature": ""},
             [
-                {"type": "thinking_delta", "thinking": "Hm."},
+                *({"type": "thinking_delta", "thinking": thought} for thought in thoughts),
                 {"type": "signature_delta", "signature": "c2ln+/8="},
             ],
         )
@@ -76,7 +76,8 @@ def anthropic(text: str, count: int = 1) -> Turn:
         frames.append(sse({"type": "content_block_stop", "index": index}))
     end = {"stop_reason": "tool_use", "stop_sequence": None}
     frames += [sse({"type": "message_delta", "delta": end, "usage": usage}), sse({"type": "message_stop"})]
-    signed = b'{"type":"thinking","thinking":"Hm.","signature":"c2ln+/8="}'
+    thinking = "".join(thoughts)
+    signed = f'{{"type":"thinking","thinking":"{thinking}","signature":"c2ln+/8="}}'.encode()
     calls = (f'"id":"toolu_{number}","name":"weather","input":{text}'.encode() for number in range(count))
     return Turn("anthropic", frames, [signed, *calls, b'{"type":"text","text":"I look."}]}'])
 
@@ -207,3 +208,24 @@ async def test_turn_with_unusual_bytes_is_sent_back_unchanged(
                 client.answer(call, "21 degrees")
             await reloaded(running, client)
     assert [*missing(model.bodies[1], turn.sent)] == []
+
+
+@pytest.mark.parametrize("protocol", CLIENTS)
+@pytest.mark.parametrize("pieces", [1, 2, 3, 10, 300])
+async def test_thought_in_pieces_is_carried_whole_by_a_client_alone(protocol: str, pieces: int) -> None:
+    turn = anthropic(EMPTY, thoughts=[f"Thought {number}. " for number in range(pieces)])
+    model, client = Model(turn), CLIENTS[protocol]()
+    async with upstream(model) as server:
+        endpoint = {
+            "upstream": server.url,
+            "speaks": turn.dialect,
+            "answers": [protocol],
+            "request": "mapped",
+            "turns": "off",
+        }
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running:
+            client.ask("How warm is it?")
+            for call in await reloaded(running, client):
+                client.answer(call, "21 degrees")
+            await reloaded(running, client)
+    assert turn.sent[0] in model.bodies[1]
