@@ -14,6 +14,7 @@ from streamweir_gateway.turns.assistant_groups import AssistantGroup, are_within
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.matched_groups import MatchedGroup, matched_groups, names_of_turns
 from streamweir_gateway.turns.stored_turn import StoredTurn
+from streamweir_gateway.turns.text_names import TextNames
 from streamweir_gateway.turns.turn_names import TurnOwner
 
 __all__ = ["NO_TURNS", "FoundTurns", "Restored", "find_turns", "unmatched"]
@@ -47,9 +48,11 @@ class FoundTurns(NamedTuple):
 
     Attributes:
         matched: the messages of the assistant with their turns, oldest first.
+        texts: names the turns without calls that follow these messages; None: no turns are kept.
     """
 
     matched: Sequence[MatchedGroup] = ()
+    texts: TextNames | None = None
 
     @property
     def latest_made_by(self) -> str | None:
@@ -117,9 +120,10 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
     groups = groups_of(messages)
     if not groups:
         return NO_TURNS
-    names = names_of_turns(groups, messages, owner)
+    texts = TextNames(owner)
+    names = names_of_turns(groups, messages, owner, texts)
     stored = await turns.read(name for of_group in names for name in of_group)
-    return FoundTurns(matched_groups(groups, messages, names, stored))
+    return FoundTurns(matched_groups(groups, messages, names, stored), texts)
 
 
 def unmatched(messages: Sequence[Message]) -> FoundTurns:

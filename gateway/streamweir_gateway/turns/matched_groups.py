@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from streamweir.requests.canonical import Message
 from streamweir_gateway.turns.assistant_groups import AssistantGroup, joined_group
 from streamweir_gateway.turns.stored_turn import StoredTurn
+from streamweir_gateway.turns.text_names import TextNames
 from streamweir_gateway.turns.turn_names import TurnOwner
 
 __all__ = ["MatchedGroup", "matched_groups", "names_of_turns"]
@@ -46,7 +47,7 @@ class MatchedGroup(NamedTuple):
 
 
 def names_of_turns(
-    groups: Sequence[AssistantGroup], messages: Sequence[Message], owner: TurnOwner
+    groups: Sequence[AssistantGroup], messages: Sequence[Message], owner: TurnOwner, texts_of: TextNames
 ) -> list[list[str]]:
     """Return, for each message of the assistant, the names of turns that may end with it.
 
@@ -56,13 +57,14 @@ def names_of_turns(
         groups: each message of the assistant.
         messages: the messages of the request.
         owner: the endpoint and the client.
+        texts_of: gives the names of texts, and counts them.
     """
     found: list[list[str]] = []
     left = _MOST_TEXT
     for place, group in enumerate(groups):
         names = [owner.name_of_call(call["id"]) for call in group.calls]
         if texts := group.texts:
-            names.append(owner.name_of_text("".join(texts), group.asked))
+            names += texts_of.names("".join(texts), group.asked)
         if left > 0 and not group.calls and not group.is_first(messages):
             size = len(texts)
             for span in _spans(groups[max(0, place - _MOST_JOINED) : place], group, messages):
@@ -70,7 +72,7 @@ def names_of_turns(
                 if left > 0 and len(joined := span.texts) > size:
                     size, text = len(joined), "".join(joined)
                     left -= len(text)
-                    names.append(owner.name_of_text(text, span.asked))
+                    names += texts_of.names(text, span.asked)
         found.append(names)
     return found
 

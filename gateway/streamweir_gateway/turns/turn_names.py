@@ -39,15 +39,17 @@ class TurnOwner(NamedTuple):
         """
         return _digest(_begun(*self, "call"), call_id)
 
-    def name_of_text(self, text: str, asked: str) -> str:
+    def name_of_text(self, text: str, asked: str, repeats: int = 0) -> str:
         """Return the name of a turn without a call.
 
         Args:
             text: the text of the turn; white space does not matter, because clients join its blocks in their
                 own ways.
             asked: the text of the user's last message before the turn.
+            repeats: the number of equal turns before it in the conversation (`TextNames`).
         """
-        return _digest(_begun(*self, "text"), "".join(text.split()), asked)
+        repeated = (str(repeats),) if repeats else ()
+        return _digest(_begun(*self, "text"), "".join(text.split()), asked, *repeated)
 
 
 @lru_cache(maxsize=_MOST_OWNERS)

@@ -39,6 +39,7 @@ from streamweir.translation.sink import ListeningSink
 from streamweir_gateway.turns.argument_digest import argument_digest, digest_with_texts
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.stored_turn import StoredCall, StoredTurn, text_digests
+from streamweir_gateway.turns.text_names import TextNames
 from streamweir_gateway.turns.turn_names import TurnOwner
 
 __all__ = ["TurnAsked", "TurnRecorder"]
@@ -57,12 +58,14 @@ class TurnAsked(NamedTuple):
         made_by: the digest of the upstream that is asked (`upstream_digest`).
         text: the text of the user's last message.
         client_id: returns the client's id of a call, given the upstream's id.
+        names: names a turn without calls that follows the request; None: no text of the request counts.
     """
 
     owner: TurnOwner
     made_by: str
     text: str
     client_id: Callable[[str], str]
+    names: TextNames | None = None
 
 
 class _NotedCall(NamedTuple):
@@ -200,5 +203,7 @@ class TurnRecorder(ListeningSink):
             if not call.is_executed:
                 return owner.name_of_call(call.client_id)
         if turn.texts:
-            return owner.name_of_text("".join(turn.texts), self._asked.text)
+            text = "".join(turn.texts)
+            names = self._asked.names or TextNames(owner)
+            return names.name_of_next(text, self._asked.text)
         return self._first_name if calls else None

@@ -66,7 +66,9 @@ class TurnsOfRequest(NamedTuple):
         turns, collector = self.turns, dialect.turn_collector
         if turns is None or collector is None:
             return None
-        asked = TurnAsked(self.owner, upstream_digest(upstream, dialect.name), self.asked, client_id)
+        asked = TurnAsked(
+            self.owner, upstream_digest(upstream, dialect.name), self.asked, client_id, self.found.texts
+        )
         return lambda: TurnRecorder(turns, asked, collector(turns.max_bytes))
 
 

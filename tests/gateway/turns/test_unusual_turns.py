@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from forgetful_clients import doubled
+from forgetful_clients import CLIENTS as FORGETFUL
+from forgetful_clients import ProtocolClient, doubled
 from loop_clients import CLIENTS, LoopClient
 from loopback import Gateway, ask, gateway, settled
-from scripted_upstream import SSE, Call, chunk, upstream
+from scripted_upstream import SSE, Call, answer, chunk, upstream
 from streamweir.jsontext import write_json
 from strict_upstreams.model import sse
 
@@ -229,3 +230,45 @@ async def test_thought_in_pieces_is_carried_whole_by_a_client_alone(protocol: st
                 client.answer(call, "21 degrees")
             await reloaded(running, client)
     assert turn.sent[0] in model.bodies[1]
+
+
+class RepeatingModel:
+    """Gives the same text to each request, signed anew."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, call: Call) -> None:
+        self.bodies.append(call.body)
+        signature = f"signature-{len(self.bodies)}"
+        content = [
+            {"type": "thinking", "thinking": "Hm.", "signature": signature},
+            {"type": "text", "text": "Done."},
+        ]
+        message = {"type": "message", "role": "assistant", "id": "msg_1", "model": "m", "content": content}
+        body = json.dumps({**message, "stop_reason": "end_turn", "usage": {}}).encode()
+        await call.send(answer(body, "Content-Type: application/json"))
+
+
+@pytest.mark.parametrize("make_client", FORGETFUL)
+async def test_equal_texts_after_equal_questions_have_their_own_signatures(
+    make_client: type[ProtocolClient],
+) -> None:
+    model, client = RepeatingModel(), make_client()
+    async with upstream(model) as server:
+        endpoint = {
+            "upstream": server.url,
+            "speaks": "anthropic",
+            "answers": [client.protocol],
+            "request": "mapped",
+        }
+        async with gateway(settled(endpoints={"/chat": endpoint})) as running:
+            for _ in range(4):
+                client.ask("Go on.")
+                headers = [("Content-Type", "application/json"), ("Accept", client.accept)]
+                got = await ask(running, headers=headers, body=json.dumps(client.body()).encode())
+                assert got.status == 200, got.body
+                client.take(got)
+    sent = [block for message in json.loads(model.bodies[-1])["messages"] for block in message["content"]]
+    signatures = [block["signature"] for block in sent if isinstance(block, dict) and "signature" in block]
+    assert signatures == ["signature-1", "signature-2", "signature-3"]
