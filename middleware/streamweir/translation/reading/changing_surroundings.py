@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
+from streamweir.translation.reading.separator import Separator
 from streamweir.translation.reading.surroundings import Surroundings, texts_in_lines, values_in_lines
 
 __all__ = ["ChangingSurroundings", "has_id"]
@@ -59,12 +60,12 @@ class ChangingSurroundings:
         "_after_size",
         "_before_size",
         "_begin",
-        "_between",
         "_inner",
         "_latest",
         "_misses",
         "_note_id",
         "_notes_blocks",
+        "_separator",
         "before",
         "end",
         "template",
@@ -93,7 +94,7 @@ class ChangingSurroundings:
         *self._inner, last = inner
         self.before, self._after = first, last + end
         self._before_size, self._after_size = len(self.before), len(self._after)
-        self._between = self._after + self.before
+        self._separator = Separator(self._after + self.before)
 
     def note(self, message: bytes) -> None:
         """Note the message of the latest block."""
@@ -159,7 +160,9 @@ class ChangingSurroundings:
 
     def _texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of several blocks with these edges; None for any other bytes."""
-        blocks = data[self._before_size : -self._after_size].split(self._between)
+        blocks = self._separator.split(data[self._before_size : -self._after_size])
+        if blocks is None:
+            return None
         columns = self._columns_of(blocks)
         ids = columns.pop(0) if self._note_id is not None else ()
         try:

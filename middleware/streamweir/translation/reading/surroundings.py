@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
+from streamweir.translation.reading.separator import Separator
 
 __all__ = ["Surroundings", "texts_in_lines", "values_in_lines"]
 
@@ -34,7 +35,7 @@ class Surroundings:
         end: the argument.
     """
 
-    __slots__ = ("_after", "_begin", "_between", "_end", "before", "end", "template")
+    __slots__ = ("_after", "_begin", "_end", "_separator", "before", "end", "template")
 
     is_constant: Final = True
 
@@ -50,7 +51,7 @@ class Surroundings:
         self.end = end
         self.before = begin + before
         self._after = after + end
-        self._between = self._after + self.before
+        self._separator = Separator(self._after + self.before)
         self._begin, self._end = len(self.before), -len(self._after)
 
     def note(self, message: bytes) -> None:
@@ -112,10 +113,11 @@ class Surroundings:
             return None
         strings = data[self._begin : self._end]
         try:
-            if strings.find(self._between) < 0:  # `in` is slow: it tries the bytes as a number first
+            if strings.find(self._separator.part) < 0:  # `in` is slow: it tries the bytes as a number first
                 text = _text(strings)
                 return [text] if text and strings[0] == strings[-1] == _QUOTE else None  # and no line end
-            return texts_in_lines(strings.split(self._between))
+            pieces = self._separator.split(strings)
+            return None if pieces is None else texts_in_lines(pieces)
         except (msgspec.MsgspecError, ValueError):
             return None
 

@@ -1,0 +1,46 @@
+"""Splits a read at the bytes between two texts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["Separator"]
+
+_LONG: Final = 256
+"""From so many bytes on only a part is searched for: Python prepares a search anew for each piece."""
+
+_PART: Final = 96
+"""Bytes of that part. The search for fewer than 100 is not prepared."""
+
+
+class Separator:
+    """The constant bytes between two texts, which hold a line end, as no text does.
+
+    Of many bytes only a part with the line end is searched for; the rest is compared.
+
+    Args:
+        whole: all of the bytes.
+
+    Attributes:
+        part: the bytes that are searched for. Bytes without them hold no separator.
+    """
+
+    __slots__ = ("_head", "_tail", "_whole", "part")
+
+    def __init__(self, whole: bytes) -> None:
+        begin, end = 0, len(whole)
+        if end >= _LONG:
+            begin = max(0, whole.find(b"\n") - _PART // 2)
+            end = begin + _PART
+        self._whole = whole
+        self.part = whole[begin:end]
+        self._head, self._tail = whole[:begin], whole[end:]
+
+    def split(self, data: bytes) -> list[bytes] | None:
+        """Return the pieces of `data` between separators; None if there is the searched part of one only."""
+        head, tail = self._head, self._tail
+        if not (head or tail):
+            return data.split(self.part)
+        begin, end = len(tail), -len(head) or None
+        pieces = [piece[begin:end] for piece in b"".join((tail, data, head)).split(self.part)]
+        return pieces if self._whole.join(pieces) == data else None
