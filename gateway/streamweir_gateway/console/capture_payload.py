@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.capture_source import CaptureSource, meta_of
 from streamweir_gateway.console.row import AttemptRow
 from streamweir_gateway.console.stream_log import LeftOut, NumberedEntry
 
@@ -42,31 +42,29 @@ class CapturePayload(msgspec.Struct, kw_only=True):
     is_over: bool
 
 
-def payload_of(recorder: RequestRecorder, start: int = 0) -> CapturePayload:
+def payload_of(source: CaptureSource, start: int = 0) -> CapturePayload:
     """Return the facts of a stream, and its masked entries from number `start` on."""
-    record, log = recorder.record, recorder.log
-    recorder.flush()
-    entries = [*log.entries(start)]
+    facts, entries = source.facts(), [*source.entries(start)]
     return CapturePayload(
-        meta=_shown_meta(recorder),
-        began=time.time() * 1000 - (time.monotonic() - record.began) * 1000,
-        began_at=record.began,
-        attempts=[_shown_attempt(recorder, attempt) for attempt in recorder.attempts],
+        meta=_shown_meta(source),
+        began=time.time() * 1000 - (time.monotonic() - facts.began) * 1000,
+        began_at=facts.began,
+        attempts=[_shown_attempt(source, attempt) for attempt in source.attempts],
         entries=entries,
         count=entries[-1][0] + 1 if entries else start,
-        left_out=log.left_out,
-        first_event=recorder.first_event,
-        is_over=recorder.is_over and not recorder.mask.has_work,
+        left_out=dict(source.left_out),
+        first_event=facts.first_event,
+        is_over=source.is_over and not source.masking.has_work,
     )
 
 
-def _shown_meta(recorder: RequestRecorder) -> dict[str, Any]:
-    meta = recorder.meta()
+def _shown_meta(source: CaptureSource) -> dict[str, Any]:
+    meta = meta_of(source)
     if (session_id := meta.get("session_id")) is not None:
-        meta["session_id"] = recorder.mask.shown(session_id)
+        meta["session_id"] = source.shown(session_id)
     return meta
 
 
-def _shown_attempt(recorder: RequestRecorder, attempt: AttemptRow) -> AttemptRow:
-    url = None if attempt.url is None else recorder.mask.shown(attempt.url)
+def _shown_attempt(source: CaptureSource, attempt: AttemptRow) -> AttemptRow:
+    url = None if attempt.url is None else source.shown(attempt.url)
     return msgspec.structs.replace(attempt, url=url)

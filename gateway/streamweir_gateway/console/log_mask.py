@@ -21,6 +21,7 @@ from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
 from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import recorded_headers
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
+from streamweir_gateway.console.recorded_heads import head_fields
 from streamweir_gateway.console.stream_log import GONE
 
 __all__ = ["LogMask"]
@@ -39,17 +40,23 @@ class LogMask:
         raw: the entries that may hold secrets, in order. The last element of an entry is set when the entry
             is masked.
         is_over: whether the log has got its last entry.
+        has_begun: whether `work` has masked any entry.
     """
 
-    __slots__ = ("_held", "_lanes", "_mask", "_on_full", "is_over", "raw")
+    __slots__ = ("_held", "_lanes", "_mask", "_on_full", "has_begun", "is_over", "raw")
 
     def __init__(self, mask: SecretMask, on_full: Callable[[LogMask], None]) -> None:
-        self.is_over = False
+        self.is_over = self.has_begun = False
         self._mask = mask
         self._on_full = on_full
         self.raw: deque[list[Any]] = deque()
         self._lanes: dict[str, CutBodyMask] = {}
         self._held: dict[str, deque[list[Any]]] = {}
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The mask that finds the secrets known so far."""
+        return self._mask
 
     def note_more(self) -> None:
         """Note that many bytes wait to be masked, although the stream goes on."""
@@ -67,7 +74,7 @@ class LogMask:
 
     def work(self, most: int) -> None:
         """Mask the oldest entries, about `most` bytes of them."""
-        done = 0
+        done, self.has_begun = 0, True
         while self.raw and done < most:
             entry = self.raw.popleft()
             if entry[0] not in LANE_OF_PART:
@@ -106,7 +113,7 @@ class LogMask:
 
     def _take_head(self, entry: list[Any]) -> None:
         """Mask an entry other than a read or a write: its fields, and the body of a request."""
-        fields, count = entry[2]() if callable(entry[2]) else entry[2], 0
+        fields, count = entry[2] if isinstance(entry[2], dict) else head_fields(entry[2]), 0
         if "headers" in fields:
             self._learn(secrets_in(fields["headers"], fields.get("target") or fields.get("url", "")))
             fields = {**fields, "headers": recorded_headers(fields["headers"], self._mask)}

@@ -12,7 +12,7 @@ import asyncio
 import time
 from typing import Final
 
-from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.capture_source import Masking
 
 __all__ = ["MaskingQueue", "mask_now"]
 
@@ -32,7 +32,7 @@ class MaskingQueue:
     """The logs that wait to be masked, the oldest first."""
 
     def __init__(self) -> None:
-        self._waiting: dict[LogMask, None] = {}
+        self._waiting: dict[Masking, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._slice = 0.0
         """The duration of the last slice in seconds."""
@@ -41,13 +41,13 @@ class MaskingQueue:
         self._used = time.process_time()
         """The processor time of the process when the last slice ended."""
 
-    def add(self, mask: LogMask) -> None:
+    def add(self, mask: Masking) -> None:
         """Queue a log to be masked soon. Must be called in the event loop."""
         self._waiting[mask] = None
         if self._timer is None:
             self._wait(_SHORTEST_PAUSE)
 
-    def discard(self, mask: LogMask) -> None:
+    def discard(self, mask: Masking) -> None:
         """Remove a log from the queue, because the log is not kept."""
         self._waiting.pop(mask, None)
 
@@ -79,7 +79,7 @@ class MaskingQueue:
         self._slice, self._ended, self._used = now - began, now, time.process_time()
 
 
-async def mask_now(mask: LogMask, held_seconds: float) -> None:
+async def mask_now(mask: Masking, held_seconds: float) -> None:
     """Mask a log as far as possible, and let other tasks run in between.
 
     Args:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
-__all__ = ["Block", "Relay", "relays_in"]
+__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in", "sent_in"]
 
-Block: TypeAlias = list[tuple[float, int, int, int, int]]
-"""The relayed reads of an entry.
+_RELAY: Final = Struct("<dQQQQ")
+"""A relayed read in the bytes of the entry.
 
-For each read: its time, its size, the sequence number before it, the bytes that have been sent in all, and
-the sequence number after it.
+Its time, its size, the sequence number before it, the bytes that have been sent in all, and the sequence
+number after it.
 """
+RELAY_BYTES: Final = _RELAY.size
+"""The bytes that one relayed read takes in the entry."""
+pack_relay: Final = _RELAY.pack
 
 
 class Relay(NamedTuple):
@@ -41,8 +45,13 @@ def relays_in(entry: Sequence[Any]) -> list[Relay]:
     """Return the relayed reads in an entry `relays`."""
     _, _, block, _, _, read, write, sent_before = entry
     found: list[Relay] = []
-    for t, size, before, total, behind in block:
+    for t, size, before, total, behind in _RELAY.iter_unpack(block):
         sent = max(0, total - sent_before)
         found.append(Relay(t, read, size, before, write, sent, behind))
         read, write, sent_before = read + 1, write + (sent > 0), sent_before + sent
     return found
+
+
+def sent_in(block: bytes | bytearray) -> list[int]:
+    """Return the bytes that had been sent in all after each relayed read of a block."""
+    return [total for _, _, _, total, _ in _RELAY.iter_unpack(block)]

@@ -22,25 +22,27 @@ secrets. Such an entry is a list, whose last element is the number of secrets th
     end         fields of the line
 
 With `capture: metadata` each body is replaced by its number of bytes. With `capture: content` events and
-marks are made from the reads when they are shown. A head is a function that returns the fields of the line
-until they are masked (see `recorded_heads.py`), then the fields.
+marks are made from the reads when they are shown. A head is a tuple of its parts until its secrets are masked
+(see `recorded_heads.py`), then the fields of the line.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 from starlette.types import Scope
 
+from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
 from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.body_lanes import BodyLanes
+from streamweir_gateway.console.capture_source import StreamFacts
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.recorded_client import RecordedClient
 from streamweir_gateway.console.recorded_heads import (
@@ -52,7 +54,7 @@ from streamweir_gateway.console.recorded_heads import (
 )
 from streamweir_gateway.console.row import AttemptRow
 from streamweir_gateway.console.size_lanes import SizeLanes
-from streamweir_gateway.console.stream_log import RAW, StreamLog
+from streamweir_gateway.console.stream_log import RAW, Entry, LeftOut, NumberedEntry, StreamLog
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
@@ -86,7 +88,8 @@ class RequestRecorder:
 
     Args:
         row_id: the id of the request's row.
-        record: the record of the request. scope: the ASGI scope of the request.
+        record: the record of the request.
+        scope: the ASGI scope of the request.
         mask: masks the secrets in the log.
         has_content: whether to keep the bytes; False: only their numbers are kept.
         max_bytes: the most bytes to keep.
@@ -102,26 +105,29 @@ class RequestRecorder:
         delivery: the delivery to the client; None before it begins.
         incoming: the client's request; None before it is read.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
+        destination: the upstream of the last attempt; None before the first.
+        options: the options of each dialect in the last attempt, by its name.
+        has_content: the argument.
     """
 
     __slots__ = (
         "_began",
         "_config",
-        "_destination",
-        "_has_content",
         "_lanes",
         "_max_body",
-        "_options",
         "_reports_relays",
         "_response",
         "_scope",
         "_session",
         "attempts",
         "delivery",
+        "destination",
         "first_event",
+        "has_content",
         "incoming",
         "log",
         "mask",
+        "options",
         "record",
         "row_id",
         "stream",
@@ -149,10 +155,10 @@ class RequestRecorder:
         self.first_event = 0
         self._scope: Scope | None = scope
         self._began = record.began
-        self._has_content = has_content
+        self.has_content = has_content
         self._max_body = max_bytes // 4
-        self._destination: Destination | None = None
-        self._options: Mapping[str, Options] = {}
+        self.destination: Destination | None = None
+        self.options: Mapping[str, Options] = {}
         self._response: UpstreamResponse | None = None
         self._lanes = (BodyLanes if has_content else SizeLanes)(self.log, mask.raw.append)
         self._reports_relays = False
@@ -164,6 +170,43 @@ class RequestRecorder:
     def is_over(self) -> bool:
         """Whether the stream has ended."""
         return self.mask.is_over
+
+    # --- the capture: see `CaptureSource` -------------------------------------------------------------------
+
+    @property
+    def masking(self) -> LogMask:
+        """Masks the log."""
+        return self.mask
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The mask that finds the secrets known so far."""
+        return self.mask.secrets
+
+    @property
+    def size(self) -> int:
+        """The bytes of the log."""
+        return self.log.size
+
+    @property
+    def left_out(self) -> Mapping[str, LeftOut]:
+        """The bytes and lines that were left out of the log, by lane."""
+        return self.log.left_out
+
+    def entries(self, start: int) -> Iterator[NumberedEntry]:
+        """Return the entries of the log from number `start` on, up to the first one that is not masked."""
+        self._lanes.flush()
+        if self.attempts and self.attempts[-1].ended is None:
+            self._note_first(self.attempts[-1])
+        return self.log.entries(start)
+
+    def shown(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self.mask.shown(text)
+
+    def whole_log(self) -> list[Entry] | None:
+        """Return all entries of the log; None if some are left out, or masked already."""
+        return None if self.mask.has_begun else self.log.whole()
 
     # --- the request ----------------------------------------------------------------------------------------
 
@@ -196,7 +239,7 @@ class RequestRecorder:
         """Note that an upstream is asked."""
         now = time.monotonic()
         self.stream, self._lanes.position, self._response = stream, stream.pipeline.position, None
-        before, self._destination, self._options = self._destination, destination, options
+        before, self.destination, self.options = self.destination, destination, options
         self.attempts.append(
             AttemptRow(attempt=attempt, upstream=destination.label, began_ms=self._since(now))
         )
@@ -213,27 +256,23 @@ class RequestRecorder:
         self._lanes.add(("begin", now, fields))
         self._lanes.follow(stream, attempt)
 
-    def meta(self) -> dict[str, Any]:
-        """Return the fields of the first line of the capture file, as far as they are known now."""
-        record, incoming = self.record, self.incoming
-        answers = record.answers or (incoming.answers if incoming is not None else None)
-        destination = self._destination
-        found = {
-            "id": record.request_id,
-            "content": "full" if self._has_content else "metadata",
-            "endpoint": record.endpoint,
-            "upstream": record.upstream,
-            "speaks": record.speaks if destination is None else destination.config.speaks,
-            "answers": answers,
-            "framing": record.framing or (incoming.framing if incoming is not None else None),
-            "options": None
-            if destination is None
-            else destination.recorded_options(self._options, answers or "standard"),
-            "config": self._config or None,
-            "trace_id": record.trace_id,
-            "session_id": self._session_id(),
-        }
-        return {name: value for name, value in found.items() if value is not None}
+    def facts(self) -> StreamFacts:
+        """Return the facts about the stream, as far as they are known now."""
+        record, incoming, destination = self.record, self.incoming, self.destination
+        return StreamFacts(
+            record.request_id,
+            self.has_content,
+            record.endpoint,
+            record.upstream,
+            record.speaks if destination is None else destination.config.speaks,
+            record.answers or (None if incoming is None else incoming.answers),
+            record.framing or (None if incoming is None else incoming.framing),
+            self._config or None,
+            record.trace_id,
+            self._session_id(),
+            record.began,
+            self.first_event,
+        )
 
     def _session_id(self) -> str | None:
         current = None if self.stream is None else self.stream.pipeline.lifecycle.session_id
@@ -241,7 +280,10 @@ class RequestRecorder:
 
     def sent(self, request: UpstreamRequest) -> None:
         """Note a request that is sent to the upstream."""
-        self._add_request(time.monotonic(), upstream_request(self.attempts[-1], request), request.body)
+        attempt, origin = self.attempts[-1], request.origin
+        url = f"{origin.scheme}://{origin.netloc}{request.target}"
+        attempt.url = url.partition("?")[0]
+        self._add_request(time.monotonic(), upstream_request(attempt.attempt, url, request), request.body)
 
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts that the decoder gets from the requests."""
@@ -275,12 +317,6 @@ class RequestRecorder:
             response.on_read = response.on_relayed = None
         self._response = None
 
-    def flush(self) -> None:
-        """Bring the log and the rows of attempts up to date, before they are shown."""
-        self._lanes.flush()
-        if self.attempts and self.attempts[-1].ended is None:
-            self._note_first(self.attempts[-1])
-
     def _note_first(self, attempt: AttemptRow) -> None:
         """Note the time of the first event of an attempt."""
         first = self.record.first_event_ms
@@ -291,7 +327,7 @@ class RequestRecorder:
 
     def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
         """Wrap the client so that each piece sent to it is recorded; see `StreamRecorder`."""
-        self._reports_relays = reports_relays and not self._has_content
+        self._reports_relays = reports_relays and not self.has_content
         return RecordedClient(port, self, records_relays=not self._reports_relays)
 
     def response_started(self, status: int, headers: Headers) -> None:
@@ -317,7 +353,7 @@ class RequestRecorder:
         return round((now - self._began) * 1000, 3)
 
     def _add_request(self, now: float, head: Head, body: bytes) -> None:
-        is_kept = self._has_content and len(body) <= self._max_body
+        is_kept = self.has_content and len(body) <= self._max_body
         size = len(body) if is_kept else 0
         self._lanes.add_raw(["request", now, head, body if is_kept else len(body), RAW], size)
 

@@ -1,7 +1,7 @@
 """Records the reads and writes of one stream in its log, without their bytes: for `capture: metadata`.
 
 Most reads are relayed at once: their events are sent before anything else happens. Such reads and their
-writes share a block, the log entry `relays`, to which one tuple is added for each read:
+writes share a block, the log entry `relays`, to which a few bytes are added for each read:
 
     state     entered by                                        left by
     ───────   ───────────────────────────────────────────────   ─────────────────────────────────────────────
@@ -23,15 +23,13 @@ from typing import Any, Final
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.body_lanes import BodyLanes, OnRelayed
 from streamweir_gateway.console.event_kinds import EventKinds
-from streamweir_gateway.console.relays import Block
+from streamweir_gateway.console.relays import RELAY_BYTES, pack_relay, sent_in
 from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, StreamLog
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 
 __all__ = ["SizeLanes"]
 
-_MOST_RELAYS: Final = 32
-_RELAY_BYTES: Final = 200
-"""The bytes of memory that one tuple of a block takes, approximately."""
+_MOST_RELAYS: Final = 64
 
 
 class SizeLanes(BodyLanes):
@@ -49,10 +47,11 @@ class SizeLanes(BodyLanes):
     def __init__(self, log: StreamLog, await_mask: Callable[[list[Any]], None]) -> None:
         super().__init__(log, await_mask)
         self._kinds: list[tuple[Any, ...]] = []
-        self._block: Block | None = None
+        self._block: bytearray | None = None
         """The block of the open entry `relays`; None if no block is open."""
-        self._most = max(1, min(_MOST_RELAYS, (log.max_bytes // 2 - ENTRY_BYTES) // _RELAY_BYTES))
-        """The most relayed reads of a block. A full block fits into each half of the log."""
+        most = max(1, min(_MOST_RELAYS, (log.max_bytes // 2 - ENTRY_BYTES) // RELAY_BYTES))
+        self._most = most * RELAY_BYTES
+        """The most bytes of a block. A full block fits into each half of the log."""
         self._sent = 0
         """The bytes of all writes that the log contains."""
 
@@ -113,7 +112,7 @@ class SizeLanes(BodyLanes):
         def relayed(now: float, size: int, before: int) -> None:
             block = self._block
             if block is not None and not kinds and len(block) < most:
-                block.append((now, size, before, delivery.bytes, position.written))
+                block += pack_relay(now, size, before, delivery.bytes, position.written)
             else:
                 self._add_relayed((now, size, before, delivery.bytes, position.written), attempt)
 
@@ -137,9 +136,9 @@ class SizeLanes(BodyLanes):
             self._close(self._block)
         now, size, before, total, behind = relay
         if not self._kinds:
-            self._block = [relay]
+            self._block = bytearray(pack_relay(*relay))
             entry = ("relays", now, self._block, attempt, before, self._reads, self._writes, self._sent)
-            self._log.add(entry, self._most * _RELAY_BYTES)
+            self._log.add(entry, self._most)
             return
         self._log.add(("read", now, size, attempt, before, self._reads, 0))
         self._reads += 1
@@ -153,11 +152,11 @@ class SizeLanes(BodyLanes):
         self._writes += 1
         self._sent += size
 
-    def _close(self, block: Block) -> None:
+    def _close(self, block: bytearray) -> None:
         """Close the block: add its reads, writes and bytes to the counts, as `relays_in` reads them."""
         self._block = None
-        self._reads += len(block)
-        for relay in block:
-            if relay[3] > self._sent:
-                self._sent = relay[3]
+        self._reads += len(block) // RELAY_BYTES
+        for total in sent_in(block):
+            if total > self._sent:
+                self._sent = total
                 self._writes += 1

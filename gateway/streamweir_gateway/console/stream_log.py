@@ -111,6 +111,10 @@ class StreamLog:
         """The number of bytes that the log keeps."""
         return self._half - self._room - self._left_out_bytes
 
+    def whole(self) -> list[Entry] | None:
+        """Return all entries of a log that has only a head; None for another log."""
+        return self._head if self._tail is None else None
+
     @property
     def left_out(self) -> dict[str, LeftOut]:
         """The bytes and lines that were left out, by lane.

@@ -26,6 +26,7 @@ from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
+from streamweir_gateway.console.ended_capture import KeptCapture, kept_capture
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.masking_queue import MaskingQueue
 from streamweir_gateway.console.request_recorder import RequestRecorder
@@ -158,7 +159,7 @@ class StreamRows:
         """Return all open rows, for a console that has just started."""
         return [self._row(recorder) for recorder in self._by_row.values()]
 
-    def find(self, row_id: str) -> RequestRecorder | None:
+    def find(self, row_id: str) -> KeptCapture | None:
         """Return the recorder of a row; None if it is not kept."""
         return self._by_row.get(row_id) or self._shelf.get(row_id)
 
@@ -186,17 +187,20 @@ class StreamRows:
         self._by_row.pop(recorder.row_id, None)
         self._new.pop(recorder.row_id, None)
         self._sent.pop(recorder.row_id, None)
-        self._masking.add(recorder.mask)
-        self._shelf.add(recorder)
+        kept = kept_capture(recorder)
+        if kept is not recorder:
+            self._masking.discard(recorder.mask)
+        self._masking.add(kept.masking)
+        self._shelf.add(kept)
         self._give_way()
         self._changed.append(row)
         self.on_change()
 
     def _give_way(self) -> None:
         """Drop the oldest captures until the limits hold."""
-        for recorder in self._shelf.shrink():
-            self._masking.discard(recorder.mask)
-            self._gone.append(recorder.row_id)
+        for capture in self._shelf.shrink():
+            self._masking.discard(capture.masking)
+            self._gone.append(capture.row_id)
 
     def _row(self, recorder: RequestRecorder) -> Row:
         """Return the row of an open request as it is now."""

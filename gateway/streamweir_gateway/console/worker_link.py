@@ -160,9 +160,9 @@ class WorkerLink:
     async def _answer_with_capture(self, ask: Ask) -> None:
         """Answer a question with the log of a stream, after its secrets are masked."""
         content = None
-        if (recorder := self._rows.find(ask.row_id)) is not None:
-            await mask_now(recorder.mask, HELD_SECONDS)
-            content = payload_of(recorder, ask.start)
+        if (capture := self._rows.find(ask.row_id)) is not None:
+            await mask_now(capture.masking, HELD_SECONDS)
+            content = payload_of(capture, ask.start)
         self._send_answer(ask, content)
 
     def _send_answer(self, ask: Ask, content: Any) -> None:
