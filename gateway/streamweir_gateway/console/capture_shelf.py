@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 from streamweir_gateway.console.ended_capture import KeptCapture
 
@@ -41,12 +42,16 @@ class CaptureShelf:
         self._order.append(capture)
         self.size += capture.size
 
-    def shrink(self) -> list[KeptCapture]:
-        """Drop the oldest captures until all limits hold; return the dropped captures."""
-        gone: list[KeptCapture] = []
-        while self._order and (self.size > self.max_bytes or len(self._order) > self.max_streams):
+    def shrink(self) -> Iterator[tuple[KeptCapture, bool]]:
+        """Drop the oldest captures until all limits hold.
+
+        Yields:
+            Each dropped capture, and whether it was dropped for its bytes, not for the number of captures.
+        """
+        while self._order and (
+            (is_for_bytes := self.size > self.max_bytes) or len(self._order) > self.max_streams
+        ):
             capture = self._order.popleft()
             del self._kept[capture.row_id]
             self.size -= capture.size
-            gone.append(capture)
-        return gone
+            yield capture, is_for_bytes

@@ -11,10 +11,10 @@ Source: the console contract, section 1 (`plots`).
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import ceil, floor
 from typing import Any, Final
 
 from streamweir_gateway.console.row import FINAL_STATES, Row
@@ -47,32 +47,58 @@ class Plots:
     """
 
     def __init__(self, now: float) -> None:
-        self._now = math.floor(now)
+        self._now = floor(now)
         self._buckets: dict[str | None, dict[int, _Bucket]] = {None: {}}
         """The buckets by endpoint, then by second. The key None is for all endpoints together."""
         self._open: Counter[str | None] = Counter()
+        self._last_key: tuple[int, str] | None = None
+        """The second and the endpoint of `_last`; None after a second has ended."""
+        self._last: tuple[_Bucket, ...] = ()
+        """The buckets that were found last."""
 
     def note(self, before: Row | None, row: Row, now: float) -> None:
         """Count a change of a row."""
-        self.tick(now)
-        has_ended = row.state in FINAL_STATES
+        if now >= self._now + 1:
+            self.tick(now)
+        began, first = row.began / 1000, row.first_event_ms
         if before is None:
-            self._add(row, row.began / 1000, "started", None)
-            self._count_open(row, 1)
-        if row.first_event_ms is not None and (before is None or before.first_event_ms is None):
-            at = (row.began + row.first_event_ms) / 1000
-            self._add(row, at, "first_events", row.first_event_ms)
-        if has_ended and (before is None or before.state not in FINAL_STATES):
-            self._count_open(row, -1)
-            at = now if row.duration_ms is None else (row.began + row.duration_ms) / 1000
-            if row.max_gap_ms:
-                self._add(row, at, "gaps", row.max_gap_ms)
-            if row.reason is not None:
-                self._add(row, at, "reasons", row.reason)
+            for bucket in self._at(row, began):
+                bucket.started += 1
+        if first is not None and (before is None or before.first_event_ms is None):
+            for bucket in self._at(row, began + first / 1000):
+                if len(bucket.first_events) < MAX_SAMPLES:
+                    bucket.first_events.append(first)
+        if row.state not in FINAL_STATES:
+            if before is None:
+                self._note_open(row, began, now)
+                self._count_open(row, 1)
+        elif before is None or before.state not in FINAL_STATES:
+            ended = now if row.duration_ms is None else began + row.duration_ms / 1000
+            if before is None:
+                self._note_open(row, began, ended)
+            else:
+                self._count_open(row, -1)
+            self._note_end(row, ended)
+
+    def _note_end(self, row: Row, ended: float) -> None:
+        gap, reason = row.max_gap_ms, row.reason
+        for bucket in self._at(row, ended):
+            if gap and len(bucket.gaps) < MAX_SAMPLES:
+                bucket.gaps.append(gap)
+            if reason is not None:
+                bucket.reasons[reason] += 1
+
+    def _note_open(self, row: Row, began: float, until: float) -> None:
+        """Count a row in the seconds at whose ends it was open before it was known here."""
+        first = max(floor(began), self._now - SECONDS + 1)
+        for second in range(first, min(floor(until), self._now)):
+            for endpoint in (None, row.endpoint or ""):
+                self._bucket(endpoint, second).open += 1
 
     def tick(self, now: float) -> None:
         """Move the plots on to the present second."""
-        second = math.floor(now)
+        second = floor(now)
+        self._last_key = None
         while self._now < second:
             self._close_second(max(self._now, second - SECONDS))
             self._now = max(self._now + 1, second - SECONDS)
@@ -108,18 +134,15 @@ class Plots:
             bucket = buckets[second] = _Bucket()
         return bucket
 
-    def _add(self, row: Row, at: float, name: str, value: Any) -> None:
-        second = min(math.floor(at), self._now)
-        if second <= self._now - SECONDS:
-            return
-        for endpoint in (None, row.endpoint or ""):
-            bucket = self._bucket(endpoint, second)
-            if name == "started":
-                bucket.started += 1
-            elif name == "reasons":
-                bucket.reasons[value] += 1
-            elif len(samples := getattr(bucket, name)) < MAX_SAMPLES:
-                samples.append(value)
+    def _at(self, row: Row, at: float) -> tuple[_Bucket, ...]:
+        """Return the buckets of a second: that of all endpoints, and that of the row's endpoint."""
+        second, endpoint = min(floor(at), self._now), row.endpoint or ""
+        key = (second, endpoint)
+        if key != self._last_key:
+            if second <= self._now - SECONDS:
+                return ()
+            self._last_key, self._last = key, (self._bucket(None, second), self._bucket(endpoint, second))
+        return self._last
 
     def _shown(self, seconds: Sequence[int], endpoint: str | None) -> dict[str, Any]:
         known = self._buckets.get(endpoint, {})
@@ -147,4 +170,4 @@ def _percentile(ordered: Sequence[float], percent: int) -> float | None:
     """Return the percentile by nearest rank; None without a sample."""
     if not ordered:
         return None
-    return round(ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)], 1)
+    return round(ordered[max(0, ceil(len(ordered) * percent / 100) - 1)], 1)

@@ -8,7 +8,9 @@ from typing import Any, Final, NamedTuple
 
 __all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in", "sent_in"]
 
-_RELAY: Final = Struct("<dQQQQ")
+_SENT: Final = 3
+"""The place of the sent bytes among the numbers of a relayed read, which have eight bytes each."""
+_RELAY: Final = Struct("=dQQQQ")
 """A relayed read in the bytes of the entry.
 
 Its time, its size, the sequence number before it, the bytes that have been sent in all, and the sequence
@@ -52,6 +54,10 @@ def relays_in(entry: Sequence[Any]) -> list[Relay]:
     return found
 
 
-def sent_in(block: bytes | bytearray) -> list[int]:
-    """Return the bytes that had been sent in all after each relayed read of a block."""
-    return [total for _, _, _, total, _ in _RELAY.iter_unpack(block)]
+def sent_in(block: bytearray) -> set[int]:
+    """Return the different numbers of bytes that had been sent in all, after the relayed reads of a block.
+
+    Each relayed read that was followed by a write has a higher number than the one before it.
+    """
+    with memoryview(block).cast("Q") as numbers:
+        return {*numbers[_SENT :: RELAY_BYTES // 8].tolist()}

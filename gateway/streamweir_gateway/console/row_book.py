@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from sys import intern
 from typing import Final
 
+from msgspec.structs import replace
+
 from streamweir_gateway.console.row import FINAL_STATES, Row
 
 __all__ = ["RowBook"]
@@ -88,18 +90,19 @@ class RowBook:
             row = self._rows.get(row_id)
             if row is not None and row.capture != "none":
                 row.capture = "none"
-                self._touch(row)
+                self._touch(row, row)
 
     def lose(self, worker: int) -> None:
         """End the open rows of a serving process that has ended; the captures of all its rows are lost."""
         for row in [row for row in self._rows.values() if row.worker == worker]:
+            before = replace(row)
             if row.state not in FINAL_STATES:
                 row.state, row.reason = "ended", row.reason or "lost"
                 self._ended[row.id] = None
             elif row.capture == "none":
                 continue
             row.capture = "none"
-            self._touch(row)
+            self._touch(row, before)
         self.shrink()
 
     def changed_since(self, seq: int) -> list[Row]:
@@ -110,8 +113,8 @@ class RowBook:
         start = seq if seq <= self.seq else 0
         return sorted((row for row in self._rows.values() if row.seq > start), key=lambda row: row.seq)
 
-    def _touch(self, row: Row) -> None:
+    def _touch(self, row: Row, before: Row) -> None:
         self.seq += 1
         row.seq = self.seq
         for on_row in self.on_row:
-            on_row(row, row)
+            on_row(before, row)

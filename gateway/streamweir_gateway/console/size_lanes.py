@@ -106,13 +106,13 @@ class SizeLanes(BodyLanes):
             delivery: counts the bytes that have been sent: those of the read, and of the pieces that the
                 function of `writer` has taken.
         """
-        position, kinds, most = self.position, self._kinds, self._most
+        position, kinds, most, pack = self.position, self._kinds, self._most, pack_relay
         assert position is not None, "an attempt has begun"
 
         def relayed(now: float, size: int, before: int) -> None:
             block = self._block
             if block is not None and not kinds and len(block) < most:
-                block += pack_relay(now, size, before, delivery.bytes, position.written)
+                block += pack(now, size, before, delivery.bytes, position.written)
             else:
                 self._add_relayed((now, size, before, delivery.bytes, position.written), attempt)
 
@@ -156,7 +156,6 @@ class SizeLanes(BodyLanes):
         """Close the block: add its reads, writes and bytes to the counts, as `relays_in` reads them."""
         self._block = None
         self._reads += len(block) // RELAY_BYTES
-        for total in sent_in(block):
-            if total > self._sent:
-                self._sent = total
-                self._writes += 1
+        totals = [total for total in sent_in(block) if total > self._sent]
+        self._writes += len(totals)
+        self._sent = max(totals, default=self._sent)

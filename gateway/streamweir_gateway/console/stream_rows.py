@@ -40,6 +40,12 @@ __all__ = ["StreamRows"]
 MOST_WAITING: Final = 10_000
 """The most changes that wait for the console. If there are more, the oldest changes are dropped."""
 
+OPEN_SECONDS: Final = 3.0
+"""The seconds after which an open row is sent to the console without a question of the console.
+
+Then the console has it if this process is killed. Most streams are over before.
+"""
+
 _STATUS_OF_REASON: Final = {
     "done": "completed",
     "interaction": "suspended",
@@ -142,18 +148,39 @@ class StreamRows:
         """The number of ended rows that no call of `take` has returned yet."""
         return len(self._changed)
 
+    @property
+    def has_new(self) -> bool:
+        """Whether there are open rows that no call of `take` has returned yet."""
+        return bool(self._new)
+
     def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
-        """Return the rows that began or ended since the last call, and the ids of rows without captures now.
+        """Return the rows that have ended since the last call, and the ids of rows that lost their captures.
+
+        A row that lost its capture because more than `keep.streams` have ended is not among these: the
+        console has dropped the row itself.
 
         Args:
-            with_open: whether to return open rows too if their facts have changed.
+            with_open: whether to return all open rows too whose facts have changed; False: only those that
+                are open for `OPEN_SECONDS` and were not returned yet.
         """
         rows, gone = [*self._changed], [*self._gone]
         self._changed.clear()
         self._gone.clear()
-        new, self._new = self._new, {}
-        rows += self._moved() if with_open else [self._row(self._by_row[row_id]) for row_id in new]
+        if with_open:
+            self._new.clear()
+            rows += self._moved()
+        else:
+            rows += self._long_open()
         return rows, gone
+
+    def _long_open(self) -> Iterator[Row]:
+        latest = time.monotonic() - OPEN_SECONDS
+        while self._new:
+            recorder = self._by_row[next(iter(self._new))]
+            if recorder.record.began > latest:
+                return
+            del self._new[recorder.row_id]
+            yield self._row(recorder)
 
     def open_rows(self) -> list[Row]:
         """Return all open rows, for a console that has just started."""
@@ -198,9 +225,10 @@ class StreamRows:
 
     def _give_way(self) -> None:
         """Drop the oldest captures until the limits hold."""
-        for capture in self._shelf.shrink():
+        for capture, is_for_bytes in self._shelf.shrink():
             self._masking.discard(capture.masking)
-            self._gone.append(capture.row_id)
+            if is_for_bytes:
+                self._gone.append(capture.row_id)
 
     def _row(self, recorder: RequestRecorder) -> Row:
         """Return the row of an open request as it is now."""

@@ -32,7 +32,7 @@ FLUSH_SECONDS: Final = 0.12
 """The seconds for which changes are collected while a viewer watches the rows."""
 QUIET_SECONDS: Final = 0.5
 """The seconds for which changes are collected while no viewer watches. A request for rows ends this wait."""
-MOST_COLLECTED: Final = 64
+MOST_COLLECTED: Final = 128
 """The most ended rows that are collected before they are sent, so that no message is large."""
 WATCH_SECONDS: Final = 0.2
 """The seconds between two messages with changes of open rows, while a viewer watches."""
@@ -123,6 +123,8 @@ class WorkerLink:
     def _flush(self) -> None:
         self._flush_timer = None
         self._send_rows(with_open=False)
+        if self._rows.has_new:
+            self._note_change()
 
     def _watch(self) -> None:
         self._send_rows(with_open=True)
