@@ -25,7 +25,7 @@ from strict_upstreams import STEPS, StrictAnthropic, StrictChat, StrictGemini, S
 pytestmark = pytest.mark.long
 
 CASES = settings(
-    max_examples=25,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
