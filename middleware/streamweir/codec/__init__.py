@@ -1,7 +1,9 @@
-"""The kit for dialects: one dialect, the set of all, and the parts that decoders and encoders share.
+"""The kit for authors of dialects: the dialect, the set of all dialects, and parts that decoders and encoders
+share.
 
-For dialects of one's own these are public, as `from streamweir.codec import upstream_error`: events for
-failures, classified and kept safe, and for what no other event can say.
+Authors of other packages may import these helpers, as `from streamweir.codec import upstream_error`. They
+make events for failures, which are classified and kept safe, and events for data that no other event can
+hold.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ __all__ = ["custom", "tool_error", "upstream_error", "upstream_warning"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the helper that is asked for: the rooms below import this package before it is ready."""
+    """Import the helper `name` when it is first used: the rooms below import this package before it is
+    ready.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from streamweir.codec import coerce  # noqa: PLC0415 (see above)

@@ -2,8 +2,9 @@
 
 Chat protocols have no conversations: a tool's result names its call by an id and nothing else. The id that an
 upstream gives a call (`call_1`) may be the same for two users at once, and can be guessed. So the client gets
-an id of our own in its place. It is a digest of the upstream's id and of a secret that is random for each
-request: an answer under this id belongs to one question only, and only the client that was asked knows it.
+an id that this library makes. The id is a digest of the upstream's id and of a secret that is random for each
+request: an answer under this id belongs to one question only, and only the client that was asked knows the
+id.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -19,7 +20,7 @@ from streamweir.events import Interaction
 __all__ = ["answer_id", "is_answer_id", "new_answer_secret", "waits_for_client", "with_answer_ids"]
 
 _PREFIX: Final = "call_sw_"
-"""Every id of ours begins with it. With 32 digits behind it, it is as long as OpenAI lets an id be."""
+"""The beginning of every answer id. With the 32 digits after it, an id is as long as OpenAI lets an id be."""
 
 _DIGEST_BYTES: Final = 16
 
@@ -33,32 +34,33 @@ def answer_id(secret: str, interaction_id: str) -> str:
     """Return the id that the client is given for a question.
 
     Args:
-        secret: of the request in which it is asked.
-        interaction_id: of the question, as the upstream calls it.
+        secret: the secret of the request in which the question is asked.
+        interaction_id: the upstream's id of the question.
     """
     text = f"{secret}:{interaction_id}".encode("utf-8", "surrogatepass")
     return _PREFIX + hashlib.blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def is_answer_id(text: str) -> bool:
-    """Return whether an id has the form of those that `answer_id` makes."""
+    """Return whether `text` has the form of the ids that `answer_id` makes."""
     return text.startswith(_PREFIX)
 
 
 def waits_for_client(event: Interaction) -> bool:
     """Return whether an agent waits for the result of a call that the client runs.
 
-    The upstream needs its `resume` again. The call of a model has none: its result is a message.
+    If it does, the upstream needs the `resume` of the event again. A call of a model has no `resume`: its
+    result is a message.
     """
     return event.state == "requested" and event.kind == "tool" and event.resume is not None
 
 
 def with_answer_ids(folded: dict[str, Any], secret: str | None) -> dict[str, Any]:
-    """Return a folded result in which calls that an agent waits for have their answer ids.
+    """Return the folded result, in which the calls that an agent waits for have their answer ids.
 
     Args:
         folded: the result; it is changed.
-        secret: of the request; None: the ids stay the upstream's.
+        secret: the secret of the request; None: the ids of the upstream are kept.
     """
     message = folded["message"]
     waiting = {

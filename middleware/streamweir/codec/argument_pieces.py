@@ -1,4 +1,4 @@
-"""The arguments of calls that arrive in pieces: collected per call, which starts once they are whole.
+"""Collects the arguments of calls that arrive in pieces. A call starts when its arguments are complete.
 
     a call that                             starts before
     ─────────────────────────────────────   ──────────────────────────────────────────────────────────────
@@ -7,7 +7,7 @@
     has pieces and no start                 its progress or end, a question, the end of the stream
 
 Source: the dialect-file contract, section 3. A piece without an id belongs to the call that began with its
-index, else to the last one of its name, else to the last one.
+index, else to the last call with its name, else to the last call.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["ArgumentPieces"]
 
 MAX_CALLS: Final = 128
-"""The most calls that are collected at the same time; each piece is compared with all of them."""
+"""The most calls that are collected at the same time. Each piece is compared with all of these calls."""
 
 
 class _Call(msgspec.Struct, eq=False):
-    """A call while its arguments arrive."""
+    """A call whose arguments are arriving."""
 
     tool_id: str
     index: str | int | float | None
@@ -53,7 +53,7 @@ class _Call(msgspec.Struct, eq=False):
     meta: Meta | None
     pieces: TextPieces = msgspec.field(default_factory=TextPieces)
     announced: ToolCallStart | None = None
-    """Its start, which waits for its arguments; None if none has come."""
+    """The start of the call, which waits for its arguments; None if no start has arrived."""
 
     def start(self) -> ToolCallStart:
         if self.announced is not None:
@@ -69,12 +69,12 @@ class _Call(msgspec.Struct, eq=False):
 
 
 class ArgumentPieces:
-    """The calls of one stream whose arguments are not whole.
+    """The calls of one stream whose arguments are not complete.
 
     Args:
-        room: how many bytes of arguments may wait, about. An eighth as many go to the ids of calls that have
-            started: pieces that come after are left out.
-        starts_wait: a start without arguments leaves with the pieces that come behind it.
+        room: the number of bytes of arguments, roughly, that may wait. An eighth of it is for the ids of
+            calls that have started: later pieces of these calls are left out.
+        starts_wait: whether a start without arguments waits for the pieces that follow it.
     """
 
     def __init__(self, room: int = EVENT_BYTES, *, starts_wait: bool = False) -> None:
@@ -85,16 +85,18 @@ class ArgumentPieces:
 
     @property
     def has_calls(self) -> bool:
-        """Whether a call has not started yet."""
+        """Whether some call has not started yet."""
         return bool(self._calls)
 
     @property
     def has_waiting_start(self) -> bool:
-        """The start of some call waits for its arguments, and leaves before any text."""
+        """Whether the start of some call waits for its arguments. Such a start is sent before any later
+        text.
+        """
         return any(call.announced is not None for call in self._calls)
 
     def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield `events` with the calls that start before them.
+        """Yield `events`, each after the starts of the calls that have to start before it.
 
         Raises:
             LimitExceeded: more is collected than can be kept.
@@ -122,7 +124,7 @@ class ArgumentPieces:
                     yield event
 
     def start_all(self) -> list[ToolCallStart]:
-        """Return the starts of all calls, which are as whole as they will ever be."""
+        """Return the starts of all waiting calls: no more arguments will arrive."""
         return self._start([*self._calls])
 
     def _collect(self, event: ToolCallDelta) -> ToolCallDelta:
@@ -147,14 +149,16 @@ class ArgumentPieces:
         return call
 
     def _is_whole(self, event: ToolCallStart) -> bool:
-        """Return whether the pieces that came before the start of a call are one whole JSON object."""
+        """Return whether the pieces that arrived before the start of a call form one whole JSON object."""
         call = self._meant(event.tool_id, None if event.tool_name == "unknown" else event.tool_name)
         if call is None or not call.pieces.size:
             return False
         return "_raw" not in arguments(call.pieces.text)
 
     def _announce(self, event: ToolCallStart) -> None:
-        """Let the start of a call wait for its arguments, of which some may have come."""
+        """Keep the start of a call until its arguments are complete; some pieces may have arrived
+        before it.
+        """
         name = None if event.tool_name == "unknown" else event.tool_name
         call = self._meant(event.tool_id, name)
         if call is None or call.announced is not None:
@@ -166,7 +170,7 @@ class ArgumentPieces:
         call.announced = event
 
     def _same_call(self, event: ToolCallDelta) -> _Call | None:
-        """Return the call that a piece belongs to, by id, index or name; each id is a call of its own."""
+        """Return the call that a piece belongs to, by id, index or name. Each id names a separate call."""
         if event.tool_id:
             for call in reversed(self._calls):
                 if call.tool_id == event.tool_id:
@@ -207,7 +211,7 @@ class ArgumentPieces:
         )
 
     def _meant(self, tool_id: str, name: str | None) -> _Call | None:
-        """Return the call with this id; if it or the given id is missing, the last call with this name."""
+        """Return the call with this id; if the call or the piece has no id, the last call with this name."""
         for call in reversed(self._calls):
             if tool_id and call.tool_id == tool_id:
                 return call

@@ -31,46 +31,49 @@ __all__ = [
 FramingName = Literal["sse", "ndjson", "lines", "text", "auto"]
 
 MAX_EVENTS_OF_A_FRAME: Final = 10_000
-"""The most events of one message. A message that seems to have more costs far more time than to send it."""
+"""The most events of one message: to read more would cost far more time than it takes to send the message."""
 
 
 class Decoder:
     """Turns the frames of one stream into events. One instance per stream; state lives in it.
 
     Class attributes:
-        framing: the usual framing of the dialect. SSE and NDJSON are told apart by the bytes. `lines` is
-            plain text with one frame per line; `text` is a body that is the answer itself.
-        in_a_row: servers may write JSON objects without line ends between them.
+        framing: the usual framing of the dialect. The bytes decide between SSE and NDJSON. `lines` is plain
+            text with one frame per line; `text` is a body that is nothing but the text of the answer.
+        in_a_row: whether servers may write JSON objects without line ends between them.
         media_types: the media types of its streams, in addition to those of SSE and NDJSON.
-        errors_for_users: the texts of its errors and warnings are written for users and may be sent to them
-            (redacted). `for_users` of a single event overrides this.
+        errors_for_users: whether the texts of its errors and warnings are written for users and may be sent
+            to them, with secrets removed. `for_users` of a single event overrides this.
         option_values: the options for reading the dialect, with their allowed values; the first value is the
             default.
-        hints: the look of its messages. `auto` does not ask the decoder about other messages. None: it is
-            always asked. A dialect with a folder declares its hints in `DIALECT`.
+        hints: signs of the dialect's messages. `auto` does not ask the decoder about messages without these
+            signs. None: the decoder is asked about every message. A dialect with a folder declares its hints
+            in `DIALECT`.
         text_fields: the places of the text in its messages. A message that differs from the last one only in
             its text is then not decoded; see `TextFields` for what a dialect promises by this. A subclass
             that defines a method does not inherit it.
 
-        behind_error: the types of the messages that clients of the dialect expect behind an error. They are
-            copied for a client that gets the frames of the upstream.
+        behind_error: the types of the messages that clients of the dialect expect after an error. These
+            messages are copied for a client that gets the frames of the upstream.
         given_in: by lower-case name of a response header, a pattern whose named groups are added to `given`.
 
     Attributes:
-        complete: *soft* evidence of a proper end has been read (`[DONE]`, a finish reason). More may follow,
-            but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd` event.
+        complete: *soft* evidence of a proper end has been read (`[DONE]`, a finish reason). More events may
+            follow, but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd`
+            event.
         pauses: whether the stream is `complete` because a person was asked, so that the run may go on in the
-            same connection. None: it is if a question is open and the dialect's own end has not been read.
+            same connection. None: the run pauses if a question is open and the dialect's own end has not been
+            read.
         options: the chosen options.
         given: facts about the answer that its body does not hold, such as the id of a run that was started
-            before its events were requested. The names are those of `Written.given`. The groups of `given_in`
-            are added.
-        request_id: of the stream; set before the first frame. Ids that the decoder makes for calls without
-            one are made of it (`streamweir.ids.made_call_id`).
+            before its events were requested. The names are those of `Written.given`. Values that `given_in`
+            matches are added.
+        request_id: the request id of the stream; set before the first frame. The decoder makes ids for calls
+            without an id from it (`streamweir.ids.made_call_id`).
         room: the number of bytes, roughly, that the decoder may keep between two frames. It has to shorten or
             forget older state (`streamweir.ids`), or raise `LimitExceeded`.
-        judges_texts: every text has to be given to `accepts_text`. True by default in classes that define
-            `accepts_text`.
+        judges_texts: whether `accepts_text` has to be asked about every text. True by default in classes that
+            define `accepts_text`.
     """
 
     framing: ClassVar[FramingName] = "sse"
@@ -92,7 +95,9 @@ class Decoder:
     judges_texts: bool = False
 
     def __init_subclass__(cls) -> None:
-        """Take `text_fields` from subclasses that define a method: they may read texts in another way."""
+        """Remove `text_fields` from a subclass that defines a method, because it may read texts in another
+        way.
+        """
         super().__init_subclass__()
         if "accepts_text" in vars(cls) and "judges_texts" not in vars(cls):
             cls.judges_texts = True
@@ -101,24 +106,26 @@ class Decoder:
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return how surely a body is of this dialect, judged by one of its first messages.
+        """Return the probability that a body is of this dialect, judged by one of its first messages.
 
         Args:
             fields: the message, a JSON object.
-            event: its SSE event name.
+            event: the SSE event name of the message.
 
         Returns:
-            0 (no) to 1 (it can be no other). The dialect with the highest score of at least 0.5 is read.
+            From 0 (not this dialect) to 1 (no other dialect is possible). The body is read in the dialect
+            with the highest score, if that is at least 0.5.
         """
         del fields, event
         return 0.0
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return how surely a body that begins with `head` is of this dialect, from 0 to 1.
+        """Return the probability, from 0 to 1, that a body that begins with `head` is of this dialect.
 
-        By default this is the best `score` of its messages. A dialect whose messages are no JSON objects, or
-        can only be judged together, may look at the whole head instead. This method is called less often.
+        By default this is the best `score` of the messages in `head`. A dialect may look at the whole head
+        instead, if its messages are no JSON objects or can only be judged together. This method is called
+        less often.
         """
         return best_score(head, cls.score)
 
@@ -129,12 +136,12 @@ class Decoder:
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return the options that follow from the path of the upstream's URL."""
+        """Return the options that follow from the URL path of the upstream."""
         del path
         return NO_OPTIONS
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events of a frame; none for a ping.
+        """Return the events of a frame; an empty iterable for a ping.
 
         An unknown message becomes `data{custom}` and must not raise.
 
@@ -145,11 +152,11 @@ class Decoder:
         raise NotImplementedError
 
     def begin_with_text(self) -> bool:
-        """Note that the body begins with a usual text (`TextFields.usual`), which is then not decoded.
+        """Note that the body begins with a usual text (`TextFields.usual`), so that this text is not decoded.
 
         Returns:
-            False, and nothing has changed, if that text has to be decoded. True only if the decoder is now in
-            the state in which `decode` would leave it.
+            True only if the decoder is now in the state in which `decode` would leave it. False if the text
+            has to be decoded; the decoder has not changed then.
         """
         return False
 
@@ -159,8 +166,8 @@ class Decoder:
         Called only if `text_fields` is declared.
 
         Returns:
-            False if the message has to be decoded; the same text may be given once more before that. True
-            only if `decode` would return just this text.
+            False if the message has to be decoded; this method may get the text once more before that. True
+            only if `decode` would return nothing but this text.
         """
         del text
         return True
@@ -172,15 +179,18 @@ class Decoder:
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts of tokens that the stream has reported so far, by their names in a summary.
+        """The counts of tokens that the stream has reported until now, by their names in a summary.
 
-        Asked when a stream is over; the summary of its own end, if it has one, wins. Other fields, and values
-        that are no counts, are ignored. A dialect that counts only in its end has nothing to return.
+        Read when a stream is over. If the stream's own end has a summary, the counts in that summary win.
+        Other fields, and values that are no counts, are ignored. A dialect that reports counts only in its
+        end returns an empty mapping.
         """
         return NO_EXTRA
 
     def close(self) -> Iterable[Event]:
-        """Return the last events at the end of the input; with a `SessionEnd` if the dialect may end here."""
+        """Return the last events at the end of the input, including a `SessionEnd` if the dialect may end
+        here.
+        """
         return (SessionEnd(),) if self.complete else ()
 
     def option(self, name: str) -> str:

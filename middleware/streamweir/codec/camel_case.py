@@ -1,6 +1,6 @@
-"""Fields in snake_case of protocols in camelCase.
+"""Converts fields in snake_case to the camelCase names of a protocol.
 
-Python servers write them if they dump their models without aliases.
+Python servers write snake_case if they dump their models without aliases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["by_snake_case", "with_own_names"]
 
 
 def by_snake_case(names: Iterable[str]) -> dict[str, str]:
-    """Return the names of a protocol's fields, by their form in snake_case."""
+    """Return the names of a protocol's fields, keyed by their form in snake_case."""
     return {re.sub("([A-Z])", r"_\1", name).lower(): name for name in names}
 
 
@@ -22,12 +22,12 @@ def with_own_names(
 ) -> dict[str, Any]:
     """Return an object whose fields have the protocol's own names.
 
-    A field that has both names keeps the value of the protocol's own.
+    If a field is given under both names, the value under the protocol's own name is kept.
 
     Args:
         fields: the object.
-        known: see `by_snake_case`.
-        inner: returns the value of a field, by the field's own name and its value before.
+        known: the protocol's names, as `by_snake_case` returns them.
+        inner: converts the value of a field, given the protocol's name of the field and the value.
     """
     named: dict[str, Any] = {}
     for name, value in fields.items():

@@ -1,6 +1,6 @@
-"""Standard events in a protocol that has no word for them but takes named data of any kind.
+"""Carries standard events in a protocol that has no form for them but takes named data of any kind.
 
-They travel under the name of their type, as the data that they have in the standard.
+The name is the type of the event, and the data is the data of the event in the standard.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = {
     "tool_call_progress": ("tool_id", "progress"),
     "warning": ("message",),
 }
-"""By type: the fields that tell an event of ours from another application's data of that name."""
+"""For each type of event: the fields that tell a standard event from an application's data with the same
+name.
+"""
 
 
 def read_carried(name: str, value: Any, metadata: Mapping[str, Any]) -> Event | None:
-    """Return the event that travels under `name`; None if it is the application's own data.
+    """Return the standard event that is carried under `name`; None if the value is the application's own
+    data.
 
-    An error that travels so ends nothing.
+    An error that is carried in this way never ends the stream.
     """
     if name not in CARRIED or not isinstance(value, dict) or not value.keys() >= {*CARRIED[name]}:
         return None

@@ -1,9 +1,10 @@
-"""The common half of chat protocols: one turn of an assistant, at whose end the client may be to run tools.
+"""The common part of encoders for chat protocols: one turn of an assistant, after which the client may have
+to run tools.
 
-A call is written when it is known which side runs it: at the end, if the client is to run it, else as far as
-the protocol has a form for a call that has been run. Pieces of arguments are sent at once if a decoder knows
-that the client is to run the call. A question to a person is a part of the text; that the run waits for an
-answer is written beside the end (`suspension`).
+A call is written when it is known which side runs it. A call for the client is written at the end. A call
+that the server has run is written if the protocol has a form for it. Pieces of arguments are sent at once if
+a decoder knows that the client is to run the call. A question to a person is a part of the text. The end has
+a field (`suspension`) that reports that the run waits for an answer.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ _MODEL: Final = "streamweir"
 
 
 class ChatEncoder(Encoder):
-    """Turns events into the steps of a turn; each protocol says how a step is written.
+    """Turns events into the steps of a turn. A subclass for each protocol writes the steps.
 
     Attributes:
-        message_id: of the answer; None: it is made of the request's.
-        stamp: of the event that is being written.
+        message_id: the id of the answer; None: the id is made from the request id.
+        stamp: the stamp of the event that is being written.
     """
 
     reports_by_status: ClassVar[bool] = True
@@ -65,7 +66,8 @@ class ChatEncoder(Encoder):
         self._message: tuple[str | None, str | None] | None = None
         self._has_text = False
         self._waits = False
-        """A question was written in the protocol's own form, by which clients know that the run waits."""
+        """Whether a question was written in the protocol's own form, which tells clients that the run waits.
+        """
 
     @cached_property
     def _open(self) -> KeptCalls:
@@ -73,7 +75,7 @@ class ChatEncoder(Encoder):
 
     @cached_property
     def _handed(self) -> KeptCalls:
-        """Calls that the client is to run, unless their results arrive before the end."""
+        """The calls that the client is to run, unless their results arrive before the end."""
         return KeptCalls(self.room // 2)
 
     @cached_property
@@ -81,84 +83,96 @@ class ChatEncoder(Encoder):
         return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames that say `event`."""
+        """Return the frames for `event`."""
         self.stamp = stamp
         return [*self._frames(event)]
 
     def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
-        """Return the protocol's own whole answer."""
+        """Return the whole answer in the protocol's own form."""
         return self.write_whole(with_answer_ids(dict(folded), self.names.secret), stamp)
 
     @property
     def model_name(self) -> str:
-        """The model in the answer: that of the upstream, else that of the request, else a name of ours."""
+        """The model in the answer: the upstream's name, else the name in the request, else a default name."""
         return self._model or short_id(self.names.model or _MODEL)
 
     # What a protocol says
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
-        """Return a piece of the answer; `begins`: the first of another message."""
+        """Return the frames of a piece of the answer; `begins`: whether it is the first piece of a further
+        message.
+        """
         raise NotImplementedError
 
     def write_thinking(self, text: str) -> Iterable[Frame]:
-        """Return a piece of the reasoning."""
+        """Return the frames of a piece of the reasoning."""
         raise NotImplementedError
 
     def write_thinking_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Return the opaque value that closes the reasoning; only if the protocol `carries_opaque`."""
+        """Return the frames of the opaque value that closes the reasoning; called only if the protocol
+        `carries_opaque`.
+        """
         del opaque
         return ()
 
     def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Return the opaque value of the text before it; only if the protocol `carries_opaque`."""
+        """Return the frames of the opaque value of the preceding text; called only if the protocol
+        `carries_opaque`.
+        """
         del opaque
         return ()
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterable[Frame]:
-        """Return a piece of the arguments of a call that the client is to run."""
+        """Return the frames of a piece of the arguments of a call that the client is to run."""
         raise NotImplementedError
 
     def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
-        """Return a call that the client is to run, or the rest of it if its pieces were sent."""
+        """Return the frames of a call that the client is to run; if pieces were sent, of its remaining
+        part.
+        """
         raise NotImplementedError
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
-        """Return a call that has been run, and its result."""
+        """Return the frames of a call that has been run, and of its result."""
         raise NotImplementedError
 
     def write_references(self, event: Reference) -> Iterable[Frame]:
-        """Return the sources of the answer."""
+        """Return the frames of the sources of the answer."""
         raise NotImplementedError
 
     def write_question(self, event: Interaction) -> Iterable[Frame] | None:
-        """Return a question in the protocol's own form; None if it has none, so that it is a text."""
+        """Return the frames of a question in the protocol's own form; None if it has no form, and the
+        question becomes text.
+        """
         del event
         return None
 
     def write_failure(self, error: Error) -> Iterable[Frame]:
-        """Return the failure that the turn ends with."""
+        """Return the frames of the failure that ends the turn."""
         raise NotImplementedError
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterable[Frame]:
-        """Return the end of the turn.
+        """Return the frames of the end of the turn.
 
         Args:
-            reason: why, as the standard's `finish_reason`.
-            end: the event.
-            beside: fields to be added to the protocol's own.
+            reason: why the turn ended, as the standard's `finish_reason`.
+            end: the last event of the stream.
+            beside: fields to be added to the fields of the protocol.
         """
         raise NotImplementedError
 
     def write_cancelled(self) -> Iterable[Frame]:
-        """Return the end of a turn that was stopped on request."""
+        """Return the frames of the end of a turn that was stopped on request."""
         raise NotImplementedError
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
-        """Return the answer that a folded result is; its calls have the ids that the client is given."""
+        """Return the whole answer for a folded result, in which calls have the ids for the client."""
         raise NotImplementedError
 
     def write_other(self, event: Event) -> Iterable[Frame]:
-        """Return an event that only this protocol has a form for; counted as lost if it has none."""
+        """Return the frames of an event that only this protocol has a form for; count the event as lost if
+        there is no form.
+        """
         self.lose(event)
         return ()
 
@@ -199,7 +213,9 @@ class ChatEncoder(Encoder):
         return ()
 
     def _begin(self, event: SessionStart) -> None:
-        """Keep the ids of an upstream of the same protocol; its model, unless the client's is listed."""
+        """Note the ids and the model that a stream in the same protocol begins with; a listed model name is
+        kept.
+        """
         if self.writes_extra:
             self.message_id = self.message_id or (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
@@ -226,7 +242,9 @@ class ChatEncoder(Encoder):
         return [*written, *self.write_thinking_opaque(event.opaque)]
 
     def _write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
-        """Write a piece of text; a further message begins with an empty line, for clients join the texts."""
+        """Write a piece of text. A further message begins with an empty line, because clients join the
+        texts.
+        """
         gap = "\n\n" if begins and self._has_text else ""
         self._has_text = True
         return self.write_text(gap + text, begins=begins)
@@ -257,7 +275,7 @@ class ChatEncoder(Encoder):
         return msgspec.structs.replace(call, tool_id=given)
 
     def _take_back(self, tool_id: str) -> None:
-        """Note that the client need not run a call, under its own id or the one of the answer."""
+        """Note that the client need not run a call, known by its upstream's id or by its answer id."""
         if not self._handed:
             return
         self._handed.discard(tool_id)
@@ -279,6 +297,6 @@ class ChatEncoder(Encoder):
         yield from self.write_end(reason, event, beside)
 
     def _finish_reason(self, event: SessionEnd) -> str:
-        """Return the finish reason; calls that the server has run are not a reason for the client."""
+        """Return the finish reason. Calls that the server has run are no reason for the client: `stop`."""
         reason = str((event.summary or {}).get("finish_reason"))
         return reason if reason in ("length", "content_filter") else "stop"

@@ -11,19 +11,19 @@ _LONGEST: Final = 256
 
 
 class ClientNames(NamedTuple):
-    """The client's own names; None for each that it does not give.
+    """The names that the client uses in its request; None for each name that is missing.
 
     Attributes:
-        model: that it asks.
+        model: the model that the client asks for.
         thread: the conversation.
         run: the answer to this request.
-        betas: of the API that it knows, separated by commas.
-        secret: makes the ids under which the client answers (`answer_ids`); None: it answers under the
-            upstream's. It is ours and not the client's, but as these names it is part of what each reader of
-            a stored run has to write alike.
-        hides_usage: the gateway has asked the upstream for its usage, and the client has not.
-        is_listed: the model is one of the names that an endpoint lists; the answer has this name, even if the
-            upstream names another model.
+        betas: the beta features of the API that the client knows, separated by commas.
+        secret: the secret that makes the ids under which the client answers (`answer_ids`); None: the client
+            answers under the upstream's ids. The gateway makes it, not the client, but like these names it
+            has to be equal for all readers of a stored run.
+        hides_usage: whether the gateway has asked the upstream for the usage although the client has not.
+        is_listed: whether the model is a name that an endpoint lists. If so, the answer has this name, even
+            if the upstream names another model.
         echo: the fields of the request that the answer repeats (`Encoder.echoed_fields`), with the values
             that the client gave. An endpoint that decides one of them replaces the value.
         answer_id: the id of the answer, chosen by an endpoint that keeps answers; None: the encoder makes it.
@@ -49,9 +49,9 @@ def client_names(
     """Return the names in a request, and the values that the answer repeats.
 
     Args:
-        request: the JSON object that its body is.
-        fields: for each attribute of `ClientNames`, the field that has it.
-        echoed: the fields whose values the answer repeats; null is as good as absent.
+        request: the JSON object in the body of the request.
+        fields: for each attribute of `ClientNames`, the field of the request that holds it.
+        echoed: the fields whose values the answer repeats; a null field counts as absent.
     """
     found = {name: _text_of(request.get(field)) for name, field in fields.items()}
     known: dict[str, Any] = {

@@ -36,29 +36,29 @@ __all__ = [
 
 _OBJECTS: Final = frozenset({"extra", "source", "private"})
 LONGEST_MESSAGE: Final = 16 << 10
-"""The longest text of a failure's message that is looked at; the rest is never shown."""
+"""The longest text of a failure's message that is read; characters after it are never shown."""
 _MOST_PARAMS: Final = 32
 _LONGEST_PARAM: Final = 200
 _LARGEST_DETAILS: Final = 64 << 10
 _LARGEST_COUNT: Final = 1 << 53
 _MANY: Final = 64
-"""From this number of fields on they are looked up in a set, which is faster than comparing each."""
+"""From this number of fields on, fields are looked up in a set, which is faster than comparing each name."""
 _COLUMN_NAMES: Final = ("key", "field", "dataIndex", "name", "id")
 
 
 def text_in(message: Mapping[str, Any], *names: str) -> str:
-    """Return the first of the fields `names` with a text that is not empty, as text."""
+    """Return the first text of the fields `names` that is not empty; an empty text if there is none."""
     return next((text for name in names if (text := text_of(message.get(name)))), "")
 
 
 def object_in(message: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the field `name` if it is an object, else an empty one."""
+    """Return the field `name` if it is an object, else an empty object."""
     value = message.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a list; none if `value` is no list."""
+    """Return the objects in a list; an empty list if `value` is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -67,8 +67,8 @@ def counts_in(usage: Any, names: Mapping[str, str]) -> dict[str, int]:
     out.
 
     Args:
-        usage: the object, or the value in its place.
-        names: by the upstream's name, the standard's.
+        usage: the object; another value has no counts.
+        names: the standard's names, keyed by the upstream's names.
     """
     found = ((known, usage.get(name)) for name, known in names.items()) if isinstance(usage, dict) else ()
     return {known: count for known, count in found if is_count(count)}
@@ -95,33 +95,36 @@ def arguments(value: Any) -> dict[str, Any]:
 
 
 def custom(name: str, value: Any, meta: Meta | None = None) -> Data:
-    """Return an upstream event that no rule knows, whole and under its own name."""
+    """Return the event for an upstream message that no rule reads: all of the message, under its own name."""
     return Data("custom", {"name": name or "custom", "value": value}, unknown=True, meta=meta)
 
 
 def named_data(name: str, value: Any, meta: Meta | None = None) -> Data:
-    """Return data for which the standard has no type, but the dialect a rule."""
+    """Return data that the dialect has a rule for, but the standard has no type for."""
     return Data("custom", {"name": name, "value": value}, meta=meta)
 
 
 def is_custom(event: Event) -> bool:
-    """Return whether no rule knows an event. A stream with only such events does not prove its dialect."""
+    """Return whether `event` was made from a message that no rule reads.
+
+    A stream of only such events does not prove its dialect.
+    """
     return isinstance(event, Data) and event.data_type == "custom"
 
 
 MAX_CELLS: Final = 200_000
-"""A table of objects may have so many cells, however few of them are given."""
+"""The most cells that any table of objects may have, even if most cells are empty."""
 
 _MOST_CELLS_PER_FIELD: Final = 16
-"""A larger one may have so many for each that is given."""
+"""The most cells that a larger table may have for each field that is given."""
 
 
 def dataframe(name: Any, rows: Any, columns: Any = None) -> dict[str, Any]:
-    """Return the data of a `dataframe`; rows given as objects become lists in the order of the columns.
+    """Return the data of a `dataframe`. Rows that are objects become lists in the order of the columns.
 
     Raises:
-        MalformedEvent: the rows would have a thousand times as many cells as were given: each has fields of
-            its own.
+        MalformedEvent: the table would have far more cells than fields were given, because the rows have
+            different fields.
     """
     rows = rows if isinstance(rows, list) else []
     if not isinstance(columns, list):
@@ -157,7 +160,7 @@ def present(**fields: Any) -> dict[str, Any]:
 
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:
-    """Return the fields of a message that are not null and not `known`; None if there are none."""
+    """Return the fields of a message that are not null and not in `known`; None if no field is left."""
     if len(message) > _MANY:
         known = frozenset(known)
     rest = {key: value for key, value in message.items() if key not in known and value is not None}
@@ -165,9 +168,9 @@ def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]
 
 
 def meta_of(**fields: Any) -> Meta | None:
-    """Return metadata without fields that are absent or blank; None if nothing is left.
+    """Return metadata without fields that are absent or blank; None if no field is left.
 
-    A value that cannot be an id is kept among the unknown fields, under the standard's name.
+    A value that cannot be an id is kept in `extra`, under the standard's name.
     """
     meta: dict[str, Any] = {}
     unfit: dict[str, Any] = {}
@@ -191,7 +194,7 @@ def meta_of(**fields: Any) -> Meta | None:
 
 
 def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set[str]:
-    """Return those of several names for one thing under which `message` has `value`."""
+    """Return the names, out of several names of one field, under which `message` holds `value`."""
     same = set()
     for name in names:
         if name in message:
@@ -202,7 +205,7 @@ def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set
 
 
 def and_extra(meta: Meta | None, rest: Mapping[str, Any] | None) -> Meta | None:
-    """Return `meta` with `rest` added to the fields that no rule knows."""
+    """Return `meta` with the fields `rest`, which no rule reads, added to its `extra`."""
     if not rest:
         return meta
     return {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), **rest}}
@@ -240,8 +243,9 @@ def upstream_error(  # noqa: PLR0913 (what an upstream may say of a failure)
 ) -> Error:
     """Return an error event of an upstream, classified by status, code and words.
 
-    The raw `message` stays in the event as far as the safety stage, which lets it out only if `for_users`
-    (None: as the decoder's `errors_for_users` says). `recoverable` is the upstream's own word on retrying.
+    The event keeps the raw `message` until the safety stage, which sends it to clients only if `for_users` is
+    set (None: the decoder's `errors_for_users` decides). `recoverable`: whether the upstream says that the
+    request may be retried.
     """
     text = text_of(message)[:LONGEST_MESSAGE]
     found = classify_failure(text, code=code, status=status)
@@ -267,7 +271,9 @@ def upstream_warning(
     for_users: bool | None = None,
     meta: Meta | None = None,
 ) -> Warning:
-    """Return a warning event of an upstream; its `message` is treated like that of `upstream_error`."""
+    """Return a warning event of an upstream. The safety stage treats its `message` like that of
+    `upstream_error`.
+    """
     return Warning(
         message=text_of(message)[:LONGEST_MESSAGE],
         message_code=code,
@@ -278,7 +284,9 @@ def upstream_warning(
 
 
 def tool_error(message: Any = None, *, code: Any = None) -> ToolError:
-    """Return the error of a failed call; the safety stage decides whether its `message` may go out."""
+    """Return the error of a failed call; the safety stage decides whether its `message` is sent to
+    clients.
+    """
     return ToolError(
         code=code if isinstance(code, str) and code else "TOOL_FAILED",
         message=text_of(message)[:LONGEST_MESSAGE],

@@ -1,4 +1,4 @@
-"""A server's counts of a run, kept for the summary at its end."""
+"""The counts that a server reports about a run, kept for the summary at the end of the run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ __all__ = ["keep_counts"]
 _MOST: Final = 100
 _LARGEST: Final = 1024
 _SMALL: Final = 1 << 53
-"""Numbers below it have few digits."""
+"""Numbers below this one have few digits, so that their JSON need not be measured."""
 
 
 def keep_counts(
     summary: dict[str, Any], counted: Mapping[str, Any], known: Collection[str]
 ) -> dict[str, Any]:
-    """Note counts in `summary`; return those that are too many or too large to be kept to the end.
+    """Note counts in `summary`; return the counts that cannot be kept until the end, because they are too
+    many or too large.
 
     Args:
-        summary: where it is kept; later counts replace earlier ones.
-        counted: by name; those of `known` names always find a place.
+        summary: holds the counts; later counts replace earlier ones.
+        counted: the counts by name; counts with `known` names are always kept.
         known: the names that a summary has in every dialect.
     """
     rest: dict[str, Any] = {}

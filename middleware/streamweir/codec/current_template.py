@@ -1,4 +1,4 @@
-"""The template of the texts of one stream: which messages show it, and which end it."""
+"""Chooses the template for the texts of one stream: which messages begin a template, and which end it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from streamweir.framing import Frame
 __all__ = ["MessageTemplates"]
 
 _KEPT: Final = 2
-"""The number of templates of a stream that are kept for when texts go on after another event."""
+"""The number of templates that are kept, so that a stream of texts can continue after another event."""
 
 _LONGEST_COMPARED: Final = 4 << 10
-"""Bytes of the longest message that is kept for comparison: its events take many times its bytes."""
+"""The longest message that is kept for comparison, in bytes: its events take several times as much memory."""
 
 _LONGEST_USUAL: Final = 256 << 10
-"""Bytes of the longest message that is compared with the usual one, which reads its text once more."""
+"""The longest message that is compared with the usual message, in bytes: the comparison reads the text twice.
+"""
 
 _TEXTS: Final = frozenset({Content, Thinking})
 
@@ -28,14 +29,14 @@ _NO_FRAME: Final = Frame(b"")
 class MessageTemplates:
     """The template of the texts of one stream.
 
-    It is in force from where texts follow each other until a message that does not fit it is decoded, or
-    one that does and that means another event.
+    A template is in force from the moment at which texts follow each other. It ends when a message is
+    decoded that does not fit the template, or that fits it and means another event.
 
     Args:
-        fields: of the dialect; None: every message is decoded.
+        fields: the text fields of the dialect; None: every message is decoded.
 
     Attributes:
-        current: the one in force, None if there is none.
+        current: the template in force; None if no template is in force.
     """
 
     __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "current")
@@ -45,17 +46,19 @@ class MessageTemplates:
         self._piece: Piece | None = None
         self._frame = _NO_FRAME
         self._row = 0
-        """The number of texts in a row right before the last one."""
+        """The number of texts that directly precede the last text."""
         self._known: tuple[MessageTemplate, ...] = ()
         self.current: MessageTemplate | None = None
 
     @property
     def latest(self) -> bytes:
-        """The data of the latest message with the current template; empty unless its messages count."""
+        """The data of the latest message with the current template; empty unless the template's messages have
+        counts.
+        """
         return self.current.latest if type(self.current) is CountingTemplate else b""
 
     def note(self, frame: Frame, event: Event | None) -> None:
-        """Note that `frame` was decoded to `event`; None if it gave no event or several."""
+        """Note that `frame` was decoded to `event`; None: it was decoded to no event or to several."""
         if self._fields is None:
             return
         piece, last = (_piece_of(event) if type(event) in _TEXTS else None), self._piece
@@ -76,7 +79,9 @@ class MessageTemplates:
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return a template that gives for two messages with different texts the events of the decoder."""
+        """Return a template that reads two messages with different texts as the decoder has read them; None
+        if there is none.
+        """
         last = self._piece
         if last is None or not are_alike(last, piece):
             self._row = 0
@@ -94,7 +99,7 @@ class MessageTemplates:
 
 
 def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-    """Return the template of the usual message of the dialect, if `frame` is one."""
+    """Return the template of the dialect's usual message, if `frame` is such a message."""
     if piece.meta is not None:
         return None
     for template in fields.known:
@@ -104,14 +109,14 @@ def _usual_template_of(frame: Frame, piece: Piece, fields: TextFields) -> Messag
 
 
 def _formed_template_of(frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-    """Return the template of a first text that has the form of the dialect."""
+    """Return the template of a first text whose message has the form that the dialect declares."""
     if fields.form is None or (piece.meta and "extra" in piece.meta) or len(frame.data) > _LONGEST_COMPARED:
         return None
     return fields.form.template_of(frame, piece, fields)
 
 
 def _piece_of(event: Event | None) -> Piece | None:
-    """Return `event`, if it is nothing but a piece of text."""
+    """Return `event` if it is only a piece of text, else None."""
     if type(event) is Content:
         has_more = event.whole or event.op or event.is_complete or event.opaque
         return event if event.content and not has_more else None

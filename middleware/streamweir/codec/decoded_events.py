@@ -1,8 +1,7 @@
-"""The events of a decoder that is not one of ours: only what an event can hold gets into a stream.
+"""Checks the events of decoders from other packages, so that a stream holds only valid events.
 
-Stages and encoders rely on the classes of `events`, which hold whatever they are made with. What another
-author's decoder makes is looked at before; an event that cannot be one counts as a frame that could not be
-read.
+Stages and encoders rely on the classes in `events`, whose constructors check no values. So the events of such
+a decoder are checked first. An invalid event counts as a frame that could not be read.
 """
 
 from __future__ import annotations
@@ -27,16 +26,17 @@ def checked_events(decode: Callable[[Frame], Iterable[Event]], frame: Frame) -> 
     """Yield the events that `decode` returns for `frame`, checked.
 
     Raises:
-        EventValidationError: one of them is no event, or has a value that no event can have.
+        EventValidationError: a returned object is no event, or has a value that no event can have.
     """
     return map(decoded_event, decode(frame))
 
 
 def decoded_event(event: object) -> Event:
-    """Return `event` for the stages: with metadata of the right types, and unknown fields as extra.
+    """Return `event` in the form that stages expect: with metadata of the right types, and unknown fields as
+    extra.
 
     Raises:
-        EventValidationError: it is no event, or has a value that no event can have.
+        EventValidationError: `event` is no event, or has a value that no event can have.
     """
     cls = type(event)
     if cls not in _CLASSES:

@@ -1,4 +1,6 @@
-"""Detects the dialect of a body message by message, so that the cuts of the network do not matter."""
+"""Detects the dialect of a body message by message, so that the result does not depend on how the network cut
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,22 @@ logger = logging.getLogger("streamweir")
 _LINE_END: Final = re.compile(rb"[\r\n]")
 
 SURE: Final = 0.5
-"""A dialect that claims this much, and more than every other, is taken at once."""
+"""A dialect with at least this score, and a higher score than all others, is chosen at once."""
 
 MAX_LINES: Final = 64
-"""The most lines with content that are looked at before the best guess is taken."""
+"""The most lines with content that are read before the dialect with the best score is chosen."""
 
 
 class Detector:
-    """Collects the first bytes of a body until a dialect claims them.
+    """Collects the first bytes of a body until they show the dialect.
 
-    Each message is parsed once, and shown to the dialects whose hints it has. A dialect that looks at the
-    whole head, by a `detect` of its own, is asked at the first message, the second, the fourth and so on: the
-    cost is linear in the head.
+    Each message is parsed once, and shown to the dialects whose hints match it. A dialect that overrides
+    `detect` looks at the whole head. It is asked at the first message, the second, the fourth and so on, so
+    that the cost is linear in the head.
 
     Args:
-        limit: the most bytes to look at.
-        dialects: which may be found; those of the process if not given.
+        limit: the most bytes to read.
+        dialects: the dialects that may be found; by default the dialects of the process.
     """
 
     def __init__(self, limit: int = EVENT_BYTES, dialects: Dialects | None = None) -> None:
@@ -50,19 +52,21 @@ class Detector:
         self._parser = head_parser(limit)
         self._scores: dict[str, float] = {}
         self._shown_heads: dict[str, type[Decoder]] = {}
-        """By name, the decoders that have to see the whole head."""
+        """The decoders that have to see the whole head, by the name of the dialect."""
         self._lines = 0
         self._messages = 0
         self._taken = 0
         self._searched = 0
         self._is_document = False
-        """The first line is a bare bracket: a pretty-printed document, which says nothing before its end."""
+        """Whether the first line is a bare bracket: the body is a pretty-printed document, which is parsed
+        only at its end.
+        """
         self.head = bytearray()
         self.exhausted = False
-        """Enough has been seen: waiting for more will not help."""
+        """Whether enough has been read: more bytes will not change the result."""
 
     def feed(self, data: bytes) -> str | None:
-        """Return the dialect's name as soon as it is known, else None."""
+        """Take bytes; return the dialect's name as soon as it is known, else None."""
         self.head += data
         while not self.exhausted and (line := self._next_line()):
             if name := self._take(self._parser.feed(line)):
@@ -72,7 +76,7 @@ class Detector:
         return None
 
     def finish(self) -> str | None:
-        """Return the best guess, or None if no dialect claims the body at all."""
+        """Return the dialect with the best score at the end of the input; None if no dialect has a score."""
         if not self._has_read_enough:
             rest = bytes(self.head[self._taken : self._limit])
             self._take(chain(self._parser.feed(rest), self._parser.finish()))
@@ -83,7 +87,7 @@ class Detector:
 
     @property
     def blank(self) -> bool:
-        """Whether only white space and comments have come."""
+        """Whether only white space and comments have arrived."""
         rest = self.head[self._taken :].replace(b"\r", b"\n")
         return not self._lines and not any(map(_has_content, rest.split(b"\n")))
 
@@ -110,7 +114,7 @@ class Detector:
             self.exhausted = self.exhausted or self._has_read_enough
 
     def _take(self, frames: Iterable[Frame]) -> str | None:
-        """Ask about the messages in `frames`, one after the other, until the answer is clear."""
+        """Ask the dialects about the messages in `frames`, one by one, until one dialect is clear."""
         try:
             for frame in frames:
                 message = head_message(frame)
@@ -142,7 +146,9 @@ class Detector:
             self._note(name, partial(decoder.detect, head))
 
     def _note(self, name: str, ask: Callable[[], float]) -> None:
-        """Note how sure a dialect is; one whose own code fails, or gives no number, claims nothing."""
+        """Note the score that `ask` returns for a dialect; a call that fails or returns no number counts as
+        no score.
+        """
         try:
             score = float(ask() or 0.0)
         except Exception:
@@ -165,9 +171,10 @@ def _has_content(line: bytes | bytearray) -> bool:
 
 
 def detect_dialect(data: bytes, dialects: Dialects | None = None) -> str | None:
-    """Return the name of the dialect that `data` (the beginning of a body, or all of it) is written in.
+    """Return the name of the dialect of `data`, which is the beginning of a body or all of it.
 
-    None if no dialect claims it. `dialects` are those that can be found; by default those of the process.
+    None if no dialect has a score. `dialects`: the dialects that may be found; by default the dialects of the
+    process.
     """
     detector = Detector(dialects=dialects)
     return detector.feed(data) or detector.finish()

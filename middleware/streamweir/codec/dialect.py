@@ -1,4 +1,6 @@
-"""One dialect as a value: its name, its description, and the places of its decoder and encoder."""
+"""One dialect as a value: its name, its description, and the places (module and class) of its decoder and
+encoder.
+"""
 
 from __future__ import annotations
 
@@ -33,26 +35,28 @@ _JUST_A_MESSAGE: Final[Mapping[str, Any]] = MappingProxyType({"message": "Hello"
 class Dialect:
     """An event vocabulary: its decoder and its encoder, either of which may be missing.
 
-    Light until it is used: a class that is named by its place is imported when it is first asked for.
+    A class that is given by its place is imported when it is first used.
 
     Args:
         name: letters, digits, `.`, `_`, `-`; not `auto`.
-        decoder: the class that reads it, or its place as `".decode:AcmeDecoder"`, relative to `package`.
-        encoder: the class that writes it, or its place.
-        summary: a sentence about it. Only its first paragraph is used, so that it can be a module's
-            `__doc__`.
-        package: the package that holds it, with its `examples.txt` and `README.md`.
-        hints: signs of its messages; those of the decoder if not given.
-        detectable: it may be found out by the first bytes of a body.
-        sample_request: the smallest body that a backend of this dialect understands; just a `message` if not
-            given.
-        client_paths: the endings of the paths that its clients call, whatever their base URL.
-        request_reader: reads the requests of its clients; or its place as `".request:READER"`.
-        request_writer: writes requests to upstreams that speak it, or its place.
+        decoder: the class that reads the dialect, or the place of the class as `".decode:AcmeDecoder"`,
+            relative to `package`.
+        encoder: the class that writes the dialect, or its place.
+        summary: a sentence about the dialect. Only the first paragraph is used, so that a module's `__doc__`
+            can be given.
+        package: the package that holds the dialect, with its `examples.txt` and `README.md`.
+        hints: signs of the dialect's messages; by default the hints of the decoder.
+        detectable: whether the first bytes of a body may show the dialect.
+        sample_request: the smallest body that a backend of this dialect understands; by default an object
+            with only a `message`.
+        client_paths: the endings of the URL paths that its clients call; the base URL makes no difference.
+        request_reader: the reader for the requests of its clients, or the place of the reader as
+            `".request:READER"`.
+        request_writer: the writer of requests to upstreams of the dialect, or its place.
         turn_collector: the class that builds the turn of one answer, or its place.
 
     Raises:
-        ConfigurationError: the name cannot be one.
+        ConfigurationError: `name` is not allowed as the name of a dialect.
     """
 
     def __init__(  # noqa: PLR0913 (one keyword for each thing that a dialect has)
@@ -84,9 +88,9 @@ class Dialect:
         self._decoder: Final = decoder
         self._encoder: Final = encoder
         self.reads: Final = decoder is not None
-        """There is a decoder, loaded or not."""
+        """Whether the dialect has a decoder, loaded or not."""
         self.writes: Final = encoder is not None
-        """There is an encoder, loaded or not."""
+        """Whether the dialect has an encoder, loaded or not."""
         self._request_reader: Final = request_reader
         self._request_writer: Final = request_writer
         self._turn_collector: Final = turn_collector
@@ -105,15 +109,15 @@ class Dialect:
 
         Args:
             name: the dialect's name.
-            side: a `Decoder`, which may name its encoder as `encoder`; an `Encoder` is only written. Either
-                may have a `request_reader` and a `request_writer`.
-            framing: in the place of the decoder's own.
-            encoder: in the place of the one that the decoder names.
-            errors_for_users: in the place of the decoder's own.
+            side: the class. A `Decoder` may name its encoder as `encoder`; the dialect of an `Encoder` is
+                only written. Either class may have a `request_reader` and a `request_writer`.
+            framing: replaces the framing of the decoder.
+            encoder: replaces the encoder that the decoder names.
+            errors_for_users: replaces the value of the decoder.
 
         Raises:
-            ConfigurationError: the name cannot be one.
-            TypeError: `side` or `encoder` is no such class.
+            ConfigurationError: `name` is not allowed as the name of a dialect.
+            TypeError: `side` or `encoder` is not a class of that kind.
         """
         requests: Any = {key: getattr(side, key, None) for key in ("request_reader", "request_writer")}
         if isinstance(side, type) and issubclass(side, Encoder):
@@ -130,17 +134,17 @@ class Dialect:
 
     @property
     def reads_requests(self) -> bool:
-        """Whether the dialect has a reader of requests. No module is loaded for it."""
+        """Whether the dialect has a reader of requests. This loads no module."""
         return self._request_reader is not None
 
     @property
     def writes_requests(self) -> bool:
-        """Whether the dialect has a writer of requests. No module is loaded for it."""
+        """Whether the dialect has a writer of requests. This loads no module."""
         return self._request_writer is not None
 
     @property
     def hints(self) -> Hints | None:
-        """Signs of its messages; None if every message has to be shown to the decoder."""
+        """Signs of the dialect's messages; None if the decoder has to be asked about every message."""
         if self._hints is not None or isinstance(self._decoder, str | None):
             return self._hints
         return self._decoder.hints
@@ -152,13 +156,15 @@ class Dialect:
 
     @cached_property
     def is_ours(self) -> bool:
-        """Whether its reader is part of this package, so that its events need not be checked."""
+        """Whether the decoder is part of this package, so that its events need not be checked."""
         classes = () if self.decoder is None else self.decoder.__mro__[:-1]
         return all(cls.__module__.partition(".")[0] == _PACKAGE for cls in classes)
 
     @cached_property
     def looks_at_heads(self) -> bool:
-        """Whether it is read, and found by the whole head of a body: see `Decoder.looks_at_heads`."""
+        """Whether the decoder detects its dialect from the whole head of a body: see
+        `Decoder.looks_at_heads`.
+        """
         return self.decoder is not None and self.decoder.looks_at_heads()
 
     @cached_property
@@ -168,77 +174,78 @@ class Dialect:
 
     @cached_property
     def request_reader(self) -> RequestReader | None:
-        """Reads the requests of its clients; None if the dialect has no reader."""
+        """The reader for the requests of the dialect's clients; None if the dialect has no reader."""
         return cast("RequestReader | None", _loaded(self._request_reader, self.package))
 
     @cached_property
     def request_writer(self) -> RequestWriter | None:
-        """Writes requests to upstreams that speak it; None if the dialect has no writer."""
+        """The writer of requests to upstreams of the dialect; None if the dialect has no writer."""
         return cast("RequestWriter | None", _loaded(self._request_writer, self.package))
 
     @cached_property
     def turn_collector(self) -> type[TurnCollector] | None:
-        """The class that builds the turn of one answer; None if turns of the dialect are not kept."""
+        """The class that builds the turn of one answer; None if turns of this dialect are not kept."""
         return _imported(self._turn_collector, self.package)
 
     @property
     def framing(self) -> FramingName:
-        """The usual framing of its bodies; `auto` if they may have any."""
+        """The usual framing of the dialect's bodies; `auto` if any framing is possible."""
         return "auto" if self.decoder is None else self.decoder.framing
 
     @property
     def media_types(self) -> frozenset[str]:
-        """The media types of its streams where it is read, beside those of SSE and NDJSON."""
+        """The media types of the streams that the decoder reads, in addition to those of SSE and NDJSON."""
         return frozenset() if self.decoder is None else self.decoder.media_types
 
     @property
     def framings(self) -> tuple[Literal["sse", "ndjson", "lines"], ...]:
-        """The framings in which it is written, the first by default; none if it is only read."""
+        """The framings that the encoder writes, the default first; empty if the dialect is only read."""
         return () if self.encoder is None else self.encoder.framings
 
     def failure_body(self, failure: FailedRequest) -> Mapping[str, Any] | None:
-        """Return the body of a response that is nothing but a failure; None for the envelope."""
+        """Return the body of a response that is only a failure; None: the standard's envelope is used."""
         return None if self.encoder is None else self.encoder.failure_body(failure)
 
     def client_call_id(self, tool_id: str, request_id: str) -> str:
-        """Return the id under which its clients get a call of a stream."""
+        """Return the id by which the dialect's clients know a call of a stream."""
         return tool_id if self.encoder is None else self.encoder.client_call_id(tool_id, request_id)
 
     @property
     def asks_by_body(self) -> bool:
-        """Whether its clients ask for a stream in the body of their request."""
+        """Whether the dialect's clients ask for a stream in the body of their request."""
         return self.encoder is not None and self.encoder.asks_by_body
 
     @property
     def asks_for_usage(self) -> bool:
-        """Whether its clients ask in their request for the usage of a stream."""
+        """Whether the dialect's clients ask in their request for the usage of a stream."""
         return self.encoder is not None and self.encoder.asks_for_usage
 
     @property
     def request_names(self) -> Mapping[str, str]:
-        """The fields of its clients' requests that name a conversation or a run."""
+        """The fields that name a conversation or a run in the requests of the dialect's clients."""
         return {} if self.encoder is None else self.encoder.request_names
 
     @property
     def request_headers(self) -> Mapping[str, bytes]:
-        """The headers of its clients' requests that tell which form of the dialect they read."""
+        """The request headers by which the dialect's clients tell which form of the dialect they read."""
         return {} if self.encoder is None else self.encoder.request_headers
 
     @property
     def echoed_fields(self) -> tuple[str, ...]:
-        """The fields of its clients' requests that the answer repeats."""
+        """The fields of a client's request that the answer repeats."""
         return () if self.encoder is None else self.encoder.echoed_fields
 
     @property
     def streams_arguments(self) -> bool:
-        """Whether its clients get a call's arguments in pieces."""
+        """Whether the dialect's clients get a call's arguments in pieces."""
         return self.encoder is not None and self.encoder.streams_arguments
 
     @cached_property
     def options(self) -> Mapping[str, tuple[str, ...]]:
-        """The options with their allowed values: those for reading, for writing, for requests.
+        """Return the options with their allowed values: for reading, for writing and for requests.
 
-        A side that does not know a value which the other one takes keeps its default.
+        An option may be known to the decoder and the encoder with different values. A side that does not know
+        the chosen value keeps its default.
         """
         allowed: dict[str, tuple[str, ...]] = {}
         for side in (self.decoder, self.encoder, self.request_writer):
@@ -247,7 +254,7 @@ class Dialect:
         return allowed
 
     def options_for(self, path: str) -> Options:
-        """Return the options that are known from the URL path of an upstream."""
+        """Return the options that follow from the URL path of an upstream."""
         return NO_OPTIONS if self.decoder is None else self.decoder.options_for(path)
 
     def check_options(self, options: Options) -> None:
@@ -265,9 +272,10 @@ class Dialect:
                 )
 
     def asks_for_another_form(self, options: Options) -> bool:
-        """Return whether an option chooses how the dialect is written, also if it says how it is read.
+        """Return whether an option changes how the dialect is written, even if it also changes how the
+        dialect is read.
 
-        `auto`, and `on` of opaque values, are how frames of the upstream are anyway.
+        The values `auto`, and `on` of opaque values, keep the form that the frames of the upstream have.
         """
         if not options:
             return False
@@ -277,7 +285,7 @@ class Dialect:
         )
 
     def make_decoder(self, options: Options) -> Decoder:
-        """Return a fresh decoder for one stream.
+        """Return a new decoder for one stream.
 
         Raises:
             ConfigurationError: the dialect is only written.
@@ -289,11 +297,11 @@ class Dialect:
         return decoder
 
     def make_encoder(self, options: Options, *, room: int | None = None) -> Encoder:
-        """Return a fresh encoder for one stream.
+        """Return a new encoder for one stream.
 
         Args:
-            options: the chosen ones.
-            room: how many bytes it may keep; as much as usual if None.
+            options: the chosen options.
+            room: the number of bytes that the encoder may keep; None: the default.
 
         Raises:
             ConfigurationError: the dialect is only read.
@@ -315,7 +323,7 @@ def _imported(side: type[T] | str | None, package: str | None) -> type[T] | None
 
 
 def _loaded(side: object, package: str | None) -> object:
-    """Return the class at a place; any other value is returned unchanged."""
+    """Import the class if `side` is a place, and return it; return any other value unchanged."""
     if not isinstance(side, str):
         return side
     module, _, name = side.partition(":")
@@ -324,5 +332,5 @@ def _loaded(side: object, package: str | None) -> object:
 
 
 def _documentation_of(side: type) -> str | None:
-    """Return the documentation of the class's module, else of the class."""
+    """Return the docstring of the class's module, else the docstring of the class."""
     return getattr(sys.modules.get(side.__module__), "__doc__", None) or side.__doc__

@@ -1,4 +1,4 @@
-"""Dialects by name: an immutable set, so that a name means the same to everything that holds one set."""
+"""Dialects by name, as an immutable set: a name means the same dialect to all code that holds the set."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["Dialects", "InstalledDialect"]
 
 
 class InstalledDialect(Protocol):
-    """A dialect of another package, which may turn out not to be one."""
+    """A dialect of another package, which may fail to load."""
 
     @property
     def is_usable(self) -> bool:
-        """Whether it can be loaded."""
+        """Whether the dialect can be loaded."""
         ...
 
     def load(self) -> Dialect:
-        """Return the dialect, the same each time.
+        """Return the dialect. Each call returns the same object.
 
         Raises:
-            ConfigurationError: it cannot be loaded.
+            ConfigurationError: the dialect cannot be loaded.
         """
         ...
 
@@ -35,12 +35,12 @@ class InstalledDialect(Protocol):
 class Dialects(Mapping[str, Dialect]):
     """An immutable mapping of dialects by name, in the order of their names.
 
-    A dialect of another package is loaded when it is asked for. One that cannot be loaded is left out of
-    listings; a look-up of its name raises an error that gives the reason.
+    A dialect of another package is loaded when it is looked up. A dialect that cannot be loaded is left out
+    of listings; a look-up of its name raises an error that gives the reason.
 
     Args:
-        dialects: the members of the set; of two with one name the later.
-        installed: finds the dialects of other packages, when the others do not suffice.
+        dialects: the members of the set; if two have one name, the later one counts.
+        installed: finds the dialects of other packages. It is called only if `dialects` does not suffice.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Dialects(Mapping[str, Dialect]):
         return _built_in()
 
     def with_(self, *dialects: Dialect, replace: bool = False) -> Dialects:
-        """Return a set that has `dialects` too.
+        """Return a set with the members of this set and with `dialects`.
 
         Raises:
-            ConfigurationError: there is one of that name already, and `replace` is not set.
+            ConfigurationError: a name is taken already, and `replace` is not set.
         """
         for dialect in dialects:
             if not replace and self.has_name(dialect.name):
@@ -71,7 +71,7 @@ class Dialects(Mapping[str, Dialect]):
         return Dialects((*self._dialects.values(), *dialects), installed=self._installed)
 
     def called_at(self, path: str) -> Dialect | None:
-        """Return the dialect whose clients call at such a path; None if it tells nothing."""
+        """Return the dialect whose clients call this path; None if the path shows no dialect."""
         for dialect in self._dialects.values():
             if dialect.client_paths and path.endswith(dialect.client_paths):
                 return dialect
@@ -93,16 +93,16 @@ class Dialects(Mapping[str, Dialect]):
 
     @cached_property
     def detectable(self) -> tuple[Dialect, ...]:
-        """The dialects that can be detected in a body."""
+        """The dialects that the detector can find in a body."""
         return tuple(dialect for dialect in self.values() if dialect.reads and dialect.detectable)
 
     @cached_property
     def hint_index(self) -> HintIndex:
-        """Finds those that a message may be of."""
+        """The index that finds the dialects that a message may belong to."""
         return HintIndex(self.detectable)
 
     def find(self, dialect: str | Dialect) -> Dialect:
-        """Return the dialect of that name, or the one given.
+        """Return the dialect with this name; a `Dialect` is returned unchanged.
 
         Raises:
             UnknownDialectError: no dialect has that name.
@@ -118,10 +118,10 @@ class Dialects(Mapping[str, Dialect]):
             raise UnknownDialectError(dialect, self) from None
 
     def to_read(self, dialect: str | Dialect) -> Dialect:
-        """Return the dialect of that name, or the one given, which has a decoder.
+        """Return the dialect with this name, or the given `Dialect`, if it has a decoder.
 
         Raises:
-            UnknownDialectError: no dialect has that name, or it is only written.
+            UnknownDialectError: no dialect has that name, or the dialect is only written.
             ConfigurationError: another package's dialect cannot be loaded.
         """
         found = self.find(dialect)
@@ -130,10 +130,10 @@ class Dialects(Mapping[str, Dialect]):
         return found
 
     def to_write(self, dialect: str | Dialect) -> Dialect:
-        """Return the dialect of that name, or the one given, which has an encoder.
+        """Return the dialect with this name, or the given `Dialect`, if it has an encoder.
 
         Raises:
-            UnknownDialectError: no dialect has that name, or it is only read.
+            UnknownDialectError: no dialect has that name, or the dialect is only read.
             ConfigurationError: another package's dialect cannot be loaded.
         """
         found = self.find(dialect)

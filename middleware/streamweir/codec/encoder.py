@@ -21,7 +21,7 @@ __all__ = ["NO_EXTRA", "Encoder", "extra_in"]
 NO_EXTRA: Final[Mapping[str, Any]] = MappingProxyType({})
 
 _SHORT_WAYS: Final = frozenset({"template_numbers", "text_template", "sse_block", "note_event"})
-"""The methods of an encoder by which `encode` is not called for each event."""
+"""The methods by which an encoder writes events without a call of `encode` for each event."""
 
 
 class Encoder:
@@ -31,33 +31,35 @@ class Encoder:
 
     Class attributes:
         framings: the framings that its clients can read; the first is the default.
-        replaces: its clients understand `op: replace`.
-        warns: its clients can be told a warning. If False, a stream that ends without an answer, some events
-            of which no rule knew, ends with `UPSTREAM_INVALID_RESPONSE`: an empty answer is all it could say.
+        replaces: whether its clients understand `op: replace`.
+        warns: whether its clients can get a warning. If False, a stream without an answer that has messages
+            that no rule reads ends with `UPSTREAM_INVALID_RESPONSE`, because the client would only see an
+            empty answer.
         sse_prefix: `data: `, or `data:` where the original server sends no space.
         media_type: the media type of its responses; None: that of the framing.
-        heartbeats: its clients can skip a comment, or an empty line.
-        is_old: its pages never saw a heartbeat, and no form is safe for all of them.
-        response_headers: further headers of its responses.
+        heartbeats: whether its clients skip a comment or an empty line.
+        is_old: whether its web pages are too old to know heartbeats, so that no form of heartbeat is safe for
+            all of them.
+        response_headers: additional headers of its responses.
         option_values: the options for writing the dialect; see `Decoder`.
-        reports_by_status: its clients expect a failure before the first event as an HTTP status, with
+        reports_by_status: whether its clients expect a failure before the first event as an HTTP status, with
             `failure_body` as the body.
-        asks_by_body: its clients ask for a stream by the field `stream` of their request; their `Accept` is
-            the same with and without a stream.
+        asks_by_body: whether its clients ask for a stream by the field `stream` of their request; their
+            `Accept` header is then equal with and without a stream.
         request_names: by attribute of `ClientNames`, the field of a request that holds it.
-        request_headers: likewise, the header of a request that has it; its values are added.
+        request_headers: by attribute of `ClientNames`, the header of a request that holds it; the values of
+            the header are added to the attribute.
         echoed_fields: the fields of a request that its answer repeats (`ClientNames.echo`).
-        asks_for_usage: its clients say in their request, by `stream_options.include_usage`, whether they
-            want a chunk with the usage.
-        streams_arguments: its clients get the arguments of a call piece by piece.
+        asks_for_usage: whether its clients ask for a chunk with the usage by `stream_options.include_usage`.
+        streams_arguments: whether its clients get the arguments of a call in pieces.
 
     Attributes:
         lost: the number of events that the dialect has no place for, by a word for each kind.
-        is_shown: the frames of the upstream are copied to the client, and the frames that `encode` returns
-            are dropped. The ids that the client knows are the upstream's. Events of the gateway itself, such
-            as an end that the upstream did not send, are written all the same.
-        writes_extra: the stream is read in the dialect that is written, so fields that the decoder kept in
-            `extra` may be written. Set by the code that knows the dialect of the upstream.
+        is_shown: whether the frames of the upstream are copied to the client, and the frames that `encode`
+            returns are dropped. The client then knows the upstream's ids. Events that the gateway makes, such
+            as an end that the upstream did not send, are written even then.
+        writes_extra: whether the stream is read and written in one dialect, so that fields that the decoder
+            kept in `extra` may be written. Set by the code that knows the dialect of the upstream.
         names: the names that the client used in its request.
         request_id: the request id of the stream, for frames before the first event.
         upstream: the name or URL of the upstream, for seals of its opaque values; known from `session_start`
@@ -95,7 +97,9 @@ class Encoder:
     room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:
-        """Take the short ways from subclasses that define a method: they may write events otherwise."""
+        """Remove the short ways (`_SHORT_WAYS`) from a subclass that defines a method: it may write events in
+        another way.
+        """
         super().__init_subclass__()
         if defines_methods(cls):
             for name in _SHORT_WAYS.difference(vars(cls)):
@@ -109,7 +113,7 @@ class Encoder:
         raise NotImplementedError
 
     def note_event(self, event: Event, stamp: Stamp) -> None:
-        """Note an event whose frame is copied; by default it is encoded, and its frames are dropped."""
+        """Note an event whose frame is copied. By default, `encode` is called and its frames are dropped."""
         for _ in self.encode(event, stamp):
             pass
 
@@ -123,13 +127,13 @@ class Encoder:
     ) -> Mapping[str, Number] | None:
         """Return the numbers that change from frame to frame when a run of texts is written.
 
-        Called before the first text of a run is encoded, which may still become several frames, and for the
-        texts that follow.
+        Called before the first text of a run of texts is encoded, which may still become several frames, and
+        for the texts after it.
 
         Args:
-            event: an event that differs from those of the run only in its text.
+            event: an event that differs from the events of the run only in its text.
             texts: the texts of the run; not empty.
-            stamp: of the first text.
+            stamp: the stamp of the first text.
 
         Returns:
             By key, the number in the first frame and its step to the next frame. None if every text has to be
@@ -141,11 +145,11 @@ class Encoder:
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of the SSE blocks of texts like `event`.
 
-        Called where `template_numbers` returned numbers, which are those of the template.
+        Called after `template_numbers` has returned numbers; the template has places for these numbers.
 
         Args:
             event: an event that differs from the texts only in its text.
-            stamp: of the first text.
+            stamp: the stamp of the first text.
 
         Returns:
             None if the template has to be learned from blocks that were encoded.
@@ -156,16 +160,18 @@ class Encoder:
     def sse_block(self, event: Event, stamp: Stamp) -> bytes | None:
         """Return the SSE block of an event: the bytes of the frames that `encode` would return.
 
-        None, and nothing has changed, if `encode` has to be called.
+        None if `encode` has to be called; the state of the encoder has not changed then.
         """
         del event, stamp
         return None
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Note texts that were written or copied without `encode`; `event` is like them but for the text."""
+        """Note texts that were written or copied without `encode`; `event` differs from their events only in
+        the text.
+        """
 
     def continue_behind(self, copied: bytes) -> None:
-        """Take up the protocol's own numbering of frames behind frames of the upstream.
+        """Continue the protocol's own numbering of frames after copied frames of the upstream.
 
         Called before `encode`, if frames have been copied since the last call.
 
@@ -174,15 +180,15 @@ class Encoder:
         """
 
     def heartbeat(self) -> Frame | None:
-        """Return a heartbeat frame of the protocol; None for that of the framing.
+        """Return a heartbeat frame of the protocol; None for the heartbeat of the framing.
 
-        The framing's heartbeat is a comment in SSE and an empty line otherwise. Called only in silence, and
-        only if the class has `heartbeats`.
+        The heartbeat of the framing is a comment in SSE and an empty line otherwise. Called only if the
+        stream is silent and the class has `heartbeats`.
         """
         return None
 
     def close(self) -> Iterable[Frame]:
-        """Return the frames behind the last event (`[DONE]`)."""
+        """Return the frames after the last event (`[DONE]`)."""
         return ()
 
     def whole_answer(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any] | None:
@@ -191,50 +197,52 @@ class Encoder:
         Args:
             folded: the folded result of all events. Its `error` is not a terminal one. Its `order` lists the
                 parts in the order of the stream; see `AnswerOrder`.
-            stamp: of the last event.
+            stamp: the stamp of the last event.
         """
         del folded, stamp
         return None
 
     def pending_answer(self, status: str, stamp: Stamp) -> Mapping[str, Any] | None:
-        """Return the protocol's answer about a run without output so far; None if the protocol has none.
+        """Return the protocol's answer about a run that has no output yet; None if the protocol has no such
+        answer.
 
         Args:
-            status: the protocol's own word for the state of the run, such as `queued` or `cancelled`.
-            stamp: of the moment at which the run began.
+            status: the protocol's word for the state of the run, such as `queued` or `cancelled`.
+            stamp: the stamp of the moment at which the run began.
         """
         del status, stamp
         return None
 
     def hides(self, frame: Frame) -> bool:
-        """Return whether a frame of an upstream of this dialect is left out of those that are copied.
+        """Return whether a frame is left out when the frames of an upstream of this dialect are copied.
 
-        Asked only of frames that are no mere text, and only with `names.hides_usage`.
+        Called only with `names.hides_usage`, and not for frames that hold only a text.
         """
         del frame
         return False
 
     @classmethod
     def client_call_id(cls, tool_id: str, request_id: str) -> str:
-        """Return the id under which the client gets a call, and sends its result.
+        """Return the id under which the client gets a call and sends its result.
 
         Args:
-            tool_id: of the call, as the upstream calls it.
-            request_id: of the stream.
+            tool_id: the upstream's id of the call.
+            request_id: the request id of the stream.
         """
         del request_id
         return tool_id
 
     @classmethod
     def failure_body(cls, failure: FailedRequest) -> Mapping[str, Any] | None:
-        """Return the body of a response that is a failure and nothing else; None for the envelope."""
+        """Return the body of a response that is only a failure; None: the standard's envelope is used."""
         del failure
         return None
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
-        """Return the upstream's further fields of an event; empty if the stream is read in another dialect.
+        """Return the upstream's additional fields of an event; empty if the stream is read in another
+        dialect.
 
-        Such fields may hold an application's prompt, so an encoder must get them from here only.
+        Such fields may hold an application's prompt, so an encoder must get them only by this method.
         """
         if not self.writes_extra or not event.meta:
             return NO_EXTRA
@@ -243,14 +251,15 @@ class Encoder:
 
     @property
     def can_replace(self) -> bool:
-        """The client understands `op: replace`, with these options."""
+        """Whether the client understands `op: replace`, with the chosen options."""
         return self.replaces
 
     @property
     def carries_opaque(self) -> bool:
-        """The protocol has a place for opaque values, and its option `opaque` is on.
+        """Whether the protocol has a place for opaque values, and its option `opaque` is on.
 
-        If False, no event that `encode` gets has one, and events that hold nothing else are left out.
+        If False, the events that `encode` gets have no opaque values, and events that hold only such a value
+        are left out.
         """
         return "opaque" in self.option_values and self.option("opaque") == "on"
 
@@ -261,5 +270,7 @@ class Encoder:
 
 
 def extra_in(event: Event) -> Mapping[str, Any]:
-    """Return the upstream's further fields of an event, which may be written in its own dialect only."""
+    """Return the upstream's additional fields of an event, which may be written only in the upstream's own
+    dialect.
+    """
     return (event.meta or {}).get("extra", NO_EXTRA)

@@ -1,8 +1,9 @@
-"""A body that is one message, which tells of a failure and is no event of the dialect.
+"""Reads a body that holds only one message, which reports a failure and is no event of the dialect.
 
-A server that does not get as far as its stream often answers 200 and an error body, as its framework writes
-it. That is known only at the end: the same message in front of others is an event that no rule knows. So the
-first one of a body is kept until the next one comes, and if none does, it is how the run failed.
+If a server fails before its stream begins, it often answers with status 200 and an error body in the form of
+its framework. Such a message is known to be a failure only at the end of the body: if other messages follow,
+it is an event that no rule reads. So the first message of such a kind is kept until the next message arrives.
+If no other message arrives, the kept message is the failure of the run.
 
 Source: the standard protocol 1.1, section 5.
 """
@@ -33,25 +34,27 @@ __all__ = [
 _MAY_BE_FAILURES: Final = frozenset({Error, Data})
 
 _LONGEST: Final = 256 << 10
-"""No error body is larger, so that no larger message waits for what follows it."""
+"""The most bytes of an error body. A larger message is passed on at once."""
 
 
 class ErrorOnlyBody(NamedTuple):
-    """The first message of a body, as long as nothing has followed it."""
+    """The first message of a body, while no other message has followed it."""
 
     failure: FailureInBody
     frame: Frame
     events: Sequence[Event]
-    """The dialect's events for it: events that no rule reads."""
+    """The events that the dialect made from the message; no rule reads the message."""
 
 
 def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> ErrorOnlyBody | Iterable[Event]:
-    """Return the first message of a body as events, or as a body that waits: it may be a plain failure.
+    """Return the events of the first message of a body, or an `ErrorOnlyBody` if the message may be a failure
+    without a stream.
 
     Args:
-        frame: that holds the message.
-        decoded: the dialect's events for it.
-        room: the most bytes that an event may have; a message of an eighth of it does not wait.
+        frame: the frame that holds the message.
+        decoded: the dialect's events for the message.
+        room: the most bytes that an event may have; a message larger than an eighth of it is passed on at
+            once.
     """
     if type(decoded) is tuple and decoded and type(decoded[0]) not in _MAY_BE_FAILURES:  # nearly all
         return decoded
@@ -69,7 +72,9 @@ def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> Error
 
 
 def _failure_in(frame: Frame) -> FailureInBody | None:
-    """Return the failure that the message in `frame` reports; None if it reports none, or is no JSON."""
+    """Return the failure that the message in `frame` reports; None if it reports no failure, or is no
+    JSON.
+    """
     try:
         return failure_in_body(frame.json())
     except MalformedEvent:
@@ -77,13 +82,17 @@ def _failure_in(frame: Frame) -> FailureInBody | None:
 
 
 def error_only_body(body: bytes) -> FailureInBody | None:
-    """Return the failure that a whole body of no known dialect tells of, if its one message does."""
+    """Return the failure in a body of an unknown dialect, if the body is one message that reports a
+    failure.
+    """
     values = [message.value for message in head_messages(body) if message.value is not None]
     return failure_in_body(values[0]) if len(values) == 1 else None
 
 
 def _refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
-    """Return the same events; a lone error gets, from `failure`, the fields that the dialect left open."""
+    """Return `events`; a single error among them gets, from `failure`, the fields that the dialect left
+    open.
+    """
     match events:
         case [Error() as error]:
             given = error_event_of(failure)
@@ -109,7 +118,7 @@ def _classed_as(given: Error, error: Error) -> Error:
 
 
 def error_event_of(failure: FailureInBody) -> Error:
-    """Return the terminal error for a failure; its text may not have been written for users."""
+    """Return the terminal error for a failure; its text is not known to be written for users."""
     error = upstream_error(
         failure.message,
         code=failure.code,

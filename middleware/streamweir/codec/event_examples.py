@@ -35,19 +35,19 @@ class EventExample(NamedTuple):
 
     @property
     def ends(self) -> bool:
-        """The stream is over with it."""
+        """Whether the stream ends with this example."""
         return isinstance(self.events[-1], SessionEnd)
 
     @property
     def end(self) -> SessionEnd:
-        """The end of a stream in which it is said."""
+        """The end of a stream that contains the example."""
         if isinstance(self.events[-1], Interaction):
             return SessionEnd("suspended", "interaction")
         return SessionEnd("completed", "done")
 
     @property
     def replaces(self) -> bool:
-        """Whether it replaces text that was sent."""
+        """Whether the example replaces text that was sent."""
         return any(isinstance(event, Content) and event.op == "replace" for event in self.events)
 
 

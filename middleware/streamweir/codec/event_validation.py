@@ -1,4 +1,4 @@
-"""Events of other people's code, checked against the protocol before they are in a stream.
+"""Checks events from code of other authors against the protocol, before the events enter a stream.
 
 Source: the standard protocol 1.1, sections 1, 2 and 6. Types and closed lists come from the classes in
 `events`; rules that a type cannot express are in the tables below: `_SHAPES` for every event, `_PROMISES` for
@@ -41,10 +41,10 @@ __all__ = ["TIMED", "checked_event", "checked_meta", "reasons_of_code", "shaped_
 E = TypeVar("E", bound=Event)
 
 Check = Callable[[Any], Iterator[tuple[str, str]]]
-"""Yields the problems of an event: each is a field, and words that follow its name."""
+"""Yields the problems of an event. Each problem is a field, and words that follow the name of the field."""
 
 TIMED: Final = (ToolCallEnd, Status, SessionEnd)
-"""The events that may say how long something took."""
+"""The types of events that may have a duration."""
 
 _NOT_IN_ERRORS: Final = frozenset({*TOOL_CODES, "CANCELLED"})
 _CITATION: Final = frozenset({"id", "title", "url", "snippet", "document_id", "score"})
@@ -83,7 +83,7 @@ def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = N
     """Return an event of class `cls` with `fields`; fields whose value is None are left out.
 
     Raises:
-        EventValidationError: a value that the protocol forbids; nothing else can be wrong with the event.
+        EventValidationError: the protocol forbids a value. No other error is raised.
     """
     event = shaped_event(cls, fields)
     _apply(_PROMISES, event)
@@ -92,10 +92,10 @@ def checked_event(cls: type[E], fields: Mapping[str, Any], meta: Meta | None = N
 
 
 def shaped_event(cls: type[E], fields: Mapping[str, Any]) -> E:
-    """Return an event of class `cls` with `fields`, checked except for values that the stages repair.
+    """Return an event of class `cls` with `fields`; values that the stages repair are not checked.
 
     Raises:
-        EventValidationError: a value that the protocol forbids, and that no stage can repair.
+        EventValidationError: the protocol forbids a value, and no stage can repair it.
     """
     plain = {name: _plain(name, value) for name, value in fields.items() if value is not None}
     try:
@@ -118,7 +118,7 @@ def checked_meta(
     """Return `meta` if its keys are `allowed` and its values fit an event of this class.
 
     Raises:
-        EventValidationError: they are not.
+        EventValidationError: a key is not allowed, or a value does not fit.
     """
     if not meta:
         return None
@@ -157,7 +157,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _explained(message: str) -> EventValidationError:
-    """Return the error for a finding of msgspec, with the field's name first."""
+    """Return the error for an error message of msgspec, with the name of the field first."""
     if missing := _MISSING.match(message):
         path = _PATH.search(message)
         return EventValidationError(

@@ -1,4 +1,4 @@
-"""A request whose only answer is a failure: the values of a protocol's own error body."""
+"""A request that gets only a failure as its answer: the values for a protocol's own error body."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["FailedRequest"]
 
 
 class FailedRequest(NamedTuple):
-    """A refused request, or a run that failed before anything of it was sent.
+    """A refused request, or a run that failed before any of its output was sent.
 
     Attributes:
-        status: of the HTTP response.
-        code: of the standard protocol, section 5.
+        status: the status of the HTTP response.
+        code: the error code, as in section 5 of the standard protocol.
         message: safe for users.
-        retry: the same request may succeed later.
-        request_id: of the request.
+        retry: whether the same request may succeed later.
+        request_id: the id of the request.
     """
 
     status: int

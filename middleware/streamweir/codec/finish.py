@@ -1,4 +1,6 @@
-"""The finish word of a model in one dialect: what a summary keeps of it, or the failure that it says."""
+"""Reads the finish word of a model in any dialect: the finish reason for a summary, or the failure that it
+reports.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ __all__ = ["finish_error"]
 
 
 def finish_error(word: object, meta: Meta | None = None) -> Error | None:
-    """Return the terminal error of a finish word that says that the run broke off; None for other words.
+    """Return the terminal error for a finish word that reports that the run broke off; None for other words.
 
-    A decoder yields it in place of the calls that it collected: a call that was being written is not sent.
+    A decoder yields the error in place of the calls that it collected, because such a call may be incomplete.
 
     Args:
         word: `finish_reason`, `stop_reason`, `finishReason` or `done_reason`, as the server writes it.
-        meta: of the event.
+        meta: the metadata of the event.
     """
     code = code_of_finish(word)
     if code is None:

@@ -1,4 +1,4 @@
-"""The standard's one JSON object in place of a stream: the folded result, and the refusal of a request.
+"""Reads the standard's JSON objects that replace a stream: the folded result, and the refusal of a request.
 
 Source: the standard protocol 1.1, section 4 (`Accept: application/json`) and section 5 (a request that never
 reaches an upstream).
@@ -35,7 +35,7 @@ def is_whole_answer(message: Mapping[str, Any]) -> bool:
 
 
 def refusal_in(message: Mapping[str, Any]) -> Event | None:
-    """Return the error of a request that was refused; None if the object is no refusal."""
+    """Return the error in the answer to a refused request; None if the object is no refusal."""
     error = message.get("error")
     if "type" in message or not isinstance(error, dict) or "message" in message:
         return None
@@ -51,7 +51,7 @@ def refusal_in(message: Mapping[str, Any]) -> Event | None:
 
 
 def events_in(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield standard messages that fold to a result, in a possible order."""
+    """Yield standard messages that fold to the result `message`, in a possible order."""
     answer: Mapping[str, Any] = message["message"]
     for warning in objects_in(message.get("warnings")):
         yield _message("warning", warning)

@@ -1,4 +1,4 @@
-"""How much the events of one frame are together, which is bounded however often they repeat a part of it.
+"""Bounds the size of all events of one frame, even if the events repeat a part of the frame many times.
 
 Source: the standard protocol 1.1, section 3 rule 11; the dialect-file contract, section 4.
 """
@@ -18,40 +18,47 @@ from streamweir.json_size import JsonSizes
 __all__ = ["GROWTH", "FrameGrowth", "bounded_events", "largest_frame_of", "uncounted_events"]
 
 GROWTH: Final = 4
-"""The events of one frame are at most so many times as large as one event may be (`limits.event_bytes`)."""
+"""The events of one frame may be at most this many times as large as one event may be (`limits.event_bytes`).
+"""
 
 _ENVELOPE: Final = 160
-"""Bytes of an event beside its fields: its type, the id of the request, its number and its time."""
+"""The bytes of an event in addition to its fields: its type, the request id, its number and its time."""
 
 _COPIES: Final = 8
-"""How many times one event of a decoder of ours may hold the same part of its frame, at most."""
+"""The most times that one event of a built-in decoder holds the same part of its frame."""
 
 _SMALL: Final = 4 << 20
-"""Below so many bytes every event counts: a table that is filled up may alone be a quarter of them."""
+"""Below this limit, in bytes, every event is counted: the cells that fill up one table may take a quarter of
+it.
+"""
 
 _REMEMBERED: Final = 8 << 10
-"""Bytes of an event that may come from the decoder's memory: a few ids of the longest kind."""
+"""The bytes of an event that may come from the decoder's memory: a few ids of the greatest length."""
 
 
 def uncounted_events(frame_bytes: int, most: int) -> int:
-    """Return how many events of a frame of that size are surely no more than `most` bytes."""
+    """Return the number of events that a frame of `frame_bytes` may have without being counted: surely below
+    `most` bytes.
+    """
     if most < _SMALL:
         return 0
     return min(most // (_COPIES * frame_bytes + _REMEMBERED), MAX_EVENTS_OF_A_FRAME)
 
 
 def largest_frame_of(events: int, most: int) -> int:
-    """Return the bytes of the largest frame for which `uncounted_events` is at least `events`, or -1."""
+    """Return the size in bytes of the largest frame for which `uncounted_events` is at least `events`; -1 if
+    there is none.
+    """
     if most < _SMALL or events > MAX_EVENTS_OF_A_FRAME:
         return -1
     return (most // events - _REMEMBERED) // _COPIES
 
 
 class FrameGrowth:
-    """Counts the events of one frame as JSON.
+    """Counts the JSON bytes of the events of one frame.
 
     Args:
-        most: bytes that they may have together.
+        most: the most bytes that the events may have together.
     """
 
     __slots__ = ("_digests", "_left", "_sizes")
@@ -62,10 +69,10 @@ class FrameGrowth:
         self._digests: dict[str, str] = {}
 
     def take(self, event: Event) -> Event:
-        """Count `event`, and return it with its ids as short as they leave.
+        """Count `event`, and return it with ids that are too long replaced by their digests.
 
         Raises:
-            MalformedEvent: the events are more than one frame may become.
+            MalformedEvent: the events are larger than the events of one frame may be.
         """
         event = with_short_names(event, self._short)
         size = _ENVELOPE
@@ -79,7 +86,7 @@ class FrameGrowth:
         return event
 
     def _short(self, text: str) -> str:
-        """Return `short_id(text)`, which is computed once: a long id may be in each of the events."""
+        """Return `short_id(text)`. The result is cached, because a long id may be in each of the events."""
         if len(text) <= MAX_ID_CHARACTERS:
             return text
         if text not in self._digests:
@@ -88,10 +95,10 @@ class FrameGrowth:
 
 
 def bounded_events(events: Iterable[Event], frame_bytes: int, most: int) -> Iterator[Event]:
-    """Yield `events`, all of one frame, as long as they are no more than `most` bytes of JSON.
+    """Yield `events`, which come from one frame, while they are no more than `most` bytes of JSON together.
 
     Raises:
-        MalformedEvent: they are more.
+        MalformedEvent: the events are larger.
     """
     few = uncounted_events(frame_bytes, most)
     first: list[Event] = []

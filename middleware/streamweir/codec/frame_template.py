@@ -1,4 +1,5 @@
-"""Text after text: a frame that differs from the last one in its text and in known numbers is filled in.
+"""Writes runs of texts quickly: a frame that differs from the last frame only in its text and in known
+numbers is made from a template.
 
     id: 7                                                       written by the encoder for "Hel"
     data: {"type":"content","data":{"content":"Hel"},"metadata":{"request_id":"r","sequence":7}}
@@ -6,8 +7,8 @@
     id: %d                                                      the form
     data: {"type":"content","data":{"content":%b},"metadata":{"request_id":"r","sequence":%d}}
 
-The counterpart of `message_template`. An encoder says by `Encoder.template_numbers` which numbers change, and
-so that the frames of the texts that follow differ in nothing else.
+This is the counterpart of `message_template`. An encoder returns from `Encoder.template_numbers` the numbers
+that change. By this it promises that the frames of later texts differ in nothing else.
 """
 
 from __future__ import annotations
@@ -25,32 +26,34 @@ from streamweir.jsontext import one_line, write_json
 __all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number"]
 
 SAMPLE_SIZE: Final = 3
-"""For so many texts finding out the form takes longer than it saves."""
+"""For this number of texts or fewer, it takes longer to find the template than the template saves."""
 
 _NUL: Final = b"\0"
 _PIECE: Final = 64 << 10
-"""Characters of a long text that are written at a time."""
+"""The number of characters of a long text that are written in one step."""
 
 Number = tuple[int, int]
-"""A number in the frame of a text, and how much more it is in the frame of the next."""
+"""A number in the frame of a text, and the difference to this number in the frame of the next text."""
 
 _string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""They write strings as `write_json` does, in one call; a text that was read by a template is valid."""
+"""Writes several strings in one call, each as `write_json` does. Texts that were read by a template are
+valid.
+"""
 
 _SSE_ID: Final = "sequence"
-"""The number that is the id of an SSE block too."""
+"""The key of the number that is also the id of an SSE block."""
 
 POSITION: Final = "\0position"
-"""A number that is in the id alone, behind its last full stop."""
+"""The key of a number that occurs only in the SSE id, after the last full stop of the id."""
 
 
 class FrameTemplate:
     """The frame of a text, framing included, with places for the text and for numbers.
 
     Args:
-        template: as for the operator `%`.
-        keys: of the numbers, in the order of their places; None is the text's.
+        template: the bytes, with placeholders of the operator `%`.
+        keys: the keys of the numbers, in the order of their places; None is the key of the text.
     """
 
     __slots__ = ("_keys", "_numbers", "_template", "_text_place", "_values")
@@ -60,14 +63,15 @@ class FrameTemplate:
         self._keys = keys
         self._text_place, self._numbers = _places_of(keys)
         self._values: list[bytes | int] = [0] * len(keys)
-        """The values of one frame, in their places; written anew for each."""
+        """The values of one frame, in the order of their places. They are replaced for each frame."""
 
     @classmethod
     def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
-        """Return the template of the frame `written`, which holds `text`; None if it cannot be found for
-        certain.
+        """Return the template of the frame `written`, which holds `text`; None if the places of its values
+        are not certain.
 
-        A value is found behind the colon of its key; a value that occurs twice could be at either place.
+        The place of a value is after the colon of its key. A value that occurs twice could be at either
+        place.
         """
         wanted: list[tuple[bytes, int, str | None]] = [(b":" + write_json(text), 1, None)]
         for name, (number, _) in numbers.items():
@@ -91,11 +95,11 @@ class FrameTemplate:
         return cls(_template(written, places), tuple(key for _, _, key in places))
 
     def write_long(self, text: str, numbers: Mapping[str, Number]) -> bytes:
-        """Return the frame of a long text; the only buffer as large as the text is the frame.
+        """Return the frame of a long text. No other buffer as large as the text is made.
 
         Args:
             text: ASCII only.
-            numbers: of the frame.
+            numbers: the numbers of the frame.
         """
         values = [_NUL if key is None else numbers[key][0] for key in self._keys]
         begin, _, end = (self._template % tuple(values)).partition(_NUL)  # JSON text holds none
@@ -107,7 +111,7 @@ class FrameTemplate:
         return frame.getvalue()
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
-        """Return the frames of `texts`; `numbers` are those of the first."""
+        """Return the frames of `texts`; `numbers` are the numbers of the first frame."""
         if len(texts) == 1:
             text = _string(texts[0])
             values = self._values

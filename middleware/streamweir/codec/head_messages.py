@@ -30,25 +30,29 @@ class HeadMessage(NamedTuple):
     """One of the first messages of a body."""
 
     event: str | None
-    """Its SSE event name."""
+    """The SSE event name of the message."""
     data: bytes
     value: Any
-    """The JSON value of its data; None if that is no JSON."""
+    """The JSON value of the message's data; None if the data is no JSON."""
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The fields of the JSON object; none if it is no object."""
+        """The fields of the JSON object; empty if the value is no object."""
         return self.value if isinstance(self.value, dict) else _NO_FIELDS
 
 
 def head_message(frame: Frame) -> HeadMessage | None:
-    """Return the message of `frame`; None for an event of this process, in a body of any dialect."""
+    """Return the message of `frame`; None if the frame is an event that this process wrote, for bodies of any
+    dialect.
+    """
     data = frame.data
     return HeadMessage(frame.event, data, _value(frame)) if data.find(TOKEN_PREFIX) < 0 else None
 
 
 def _value(frame: Frame) -> Any:
-    """Return the JSON value of a frame, or of its first line if no blank lines separate the events."""
+    """Return the JSON value of a frame; if no blank lines separate the events, the value of its first
+    line.
+    """
     try:
         return frame.json()
     except StreamweirError:
@@ -57,23 +61,25 @@ def _value(frame: Frame) -> Any:
 
 
 def head_parser(limit: int = EVENT_BYTES) -> SniffingParser:
-    """Return the parser that cuts the head of a body into frames: objects or lines, unless it is SSE."""
+    """Return the parser that cuts the head of a body into frames: SSE events if it is SSE, else objects or
+    lines.
+    """
     return SniffingParser(limit, expected="ndjson", in_a_row=True)
 
 
 class Head(bytes):
-    """The head of a body that one dialect after the other looks at: its messages are read once."""
+    """The head of a body. Its messages are parsed once, although several dialects look at them."""
 
     @classmethod
     def of_message(cls, data: bytes | bytearray, message: HeadMessage) -> Head:
-        """Return the head `data`, of which the only message was read already."""
+        """Return the head `data`, whose only message has been parsed already."""
         head = cls(data)
         head.messages = (message,)
         return head
 
     @cached_property
     def messages(self) -> tuple[HeadMessage, ...]:
-        """The messages in it, an unfinished last one included if it can be read."""
+        """The messages in the head. An unfinished last message is included if it can be parsed."""
         return tuple(_read(self))
 
 
@@ -83,7 +89,9 @@ def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
 
 
 def head_objects(head: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in `head`, and those in an array that takes the place of a stream."""
+    """Yield the JSON objects in `head`. If `head` is an array in place of a stream, yield the objects
+    in it.
+    """
     for message in head_messages(head):
         for item in message.value if isinstance(message.value, list) else [message.value]:
             if isinstance(item, dict):
@@ -101,6 +109,6 @@ def _read(head: bytes) -> Iterator[HeadMessage]:
 
 
 def best_score(head: bytes, score: Callable[[Mapping[str, Any], str | None], float]) -> float:
-    """Return the best `score(fields, event name)` over the JSON objects in `head`; 0 if there is none."""
+    """Return the best `score(fields, event name)` of the JSON objects in `head`; 0 if it holds no object."""
     objects = (message for message in head_messages(head) if isinstance(message.value, dict))
     return max((score(message.fields, message.event) for message in objects), default=0.0)

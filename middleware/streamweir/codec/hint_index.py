@@ -1,4 +1,4 @@
-"""Finds the dialects that a message may be of, by the hints that they declare."""
+"""Finds the dialects that a message may belong to, by the hints that the dialects declare."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from streamweir.codec.head_messages import HeadMessage
 __all__ = ["HintIndex"]
 
 _NAMING: Final = ("type", "event", "kind")
-"""The fields that name a message, beside the SSE event name."""
+"""The fields that name a message, in addition to the SSE event name."""
 
 
 class HintIndex:
-    """Finds the dialects that a message may be of, at a cost that does not grow with their number."""
+    """Finds the dialects that a message may belong to, at a cost that does not grow with the number of
+    dialects.
+    """
 
     def __init__(self, dialects: Iterable[Dialect]) -> None:
         self._unhinted: list[Dialect] = []
         self._by_name: defaultdict[str, list[Dialect]] = defaultdict(list)
         self._by_key: defaultdict[str, list[Dialect]] = defaultdict(list)
         self._by_first_byte: defaultdict[bytes, list[tuple[bytes, Dialect]]] = defaultdict(list)
-        """The starts, and whose they are."""
+        """The beginnings of messages, each with its dialect, by their first byte."""
         for dialect in dialects:
             self._add(dialect)
 
@@ -40,7 +42,7 @@ class HintIndex:
             self._by_first_byte[start[:1]].append((start, dialect))
 
     def candidates(self, message: HeadMessage) -> Iterable[Dialect]:
-        """Return the dialects that have to be asked about `message`, each once."""
+        """Return the dialects that have to be asked about `message`, each dialect once."""
         found = [*self._unhinted]
         fields = message.fields
         for name in (message.event, *map(fields.get, _NAMING)):

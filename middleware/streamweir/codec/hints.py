@@ -1,4 +1,6 @@
-"""Cheap signs of a dialect, declared: most dialects are never asked about a body that is not theirs."""
+"""Cheap signs of a dialect's messages, so that most dialects are never asked about a body of another
+dialect.
+"""
 
 from __future__ import annotations
 

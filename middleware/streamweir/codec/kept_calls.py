@@ -1,4 +1,4 @@
-"""Calls of tools as they started, for protocols that repeat them later."""
+"""Keeps the starts of tool calls, for protocols that repeat the calls later."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from streamweir.jsontext import json_to_keep, parse_json
 __all__ = ["KeptCalls"]
 
 _LEAST: Final = 256
-"""Each counts for so many bytes at least."""
+"""The least number of bytes that each call counts for."""
 
 
 class KeptCalls:
-    """The calls of one stream, held as their JSON: as objects they would take up to thirty times as much.
+    """The calls of one stream, held as JSON: Python objects would take up to thirty times as much memory.
 
-    Of too many the oldest are forgotten; one that is too large is kept without its arguments.
+    If the calls are too many, the oldest ones are forgotten. A call that is too large is kept without its
+    arguments.
 
     Args:
-        room: how many bytes they may take together, about.
+        room: the number of bytes, roughly, that all calls together may take.
     """
 
     def __init__(self, room: int) -> None:
@@ -50,12 +51,12 @@ class KeptCalls:
             self.discard(next(iter(self._calls)))
 
     def get(self, tool_id: str) -> ToolCallStart | None:
-        """Return the call; None if it is not known."""
+        """Return the call; None if no such call is kept."""
         kept = self._calls.get(tool_id)
         return None if kept is None else _call_of(tool_id, kept)
 
     def pop(self, tool_id: str) -> ToolCallStart | None:
-        """Forget the call; return it, None if it was not known."""
+        """Forget the call and return it; None if no such call is kept."""
         kept = self._calls.pop(tool_id, None)
         if kept is None:
             return None
@@ -63,7 +64,7 @@ class KeptCalls:
         return _call_of(tool_id, kept)
 
     def discard(self, tool_id: str) -> None:
-        """Forget the call, if it is known."""
+        """Forget the call if it is kept."""
         kept = self._calls.pop(tool_id, None)
         if kept is not None:
             self._left += _size_of(tool_id, kept)

@@ -1,4 +1,4 @@
-"""JSON values that are kept for the end of a message."""
+"""Keeps JSON values until the end of a message."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from streamweir.jsontext import json_to_keep
 __all__ = ["KeptValues"]
 
 _LEAST: Final = 64
-"""Each counts for so many bytes at least."""
+"""The least number of bytes that each value counts for."""
 
 
 class KeptValues:
-    """A list of values, held as their JSON: as objects they would take up to thirty times as much.
+    """A list of values, held as JSON: Python objects would take up to thirty times as much memory.
 
     Args:
-        room: how many bytes they may take together, about.
+        room: the number of bytes, roughly, that all values together may take.
     """
 
     def __init__(self, room: int) -> None:
@@ -29,7 +29,7 @@ class KeptValues:
         return len(self._values)
 
     def append(self, value: Any) -> bool:
-        """Keep `value`, unless there is no room; return whether it is kept."""
+        """Keep `value` if there is room; return whether it is kept."""
         kept = json_to_keep(value)
         if len(kept) + _LEAST > self._left:
             return False
@@ -38,6 +38,6 @@ class KeptValues:
         return True
 
     def take(self) -> list[orjson.Fragment]:
-        """Return all of them, to be written, and forget them."""
+        """Return all kept values, ready to be written, and forget them."""
         kept, self._values, self._left = self._values, [], self._room
         return [*map(orjson.Fragment, kept)]

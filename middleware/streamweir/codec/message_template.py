@@ -1,18 +1,19 @@
-"""Text after text: a message that differs from others in its text only is read by its template.
+"""Reads runs of texts quickly: a message that differs from earlier messages only in its text is read by a
+template.
 
     {"type":"token","content":"Hel","timestamp":1}    decoded
     {"type":"token","content":"lo ","timestamp":2}    decoded: means the same, with another text
     {"type":"token","content":"wor","timestamp":3}    fits the template; only the string "wor" is parsed
     ──────────────────────────     ─────────────── ─  the template: what is constant
 
-A stream consists of pieces of text, and the messages around them are alike to the byte, aside from a time or
-a number that counts. Constant bytes with a JSON string in the place of a string, and numbers in the places of
-numbers, are the same JSON with another text and other numbers; so they mean the same event with another text.
-Anything else is decoded.
+Most of a stream is pieces of text. The messages around them are equal byte for byte, except for a time or a
+counter. Constant bytes with a JSON string in the place of a string, and numbers in the places of numbers, are
+the same JSON with another text and other numbers; so they mean the same event with another text. Anything
+else is decoded.
 
-A template is learned from the stream itself and knows no dialect. Nothing is assumed but what a decoder
-declares (`TextFields`), and a template is used only after it was shown to say of two messages what the
-decoder said; of one, where the dialect itself declares the message, whose template is the same for all
+A template is learned from the stream itself, for any dialect. It relies only on the fields that a decoder
+declares (`TextFields`). A template is used only after it has read two messages as the decoder has read them.
+One message is enough if the dialect itself declares the message, because its template is then equal for all
 streams.
 """
 
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["CountingTemplate", "Hole", "MessageTemplate", "Path", "Piece", "TextFields", "are_alike"]
 
 Piece = Content | Thinking
-"""An event that says nothing but one more piece of text."""
+"""An event that holds one more piece of text and nothing else."""
 
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
 _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
 _A_STRING: Final = re.compile(rb'"\s*+:\s*+(%b)' % _STRING, re.DOTALL)
 _A_STRING_OR_NUMBER: Final = re.compile(rb'"\s*+:\s*+(%b|%b)' % (_STRING, _NUMBER), re.DOTALL)
-"""The value behind a key, with the end of that value."""
+"""Matches the rest of a key and the value after it; the group holds the value."""
 _NO_PREFIX: Final = re.compile(rb"")
 _PROBE: Final = "another text"
 _OTHER: Final = 7041776
@@ -55,22 +56,24 @@ _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
 
 
 class TextFields:
-    """The places of texts in a dialect's messages, and of values beside them that change and have no meaning.
+    """The places of texts in a dialect's messages, and the places of other values that change and have no
+    meaning.
 
-    The dialect vouches for this: of a message that was read as nothing but the text at one of `texts`, any
-    other text that is not empty is read likewise, unless `Decoder.accepts_text` returns False; and the reader
-    ignores the numbers and strings at `ignored`, times and counters.
+    The dialect promises two things. If a message was read as only the text at one of `texts`, then the same
+    message with any other text that is not empty is also read as only that text, unless
+    `Decoder.accepts_text` returns False. And the decoder ignores the numbers and strings at `ignored`, such
+    as times and counters.
 
     Args:
         texts: the places of texts.
         ignored: places of numbers and strings that have no meaning.
         usual: a message with only a piece of the answer, as most servers of the dialect write it, apart from
-            blanks: a short answer is over before its template could be learned.
-        form: likewise, the form of messages with values that are constant in a stream.
-        learned_after: so many texts in a row that are like one before them. To learn a template takes as
-            long as decoding one to five messages, the more the plainer they are.
-        counts: the numbers at `ignored` are counts so far, such as those of tokens: the latest message is
-            kept, to be decoded if the stream breaks off.
+            blanks. Its template need not be learned, which would take longer than a short answer.
+        form: the form of such a message, if it has values that are constant in a stream.
+        learned_after: a template is learned after this number of alike texts in a row. To learn a template
+            takes as long as to decode one to five messages; it is more for plainer messages.
+        counts: whether the numbers at `ignored` are running counts, for example of tokens. The latest message
+            is then kept, and decoded if the stream breaks off.
         prefix: matches the constant bytes that a dialect writes before the JSON of a message.
     """
 
@@ -94,7 +97,7 @@ class TextFields:
 
     @cached_property
     def known(self) -> tuple[MessageTemplate, ...]:
-        """The templates of the usual message: nothing of any stream is in them."""
+        """The templates of the usual message. They hold no data of any stream."""
         usual = self.usual
         if usual is None:
             return ()
@@ -105,7 +108,7 @@ class TextFields:
 
 
 class Hole(NamedTuple):
-    """A value that changes from message to message: its place in the bytes, and in the message."""
+    """A value that changes from message to message: its place in the bytes, and its path in the message."""
 
     begin: int
     end: int
@@ -117,7 +120,7 @@ class MessageTemplate:
     """The bytes of a message around its text.
 
     Attributes:
-        event: the event of the message, for any text.
+        event: the event of the message; its text is replaced.
     """
 
     __slots__ = (
@@ -150,7 +153,9 @@ class MessageTemplate:
 
     @classmethod
     def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return the template of `frame`, which was read as `event` and nothing else; None if it has none."""
+        """Return the template of `frame`, which was read as the single event `event`; None if no template
+        fits.
+        """
         data = frame.data
         prefix = fields.prefix.match(data)
         begin = prefix.end() if prefix else 0
@@ -172,14 +177,17 @@ class MessageTemplate:
         return are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:
-        """Return the text of a message that has this template; None if it has another, or no text."""
+        """Return the text of a message that fits this template; None if the message does not fit, or its text
+        is empty.
+        """
         data = frame.data
         if not (data.startswith(self._before) and data.endswith(self._after)) or frame.event != self._name:
             return None
         return self.text_in(data, self._before_size, len(data) - self._after_size)
 
     def text_in(self, data: bytes, begin: int, end: int) -> str | None:
-        """Return the text of a message whose `edges` are known to be in `data`; None if it has no text.
+        """Return the text of a message whose `edges` are known to be in `data`; None if the message has no
+        text.
 
         Args:
             data: the message, or bytes that hold it.
@@ -201,19 +209,19 @@ class MessageTemplate:
 
     @property
     def constants(self) -> tuple[bytes, ...]:
-        """The constant bytes of a message, between which are the values that change."""
+        """The constant bytes of a message. Between them are the values that change."""
         return self._before, *self._ignored_before, *reversed(self._ignored_after), self._after
 
     @property
     def text_place(self) -> int:
-        """The number of values that change before the text."""
+        """The number of changing values before the text."""
         return len(self._ignored_before)
 
     def note_latest(self, data: bytes) -> None:
-        """Note the message of this template that was read last, if `text_in` was not asked."""
+        """Note the last message that was read by this template, if `text_in` was not called for it."""
 
     def around_text(self, data: bytes) -> tuple[bytes, bytes]:
-        """Return the bytes before and behind the text of a message that has this template."""
+        """Return the bytes before and after the text of a message that fits this template."""
         begin, end = self._before_size, len(data) - self._after_size
         for constant in self._ignored_before:
             begin = data.index(constant, begin, end) + len(constant)
@@ -223,20 +231,20 @@ class MessageTemplate:
 
     @property
     def edges(self) -> tuple[bytes, bytes]:
-        """The bytes before the first value that changes, and those behind the last one."""
+        """The bytes before the first changing value, and the bytes after the last one."""
         return self._before, self._after
 
     @property
     def is_constant(self) -> bool:
-        """Only the text changes."""
+        """Whether the text is the only value that changes."""
         return not (self._ignored_before or self._ignored_after)
 
 
 class CountingTemplate(MessageTemplate):
-    """A template whose messages also count; see `TextFields.counts`.
+    """A template for messages with running counts; see `TextFields.counts`.
 
     Attributes:
-        latest: the data of the message that was read last; empty before the first.
+        latest: the data of the message that was read last; empty before the first message.
     """
 
     __slots__ = ("latest",)
@@ -250,7 +258,7 @@ class CountingTemplate(MessageTemplate):
         self.latest = data
 
     def text_in(self, data: bytes, begin: int, end: int) -> str | None:
-        """Return the text of a message that has this template, and keep the message."""
+        """Return the text of a message that fits this template, and keep the message."""
         text = MessageTemplate.text_in(self, data, begin, end)
         if text is not None:
             self.latest = data[begin - self._before_size : end + self._after_size]
@@ -258,7 +266,7 @@ class CountingTemplate(MessageTemplate):
 
 
 def are_alike(one: Piece, other: Piece) -> bool:
-    """Return whether two pieces differ in their text only."""
+    """Return whether two pieces of text differ only in their text."""
     return one.meta == other.meta and one.with_text(other.content) == other
 
 
@@ -286,12 +294,14 @@ def _hole(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
 
 @cache
 def _key_at(path: Path) -> bytes:
-    """Return the last key on the way to a value, as it is written in a message."""
+    """Return the last key of a path, in the form in which a message holds it."""
     return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
 
 
 def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
-    """Return whether the holes are the places of the values: tried by reading other values in them."""
+    """Return whether the holes are the places of the values: messages with other values in the holes are
+    decoded to test it.
+    """
     probe = data
     for hole in reversed(holes):
         value = b'"%b"' % _PROBE.encode() if hole.is_text else b"%d" % _OTHER
@@ -305,5 +315,5 @@ def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
 
 
 def _in(data: bytes, paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths at which `data` may have a value, because their last key is in it."""
+    """Yield the paths at which `data` may have a value: their last key occurs in it."""
     return (path for path in paths if not path or data.find(_key_at(path)) >= 0)

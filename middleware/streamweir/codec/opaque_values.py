@@ -1,4 +1,4 @@
-"""Events with and without their opaque values, and how a client of another dialect gets a value.
+"""Makes events without opaque values, and the sealed values for clients of another dialect.
 
 Source: the conversation contract, sections 2 and 3.
 """
@@ -25,7 +25,7 @@ E = TypeVar("E", bound=Content | Thinking | ToolCallDelta | ToolCallStart)
 
 
 def without_opaque(event: E) -> E | None:
-    """Return `event` without its opaque value; None if nothing is left of it."""
+    """Return `event` without its opaque value; None if the event holds nothing else."""
     if event.opaque is None:
         return event
     plain = msgspec.structs.replace(event, opaque=None)
@@ -37,7 +37,7 @@ def seal_of(opaque: Opaque, of: SealedKind, upstream: str) -> str:
 
     Args:
         opaque: values by dialect; the first one is sealed.
-        of: the part of a turn that it belongs to.
+        of: the part of a turn that the value belongs to.
         upstream: the name or URL of the upstream.
     """
     dialect, value = next(iter(opaque.items()))
@@ -45,7 +45,9 @@ def seal_of(opaque: Opaque, of: SealedKind, upstream: str) -> str:
 
 
 def sealed_holder(opaque: Opaque, of: SealedKind, upstream: str) -> dict[str, Any]:
-    """Return the object, under our name, that holds a seal in a protocol with a place for any metadata."""
+    """Return the object, under the key of this library, that holds a seal where a protocol allows any
+    metadata.
+    """
     return {"streamweir": {"opaque": seal_of(opaque, of, upstream)}}
 
 

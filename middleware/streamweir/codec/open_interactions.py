@@ -1,4 +1,4 @@
-"""The open questions of a stream, for protocols that report them at the end."""
+"""Keeps the open questions of a stream, for protocols that report them at the end."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streamweir.jsontext import json_to_keep, parse_json
 __all__ = ["OpenInteractions"]
 
 _LEAST: Final = 512
-"""Each counts for so many at least."""
+"""The least number of bytes that each question counts for."""
 
 
 class OpenInteractions:
-    """The open interactions of one stream, held as their JSON.
+    """The open interactions of one stream, held as JSON.
 
-    Of too many the oldest go; one that is too large is not kept.
+    If they are too many, the oldest ones are forgotten. An interaction that is too large is not kept.
 
     Args:
-        room: how many bytes they may take together, about.
+        room: the number of bytes, roughly, that all interactions together may take.
     """
 
     def __init__(self, room: int) -> None:

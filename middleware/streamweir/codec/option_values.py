@@ -1,4 +1,4 @@
-"""The values of a dialect's options."""
+"""Reads the chosen values of a dialect's options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ NO_OPTIONS: Options = MappingProxyType({})
 
 
 def chosen_value(options: Options, name: str, allowed: tuple[str, ...]) -> str:
-    """Return the value of an option; the default if the value is one of the dialect's other direction."""
+    """Return the value of an option; the default if the chosen value is only allowed in the dialect's other
+    direction.
+    """
     value = options.get(name)
     return option_text(value) if value is not None and option_text(value) in allowed else allowed[0]
 

@@ -1,4 +1,4 @@
-"""Whether a subclass of a decoder or an encoder does anything itself."""
+"""Finds out whether a subclass of a decoder or an encoder defines methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mark of the events that this process writes into a stream as text; see `stream_events`."""
+"""The mark of events that this process writes into a stream as text; see `stream_events`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a person, for protocols with one form of question or without any: as a form, or as text.
+"""Writes questions to a person as a form or as text, for protocols with one form of question or without any.
 
 Source: the standard protocol 1.1, section 2 (`interaction`).
 """
@@ -14,7 +14,7 @@ from streamweir.events import Interaction
 __all__ = ["APPROVED", "asks_person", "form_schema", "question_text"]
 
 APPROVED: Final = "approved"
-"""The field of a form that is an approval."""
+"""The field of the form for an approval."""
 
 
 def asks_person(event: Interaction) -> bool:
@@ -23,9 +23,9 @@ def asks_person(event: Interaction) -> bool:
 
 
 def form_schema(event: Interaction) -> dict[str, Any] | None:
-    """Return the question as JSON Schema; None if there is nothing to fill in.
+    """Return the question as JSON Schema; None if the question has no input.
 
-    A question is a text, one with options an enum of them; an approval is a boolean.
+    A free text becomes a string, options become an enum of strings, and an approval becomes a boolean.
     """
     if event.schema is not None:
         return event.schema
@@ -45,7 +45,9 @@ def form_schema(event: Interaction) -> dict[str, Any] | None:
 
 
 def question_text(event: Interaction) -> str:
-    """Return the question as text for a person: title, text, and questions or fields with their options."""
+    """Return the question as text for a person: the title, the text, and the questions or fields with their
+    options.
+    """
     texts = [text for text in (event.title, event.description) if text]
     asked = [_line(text_of(item.get("text")), item.get("options")) for item in event.questions or ()]
     properties = (event.schema or {}).get("properties")
@@ -63,7 +65,7 @@ _DEFAULT_TEXTS: Final = {
     "questions": "Your input is needed to go on.",
     "tool": "A tool is to be run.",
 }
-"""By kind: the text of a question that has no text."""
+"""For each kind: the text of a question without a text."""
 
 
 def _property(question: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def _line(text: str, options: Any) -> str:
 
 
 def _options(options: Any) -> list[str]:
-    """Return the options as texts; of an object, the text that a person would read."""
+    """Return the options as texts; if an option is an object, the text that a person would read."""
     return [
         text_in(option, "label", "text", "title", "value") if isinstance(option, dict) else text_of(option)
         for option in (options if isinstance(options, list) else ())

@@ -1,4 +1,6 @@
-"""The dialects of this process: built-in ones, those of installed packages, those registered in code."""
+"""The dialects of this process: built-in dialects, dialects of installed packages, and dialects registered in
+code.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,13 @@ _ENTRY_POINTS: Final = "streamweir.dialects"
 _registered: dict[str, Dialect] = {}
 
 _places: dict[str, str] = {}
-"""By name, the places of the classes of dialects that were added by place."""
+"""The places of the classes of dialects that were added by place, by dialect name."""
 
 
 def process_dialects() -> Dialects:
     """Return the dialects that can be named in this process.
 
-    The set is a value: a dialect that is registered later is only in sets that are asked for later.
+    The set is immutable: a dialect that is registered later is only in sets that are returned after that.
     """
     path, registered, known = _last.made
     if path != sys.path or registered != _registered:
@@ -48,7 +50,9 @@ def process_dialects() -> Dialects:
 
 
 class _LastSet:
-    """The last returned value, with its inputs: every stream asks for it, and a change is rare."""
+    """The last returned set, with the inputs it was made from. Every stream asks for the set, and it rarely
+    changes.
+    """
 
     def __init__(self) -> None:
         self.made: tuple[list[str] | None, dict[str, Dialect], Dialects] = (None, {}, Dialects())
@@ -59,14 +63,14 @@ _last: Final = _LastSet()
 
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> dict[str, _EntryPointDialect]:
-    """Return the dialects of other packages; they are looked for once for each search path."""
+    """Return the dialects of other packages. The packages are searched once for each search path."""
     from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and most never ask)
 
     return {point.name: _EntryPointDialect(point) for point in entry_points(group=_ENTRY_POINTS)}
 
 
 class _EntryPointDialect:
-    """A dialect of another installed package, by its entry point."""
+    """A dialect of another installed package, known by its entry point."""
 
     def __init__(self, point: EntryPoint) -> None:
         self._point = point
@@ -74,7 +78,7 @@ class _EntryPointDialect:
 
     @cached_property
     def is_usable(self) -> bool:
-        """Return whether an installed dialect can be loaded. If it cannot, the others are still loaded."""
+        """Return whether the dialect can be loaded. If it cannot, other dialects are still loaded."""
         try:
             self.load()
         except ConfigurationError as error:
@@ -86,7 +90,7 @@ class _EntryPointDialect:
         """Return the dialect.
 
         Raises:
-            ConfigurationError: it cannot be loaded.
+            ConfigurationError: the dialect cannot be loaded.
         """
         if self._dialect is None:
             self._dialect = self._load()
@@ -101,7 +105,7 @@ class _EntryPointDialect:
         return _dialect_of(value, self._point.name, named)
 
     def holds(self, cls: type) -> bool:
-        """Return whether a class registers itself under this entry point when it is loaded."""
+        """Return whether `cls` is the class at this entry point, which registers itself when it is loaded."""
         return self._point.value.replace(" ", "") == f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -109,11 +113,13 @@ def dialect_at(place: str, name: str | None = None) -> Dialect:
     """Return the dialect whose class is at `place`, as `package.module:Class`.
 
     Args:
-        place: of a `Decoder`, an `Encoder` or a `Dialect`; a class that registers itself is that dialect.
-        name: of the dialect; else that which it was registered under, else one made of the class's.
+        place: the place of a `Decoder`, an `Encoder` or a `Dialect`. If the class registers itself, the
+            registered dialect is returned.
+        name: the name of the dialect. By default, the name under which it was registered, else a name made
+            from the class's name.
 
     Raises:
-        ConfigurationError: there is nothing at the place, or it is not a dialect.
+        ConfigurationError: the place holds no dialect.
     """
     named = f"the dialect {place!r}"
     module, colon, path = place.partition(":")
@@ -127,10 +133,10 @@ def dialect_at(place: str, name: str | None = None) -> Dialect:
 
 
 def add_dialect_at(place: str, name: str | None = None) -> Dialect:
-    """Let the dialect at `place` be named in this process; see `dialect_at`.
+    """Add the dialect at `place` to this process, so that it can be named; see `dialect_at`.
 
     Raises:
-        ConfigurationError: it cannot be loaded, or its name is taken.
+        ConfigurationError: the dialect cannot be loaded, or its name is taken.
     """
     dialect = dialect_at(place, name)
     if _registered.get(dialect.name) is not dialect:
@@ -141,12 +147,12 @@ def add_dialect_at(place: str, name: str | None = None) -> Dialect:
 
 
 def places() -> dict[str, str]:
-    """Return by name the places of the classes of the dialects that were added by place."""
+    """Return the places of the classes of dialects that were added by place, by dialect name."""
     return dict(_places)
 
 
 def _dialect_of(value: Any, name: str | None, named: str) -> Dialect:
-    """Return the loaded dialect; `named` is its name in messages."""
+    """Return the loaded dialect; `named` is the name that error messages use for the place."""
     if isinstance(value, Dialect) and name in (None, value.name):
         return value
     for dialect in _registered.values():
@@ -159,13 +165,13 @@ def _dialect_of(value: Any, name: str | None, named: str) -> Dialect:
 
 
 def _stands_for(dialect: Dialect, value: Any) -> bool:
-    """Return whether the dialect was made of this class, with or without options."""
+    """Return whether the dialect was made from this class, with or without options."""
     sides = (dialect.decoder, dialect.encoder) if isinstance(value, type) else ()
     return any(side is not None and issubclass(side, value) for side in sides[: 1 if dialect.reads else 2])
 
 
 def _name_of(cls: Any) -> str:
-    """Return the name of a dialect after its class: `AcmeChatDecoder` is `acme-chat`."""
+    """Return the dialect name for the name of a class: `acme-chat` for `AcmeChatDecoder`."""
     plain = re.sub(r"(?:Decoder|Encoder|Dialect)$", "", getattr(cls, "__name__", "")) or "dialect"
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", plain).lower()
 
@@ -203,7 +209,7 @@ def register_dialect(
     errors_for_users: bool | None = None,
     replace: bool = False,
 ) -> D | Callable[[D], D]:
-    """Register a dialect of your own: with the class as a function, without it as a decorator.
+    """Register the class of a dialect. Without `cls`, return a decorator that registers the class.
 
     Args:
         name: letters, digits, `.`, `_`, `-`; not `auto`.
@@ -211,7 +217,7 @@ def register_dialect(
         framing: `sse`, `ndjson`, `lines`, `text` or `auto`; the class attribute counts if None.
         encoder: the class that writes the dialect; the class attribute counts if None.
         errors_for_users: whether its error texts are written for users; the class attribute counts if None.
-        replace: take the place of a dialect of that name.
+        replace: whether to replace an existing dialect of this name.
 
     Returns:
         The class, unchanged, or a decorator that returns it.
@@ -241,5 +247,7 @@ def register_dialect(
 
 
 def list_dialects() -> list[str]:
-    """Return the names of all dialects that can be read or written; one that cannot be loaded is left out."""
+    """Return the names of all dialects that can be read or written. A dialect that cannot be loaded is left
+    out.
+    """
     return list(process_dialects())

@@ -1,4 +1,4 @@
-"""A bound on the bytes of values that wait until they are whole."""
+"""Bounds the bytes of values that are kept until they are complete."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["Room"]
 
 
 class Room:
-    """The bytes that calls or items of one stream take together before they are whole, about.
+    """Counts the bytes, roughly, that the incomplete calls or items of one stream take together.
 
     Args:
-        of: the kind of the values that are kept, for the words of the error.
+        of: the kind of the kept values, for the error message.
 
     Attributes:
-        size: how many bytes there may be.
+        size: the most bytes that may be kept.
     """
 
     __slots__ = ("_of", "_used", "size")
@@ -26,15 +26,15 @@ class Room:
         self.size = size
 
     def take(self, size: int) -> None:
-        """Keep `size` bytes more.
+        """Count `size` more kept bytes.
 
         Raises:
-            LimitExceeded: they are more than there is room for.
+            LimitExceeded: more bytes would be kept than are allowed.
         """
         self._used += size
         if self._used > self.size:
             raise LimitExceeded(f"{self._of} are larger than allowed")
 
     def give_back(self, size: int) -> None:
-        """Keep `size` bytes no longer."""
+        """Note that `size` bytes are no longer kept."""
         self._used -= size

@@ -1,4 +1,4 @@
-"""Ids, names and channels that no event has at endless length.
+"""Shortens ids, names and channels that are too long for an event.
 
 Source: the standard protocol 1.1, section 3 rule 11.
 """
@@ -43,14 +43,15 @@ _NAMES: Final[dict[type[Event], tuple[str, ...]]] = {
 
 
 _IS_ID: Final = re.compile(r"(?:^|_)ids?$|[a-z]Ids?$|[a-z]IDs?$")
-"""The keys of ids in what a client sends back."""
+"""Matches the keys of ids in values that a client sends back."""
 
 
 def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Event:
-    """Return `event` with the digests of ids, names and channels that are too long; mostly `event` itself.
+    """Return `event` with digests in place of ids, names and channels that are too long; usually `event`
+    itself.
 
     Args:
-        event: as it was decoded.
+        event: the decoded event.
         short: returns the digest of a text that is too long.
     """
     if event.meta is None:
@@ -78,7 +79,9 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
 
 
 def _has_short_names(event: Event) -> bool:
-    """Return whether an event without metadata surely has no long name: a quick test of many events."""
+    """Return whether an event without metadata certainly has no long name: a quick test, which suits many
+    events.
+    """
     match event:
         case ToolCallStart():
             return len(event.tool_id) <= MAX_ID_CHARACTERS and len(event.tool_name) <= MAX_ID_CHARACTERS
@@ -111,7 +114,7 @@ def _may_have_long_names(event: Event) -> bool:
 
 
 def _name_of(data: Any) -> str:
-    """Return the name of an unknown event; empty if it has none."""
+    """Return the name of an unknown event; empty if it has no name."""
     name = data.get("name") if isinstance(data, dict) else None
     return name if isinstance(name, str) else ""
 
@@ -122,13 +125,13 @@ def _short_meta(meta: Meta, short: Callable[[str], str]) -> Meta:
 
 
 def _short_custom(data: Any, short: Callable[[str], str]) -> dict[str, Any] | None:
-    """Return the data of an unknown event whose name is too long; None for any other."""
+    """Return the data of an unknown event with a shortened name; None if the name is not too long."""
     name = _name_of(data)
     return {**data, "name": short(name)} if len(name) > MAX_ID_CHARACTERS else None
 
 
 def _with_short_ids(value: Any, short: Callable[[str], str], key: str = "") -> Any:
-    """Return `value` with digests in place of ids that are too long, at any depth; mostly `value` itself."""
+    """Return `value` with digests in place of ids that are too long, at any depth; usually `value` itself."""
     if isinstance(value, str):
         return short(value) if len(value) > MAX_ID_CHARACTERS and _IS_ID.search(key) else value
     if isinstance(value, dict):

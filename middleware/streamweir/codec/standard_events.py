@@ -1,4 +1,4 @@
-"""Reads messages of the standard protocol; fields may hold values of any type."""
+"""Reads messages of the standard protocol. Their fields may hold values of any type."""
 
 from __future__ import annotations
 
@@ -75,14 +75,16 @@ _WORDS: Final[dict[str, dict[str, Collection[str]]]] = {
     "interaction": {"state": _ASKING},
     "session_end": {"status": (*_ENDS,), "reason": _REASONS},
 }
-"""Fields that hold one of a few words; another word is kept under `extra`."""
+"""The fields that hold one of a few words, with these words. Another word is kept under `extra`."""
 
 _DATA_OPTIONAL: Final = frozenset({"session_start", "session_end"})
 _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
 def is_standard(message: Mapping[str, Any]) -> bool:
-    """Return whether `message` has the standard's shape; older vocabularies use some of its names."""
+    """Return whether `message` has the standard's shape. Older vocabularies use some of the standard's
+    names.
+    """
     kind = message.get("type")
     return (
         isinstance(kind, str)
@@ -93,7 +95,7 @@ def is_standard(message: Mapping[str, Any]) -> bool:
 
 
 def read_standard(message: Mapping[str, Any]) -> Event:
-    """Return the event that a standard message means. Its fields may hold values of any type."""
+    """Return the event of a standard message, whose fields may hold values of any type."""
     kind = message["type"]
     read = _READERS.get(kind)
     data = message.get("data")
@@ -111,7 +113,7 @@ def read_standard(message: Mapping[str, Any]) -> Event:
 
 
 def _unknown(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the fields of a standard event that the standard does not have."""
+    """Return the fields of a standard event that are not part of the standard."""
     if kind == "content" and len(data) == 1 and "content" in data:  # nearly every event
         return None
     fields = _FIELDS[kind]
@@ -201,7 +203,9 @@ def _tool_call_progress(data: dict[str, Any], meta: Meta | None) -> Event:
 
 
 def _fraction(value: Any) -> float | None:
-    """Return progress from 0 to 1; 1.0 left the unit open, so a value over 1 is per cent."""
+    """Return progress from 0 to 1. Version 1.0 did not define the unit, so a value above 1 is read as per
+    cent.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
         return None
     return value / 100 if value > 1 else value

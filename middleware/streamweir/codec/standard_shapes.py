@@ -1,7 +1,7 @@
-"""Structured data made to fit: what a foreign stream calls a table, a file or a citation.
+"""Converts structured data of other dialects, such as tables, files and citations, to the standard's shapes.
 
 Source: the standard protocol 1.1, section 2 (`data`, `reference`, `interaction`). Each function returns the
-value in its shape, and what found no place in it.
+value in the standard's shape, and the fields that have no place in it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["citations", "file_event", "file_type", "is_opaque", "questions", "st
 
 _ID: Final = "file_id"
 _PLACES: Final = ("url", "base64", _ID)
-"""The fields that hold a file, or say where it is."""
+"""The fields that hold the content of a file, or its location."""
 
 Rest = dict[str, Any] | None
 
 _LONGEST_DIALECT: Final = 60
-"""Characters of the name of a dialect."""
+"""The most characters in the name of a dialect."""
 
 _MEDIA_TYPE: Final = ("media_type", "mime_type", "mediaType", "mimeType")
 _UNKNOWN_MEDIA: Final = {"image": "image/png", "audio": "audio/mpeg", "file": "application/octet-stream"}
@@ -31,7 +31,9 @@ _RESPONSE_TYPES: Final = ("single_choice", "free_text")
 
 
 def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
-    """Return the `data` of an event of this `data_type`, and the rest; None if `value` cannot be one."""
+    """Return the `data` of an event of this `data_type`, and the fields without a place in it; None if
+    `value` does not fit.
+    """
     if kind == "state_delta":
         return (value, None) if _is_patch(value) else None
     if not isinstance(value, dict):
@@ -47,7 +49,7 @@ def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
 
 
 def file_type(media_type: str) -> Literal["image", "audio", "file"]:
-    """Return the `data_type` of a file of this media type, of which the first part is enough."""
+    """Return the `data_type` of a file of this media type; the part before the slash is enough."""
     match media_type.partition("/")[0]:
         case "image" | "audio" as kind:
             return kind
@@ -55,26 +57,34 @@ def file_type(media_type: str) -> Literal["image", "audio", "file"]:
 
 
 def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], meta: Meta | None) -> Data:
-    """Return a file; one without bytes, an address or an id is data of the upstream's own."""
+    """Return the event of a file. A file without bytes, address or id becomes data of a type of the
+    upstream's own.
+    """
     if any(file.get(place) for place in _PLACES):
         return Data(kind, file, meta=meta)
     return named_data("file", file, meta)
 
 
 def citations(value: Any) -> tuple[list[dict[str, Any]], Rest]:
-    """Return the citations with keys and types of the standard; and all of them, if any held more."""
+    """Return the citations with the standard's keys and types; and all given citations, if any of them had
+    other fields.
+    """
     return _all_or_rest("citations", value, [_citation(item) for item in objects_in(value)])
 
 
 def questions(value: Any) -> tuple[list[dict[str, Any]] | None, Rest]:
-    """Return the questions with keys and types of the standard; and all of them, if any held more."""
+    """Return the questions with the standard's keys and types; and all given questions, if any of them had
+    other fields.
+    """
     if not isinstance(value, list):
         return None, None if value is None else {"questions": value}
     return _all_or_rest("questions", value, [_question(item) for item in value])
 
 
 def is_opaque(value: Any) -> bool:
-    """Return whether `value` is what events have as `opaque`: an object for each of one or more dialects."""
+    """Return whether `value` has the form of `opaque` in events: an object for each of one or more
+    dialects.
+    """
     return (
         isinstance(value, dict)
         and bool(value)
@@ -112,7 +122,9 @@ def _file(kind: str, value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
 
 
 def _media_type(kind: str, place: str) -> str:
-    """Return the media type by the address; a file of unknown kind has the most usual type of its sort."""
+    """Return the media type of a file by its address; for an unknown ending, the most common type of its
+    kind.
+    """
     from mimetypes import guess_type  # noqa: PLC0415 - few files come without a media type
 
     return guess_type(place[:2000])[0] or _UNKNOWN_MEDIA[kind]

@@ -1,9 +1,9 @@
-"""The field that says that a run waits for a person, for protocols that have no such field.
+"""Writes the field that reports that a run waits for a person, for protocols without such a field.
 
     {"object": "chat.completion.chunk", ..., "streamweir": {"status": "suspended", "interactions": [...]}}
 
-The clients of these protocols skip fields that they do not know; a person reads the question as a part of the
-answer, and a program finds here what it needs to answer it.
+The clients of these protocols ignore unknown fields. A person reads the question as a part of the answer. A
+program finds in this field the values that it needs for an answer.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from streamweir.events import Event, Interaction, wire_data
 __all__ = ["SUSPENSION", "asked_in", "is_suspended", "suspension"]
 
 SUSPENSION: Final = "streamweir"
-"""The field of a last message."""
+"""The name of the field, which is in the last message."""
 
 
 def suspension(asked: Iterable[Interaction]) -> dict[str, Any]:
-    """Return the field, with its name, that says that a run waits for the answers to `asked`."""
+    """Return an object with the field that reports that a run waits for the answers to `asked`."""
     return {SUSPENSION: {"status": "suspended", "interactions": [*map(wire_data, asked)]}}
 
 
@@ -34,7 +34,7 @@ def is_suspended(message: Mapping[str, Any]) -> bool:
 
 
 def asked_in(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the questions of a message with that field; nothing if it has no such field."""
+    """Yield the questions in the field of a message; nothing if the message has no such field."""
     match message.get(SUSPENSION):
         case {"interactions": list(asked)}:
             for data in asked:

@@ -1,10 +1,10 @@
-"""The form of a dialect's usual texts: one message shows the template of a stream.
+"""The form of a dialect's usual texts, by which one message is enough to make the template of a stream.
 
     {"type":"content_block_delta","index":<number>,"delta":{"type":"text_delta","text":<text>}}
 
-Two messages are compared where a message may be anything (`message_template`). Where a dialect declares the
-form of its texts, the place of the text is known, and so are the values beside it that are the same in all
-messages of a stream: an id, a model.
+Without a declared form, two messages are compared to find the template (`message_template`). If a dialect
+declares the form of its texts, the place of the text is known. So are the places of values that are equal in
+all messages of a stream, such as an id or a model.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _text: Final = msgspec.json.Decoder(str).decode
 class TextForm:
     """The form of a message that holds a text and values that are constant in a stream.
 
-    The dialect vouches as for `TextFields`. A text in a message of this form is read by its template from
-    the next one on.
+    The dialect makes the promises of `TextFields`. After a first message of this form, later messages are
+    read by its template.
 
     Args:
-        parts: the JSON of the message in pieces, without blanks; spaces behind commas and colons are found
-            too. `<text>` is the text, `<ignored>` a string or number that changes and has no meaning;
+        parts: the JSON of the message in pieces, without blanks. Messages with spaces after commas and colons
+            fit too. `<text>` is the text, `<ignored>` a string or number that changes and has no meaning;
             `<string>`, `<string_or_null>` and `<number>` are constant. A part that ends with `?` may be
             missing.
     """
@@ -52,12 +52,13 @@ class TextForm:
         return re.compile("".join(map(_expression, self._parts)).encode(), re.DOTALL)
 
     def template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return the template of a message that was read as `piece`; None if it has another form.
+        """Return the template of a message that was read as `piece`; None if the message does not have this
+        form.
 
         Args:
-            frame: of the message.
-            piece: the only event of it.
-            fields: of the dialect.
+            frame: the frame of the message.
+            piece: the only event of the message.
+            fields: the text fields of the dialect.
         """
         data = frame.data
         found = self._pattern.fullmatch(data)

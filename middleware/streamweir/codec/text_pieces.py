@@ -1,4 +1,4 @@
-"""A text that arrives in pieces, held in about the bytes that it took to send."""
+"""Keeps a text that arrives in pieces, in about as many bytes as were received."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ __all__ = ["TextPieces"]
 
 
 class TextPieces:
-    """The pieces of one text, as one piece of memory: a short piece alone takes as much as fifty letters."""
+    """The pieces of one text, joined in one buffer: a separate short string takes as much memory as fifty
+    letters.
+    """
 
     __slots__ = ("_utf8",)
 
@@ -21,7 +23,7 @@ class TextPieces:
 
     @property
     def size(self) -> int:
-        """The number of bytes."""
+        """The size of the text in bytes."""
         return len(self._utf8)
 
     @property

@@ -1,12 +1,12 @@
 """Builds the turn of one answer in the upstream's own shape, from the frames of the answer.
 
-A turn is one message of the assistant. The upstream wants to see it again exactly as it made it, so numbers,
-the text of arguments and opaque values are copied, and never read and written anew.
+A turn is one message of the assistant. The upstream has to get the message back unchanged. So numbers, the
+text of arguments and opaque values are copied, and never parsed and written again.
 
     state       entered by                             what `take` does
     ─────────   ────────────────────────────────────   ──────────────────────────────────────
     collecting  construction                           keeps the parts of the message
-    complete    the frame that ends the message        the same: a part behind the end is kept too
+    complete    the frame that ends the message        keeps parts that follow the end, too
     given up    a part that is not understood, or      nothing; all parts are dropped
                 more bytes than `max_bytes`
 
@@ -32,18 +32,19 @@ _NOT_UNDERSTOOD: Final = (
     *(MalformedEvent, msgspec.MsgspecError, UnicodeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""The errors of code that reads messages of a fixed form, if a value is missing or has another type."""
+"""The errors that code for messages of a fixed form raises if a value is missing or has another type."""
 
 
 class CollectedTurn(NamedTuple):
     """One message of the assistant, as the upstream made it.
 
     Attributes:
-        message: JSON: the message, or (Responses) the list of its items, as the upstream takes it back.
-        texts: the texts that a client is shown, one for each block.
-        call_ids: the upstream's ids of the calls; none for calls without ids.
-        has_call: there is a call, for the client or run by the upstream itself.
-        has_opaque: there is a value that only the upstream can read, such as a signature.
+        message: the JSON of the message, or (Responses) of the list of its items, in the form in which the
+            upstream accepts it in a request.
+        texts: the texts that the client gets, one for each block.
+        call_ids: the upstream's ids of the calls; calls without ids are left out.
+        has_call: whether there is a call, for the client or run by the upstream itself.
+        has_opaque: whether there is a value that only the upstream can read, such as a signature.
     """
 
     message: bytes
@@ -54,14 +55,14 @@ class CollectedTurn(NamedTuple):
 
 
 class TurnCollector(ABC):
-    """Collects one turn. Its states open this file.
+    """Collects one turn. The table at the top of this file lists the states.
 
     Args:
-        max_bytes: of the turn; a larger one is not collected.
+        max_bytes: the most bytes of a turn; a larger turn is given up.
 
     Attributes:
-        is_complete: the frame that ends the message has been taken.
-        taken: the bytes that have been kept so far; it grows with every part.
+        is_complete: whether the frame that ends the message has been taken.
+        taken: the number of bytes kept until now; it grows with every part.
     """
 
     is_complete = False
@@ -71,9 +72,9 @@ class TurnCollector(ABC):
         self._max_bytes = max_bytes
         self._is_given_up = False
         self._content: TextPieces | None = None
-        """The text that a run of content extends: that of the last frame with content."""
+        """The text of the last frame with content, to which a run of texts is added."""
         self._thinking: TextPieces | None = None
-        """Likewise for thinking."""
+        """The text of the last frame with thinking, to which a run of thinking is added."""
 
     @final
     def take(self, frame: Frame) -> None:
@@ -91,14 +92,14 @@ class TurnCollector(ABC):
                 self._give_up()
 
     def take_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Take texts that follow the last frame of the same kind and differ from it in their text only."""
+        """Take texts that follow the last frame of their kind and differ from it only in their text."""
         target = self._content if type(event) is Content else self._thinking
         if target is not None:
             self._count(target.append("".join(texts)))
 
     @final
     def turn(self) -> CollectedTurn | None:
-        """Return the turn so far; None if it was given up, or if it has no parts. Never raises."""
+        """Return the turn collected until now; None if it was given up or has no parts. Never raises."""
         if self._is_given_up:
             return None
         try:
@@ -112,13 +113,13 @@ class TurnCollector(ABC):
         """Take one message.
 
         Args:
-            message: its JSON value, not to be changed.
-            data: its bytes.
+            message: the JSON value of the message, which must not be changed.
+            data: the bytes of the message.
         """
 
     @abstractmethod
     def _turn(self) -> CollectedTurn | None:
-        """Return the turn; None if there is nothing in it."""
+        """Return the turn; None if it has no parts."""
 
     @abstractmethod
     def _drop(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads a folded result for chat protocols: the side that runs its calls, its questions, its end."""
+"""Reads a folded result for chat protocols: which side runs each call, the open questions, and the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 HasForm = Callable[[Mapping[str, Any]], bool]
-"""Returns whether a protocol has a form of its own for a question, given the `data` of its event."""
+"""Returns whether a protocol has its own form for a question, given the `data` of the question's event."""
 
 _EMPTY_LINE: Final = "\n\n"
 
@@ -33,10 +33,10 @@ class Part(NamedTuple):
     """One part of a whole answer.
 
     Attributes:
-        kind: `text` and `thinking` have a text; `ran` (a call that has been run) and `client` (one that the
-            client is to run) have a folded call; `asked` has the `data` of a question.
-        opaque: of a text; that of a call is in the folded call.
-        server: the label of the server of the call that a question is about; None if it is not known.
+        kind: `text` and `thinking` have a text; `ran` (a call that has been run) and `client` (a call that
+            the client is to run) have a folded call; `asked` has the `data` of a question.
+        opaque: the opaque values of a text; for a call they are in the folded call.
+        server: the label of the server that runs the call that a question is about; None if unknown.
     """
 
     kind: str
@@ -54,15 +54,15 @@ def parts_of_turn(
 ) -> list[Part]:
     """Return the parts of a whole answer in the order of the stream.
 
-    Texts that follow each other are one part, unless one has an opaque value. A further message begins with
-    an empty line, because clients join the texts; thinking with an opaque value stays exactly as it is. If
-    the order is not known, thinking comes first, then calls that have been run, text, calls for the client.
+    Consecutive texts are one part, unless one of them has an opaque value. A further message begins with an
+    empty line, because clients join the texts; thinking with an opaque value is not changed. If the order is
+    not known, thinking comes first, then calls that have been run, text, calls for the client.
 
     Args:
         folded: the folded result, with its `order`.
         with_tools: if False, calls that have been run are left out.
-        has_form: returns whether the protocol has a form of its own for an open question, given the `data`
-            of its event; all others are texts.
+        has_form: returns whether the protocol has its own form for an open question, given the `data` of its
+            event; other questions become texts.
     """
     order = folded.get("order")
     asked = [*filter(has_form, _open_questions(folded))] if has_form else []
@@ -137,22 +137,23 @@ def client_calls(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def argument_text(call: Mapping[str, Any]) -> str:
-    """Return the arguments of a folded call as text: the upstream's own, if it is known."""
+    """Return the arguments of a folded call as text: the upstream's own text, if it is known."""
     text = call.get("arguments_text")
     return write_json_text(call["arguments"]) if text is None else str(text)
 
 
 def citations(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all that the answer relies on."""
+    """Return all sources that the answer relies on."""
     return [citation for event in folded["message"]["references"] for citation in event["citations"]]
 
 
 def suspension_of(folded: Mapping[str, Any], *, has_form: HasForm | None = None) -> dict[str, Any]:
-    """Return the field, with its name, that says that the run waits for a person; nothing if it does not.
+    """Return an object with the field that reports that the run waits for a person; an empty object if the
+    run does not wait.
 
     Args:
         folded: the folded result.
-        has_form: see `parts_of_turn`; these questions need no such field.
+        has_form: as in `parts_of_turn`; a question with a form is not listed in the field.
     """
     asked = _open_questions(folded)
     others = [data for data in asked if not (has_form and has_form(data))]
@@ -171,11 +172,11 @@ def _open_questions(folded: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def text_of_turn(folded: Mapping[str, Any], *, but: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return all texts, one channel after the other, and the questions to a person.
+    """Return the texts of all channels, one channel after the other, then the questions to a person.
 
     Args:
         folded: the folded result.
-        but: questions that are left out.
+        but: the questions to leave out.
     """
     message = folded["message"]
     texts = [message["content"], *message.get("channels", {}).values()]
@@ -184,7 +185,7 @@ def text_of_turn(folded: Mapping[str, Any], *, but: Sequence[Mapping[str, Any]] 
 
 
 def finish_reason(folded: Mapping[str, Any]) -> str:
-    """Return why the turn is over, as the standard's `finish_reason`."""
+    """Return why the turn has ended, as the standard's `finish_reason`."""
     if client_calls(folded):
         return "tool_calls"
     reason = str((folded["summary"] or {}).get("finish_reason"))

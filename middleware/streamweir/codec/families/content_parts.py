@@ -1,6 +1,6 @@
-"""Content that is a list of parts: its texts and thoughts in their order.
+"""Reads content that is a list of parts: its texts and thoughts in their order.
 
-Source: the Chat Completions API; Mistral's `ThinkChunk`, whose `thinking` is a list of parts again.
+Source: the Chat Completions API; Mistral's `ThinkChunk`, whose `thinking` is again a list of parts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _TEXTS: Final = ("text", "refusal", "content")
 
 
 class ContentPiece(NamedTuple):
-    """One text or thought, or a part that is neither.
+    """A text, a thought, or a part of another kind.
 
     Attributes:
-        kind: which of these.
-        text: of a text or a thought; not empty.
-        part: the part as the server wrote it, if it is neither.
+        kind: the kind of the piece.
+        text: the text of a text or a thought; not empty.
+        part: a part of another kind, as the server wrote it.
     """
 
     kind: Kind
@@ -37,7 +37,8 @@ def content_pieces(value: Any, *, joined: bool = False) -> Iterator[ContentPiece
 
     Args:
         value: a text, a list of parts, or one part.
-        joined: yield all thoughts as one and all texts as one, for a content that is a whole message.
+        joined: whether to join all thoughts to one piece and all texts to one piece, for the content of a
+            whole message.
     """
     pieces = _pieces(value)
     if not joined:

@@ -26,23 +26,23 @@ FINISH_REASONS: Final = {
         "content_filter",
     ),
 }
-"""In the words of the standard."""
+"""The finish reasons of the API, with the standard's finish reasons."""
 
 TOKENS: Final = {
     "promptTokenCount": "prompt_tokens",
     "candidatesTokenCount": "completion_tokens",
     "totalTokenCount": "total_tokens",
 }
-"""By the API's name, the standard's."""
+"""The API's names of token counts, with the standard's names."""
 
 _CODE: Final = "code_execution"
 
 
 class CodeRuns:
-    """Code that the model has written and the server has run: calls of a tool, in their order.
+    """Code that the model has written and the server has run, read as calls of a tool in their order.
 
     Attributes:
-        request_id: of the stream.
+        request_id: the request id of the stream.
     """
 
     def __init__(self) -> None:
@@ -50,12 +50,14 @@ class CodeRuns:
         self._count = 0
 
     def start(self, code: Mapping[str, Any], meta: Meta | None) -> ToolCallStart:
-        """Return the call that `executableCode` is."""
+        """Return the start of the call for an `executableCode`."""
         self._count += 1
         return ToolCallStart(self._id(code), _CODE, arguments=dict(code), meta=meta)
 
     def end(self, result: Mapping[str, Any], meta: Meta | None) -> ToolCallEnd:
-        """Return the end, by a `codeExecutionResult`, of the last call, or of the one that it names."""
+        """Return the end, with a `codeExecutionResult`, of the call that the result names, else of the last
+        call.
+        """
         tool_id, outcome = self._id(result), result.get("outcome")
         if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
             rest = leftover(result, ("id", "outcome"))
@@ -68,7 +70,7 @@ class CodeRuns:
 
 
 def file_of(file: Mapping[str, Any], meta: Meta | None) -> Data:
-    """Return the file that `inlineData` holds or `fileData` points to."""
+    """Return the event for the file that `inlineData` holds or `fileData` points to."""
     media_type = text_of(file.get("mimeType")) or "application/octet-stream"
     data = {"media_type": media_type}
     if "data" in file:

@@ -1,9 +1,9 @@
-"""Messages of LangChain as events of their blocks: version 3 of its events.
+"""Reads version 3 of LangChain's events, in which a message arrives as events of its blocks.
 
     message-start, content-block-start, content-block-delta ..., content-block-finish, message-finish
 
-Source: langchain-protocol 0.0.20 (`protocol.py`, `MessagesData`), langgraph 1.2 (`stream/`). The blocks of
-a message follow its start; what the end of one holds was said by its pieces.
+Source: langchain-protocol 0.0.20 (`protocol.py`, `MessagesData`), langgraph 1.2 (`stream/`). The blocks of a
+message follow the start of the message. The end of a block repeats the pieces of the block.
 """
 
 from __future__ import annotations
@@ -45,25 +45,27 @@ def is_block_event(value: Any) -> bool:
 
 
 class MessageBlocks:
-    """Reads the events of messages, of several at a time.
+    """Reads the events of messages, several of which may be open at a time.
 
     Args:
         messages: reads a piece of a message.
-        room: how many bytes of ids may be kept, about.
+        room: the number of bytes of ids, roughly, that may be kept.
     """
 
     def __init__(self, messages: ChainMessages, room: int) -> None:
         self._messages = messages
         self._ids: RecentIds[str] = RecentIds(room // 8)
-        """By where a message comes from: its id; none for one that is not the model's."""
+        """The ids of messages, by the origin of each message; empty for a message that the model did not
+        write.
+        """
 
     def read(self, event: Mapping[str, Any], origin: str, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield the events of a message's event.
+        """Yield the standard events for an event of a message.
 
         Args:
-            event: of a message or a block.
-            origin: of the message: the step that it comes from.
-            meta: of that step.
+            event: the event of a message or a block.
+            origin: the step that the message comes from.
+            meta: the metadata of that step.
         """
         origin, name = short_id(origin), event["event"]
         if name == "error":
@@ -81,7 +83,7 @@ class MessageBlocks:
 
 
 def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event's addition as the piece of a message that older versions send."""
+    """Return the addition in an event, in the form in which older versions send a piece of a message."""
     if name == "message-finish":
         ended = {"usage_metadata": event.get("usage"), "response_metadata": object_in(event, "metadata")}
         return {"content": "", "chunk_position": "last", **ended}
@@ -97,7 +99,7 @@ def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unread(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an event and of its addition that no rule reads."""
+    """Return the fields of an event, and of the addition in it, that no rule reads."""
     blocks = (object_in(event, name) for name in ("content", "delta"))
     rest = (leftover(event, _KNOWN), *(leftover(block, _BLOCK) for block in blocks))
     return {name: value for found in rest if found for name, value in found.items()}

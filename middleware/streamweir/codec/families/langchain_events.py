@@ -1,7 +1,7 @@
-"""The events of LangChain's `astream_events`, versions 1 and 2, and of whatever sends the like of them.
+"""Reads the events of LangChain's `astream_events`, versions 1 and 2, and similar events of other servers.
 
-Source: langchain-core 1.7 (`tracers/event_stream.py`, `runnables/schema.py`). A run repeats what the
-runs inside it have said; only the outermost one says that all is over. Version 1 names no parents.
+Source: langchain-core 1.7 (`tracers/event_stream.py`, `runnables/schema.py`). A run repeats the output of the
+runs inside it; only the end of the outermost run is the end of the stream. Version 1 names no parents.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def is_chain_event(name: Any) -> bool:
 
 
 class ChainEvents:
-    """Reads the events of one run, or of several one after the other.
+    """Reads the events of one run, or of several runs in sequence.
 
     Args:
         graph: reads messages, and the output of a graph.
-        room: how many bytes may be kept, about.
+        room: the number of bytes, roughly, that may be kept.
 
     Attributes:
-        is_over: the outermost run has ended, and no other one has begun.
+        is_over: whether the outermost run has ended, and no other run has begun.
     """
 
     def __init__(self, graph: GraphModes, room: int = EVENT_BYTES) -> None:
@@ -52,26 +52,26 @@ class ChainEvents:
         self._outputs = ChainOutputs(graph)
         self._tools = ToolRuns(graph, room)
         self._message_ids: RecentIds[str] = RecentIds(room // 8)
-        """By run of a model."""
+        """The ids of messages, by the run of the model that wrote them."""
         self._root: str | None = None
         self._begun = False
         self._has_parents = False
         self._open = 0
-        """Chains without an id of which no end has come."""
+        """The number of chains without an id that have started and not ended."""
         self._steps: RecentIds[None] = RecentIds(room // 8)
         self._parsed_by: str | None = None
 
     @property
     def is_open(self) -> bool:
-        """The outermost run has not ended; False also where nothing was said of it."""
+        """Whether the outermost run has started and not ended; False if the outermost run is not known."""
         return not self.is_over and (self._root is not None or self._open > 0)
 
     def read(self, event: str, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of one of LangChain's.
+        """Yield the standard events for an event of LangChain.
 
         Args:
-            event: its name.
-            fields: the event; or its `data` alone, where a server writes its name beside it.
+            event: the name of the event.
+            fields: the event, or only its `data` if the server writes the name elsewhere.
         """
         kind, _, phase = event.removeprefix("on_").rpartition("_")
         data = fields["data"] if "data" in fields else leftover(fields, _FIELDS) or {}
@@ -136,7 +136,9 @@ class ChainEvents:
         return is_root
 
     def _note_nameless(self, phase: str) -> bool:
-        """Note the start, a piece or the end of a chain without an id; return whether it is the outermost."""
+        """Note the start, a piece or the end of a chain without an id; return whether it is the outermost
+        run.
+        """
         if phase == "stream":
             return self._open <= 1
         was_open = self._open
@@ -164,7 +166,7 @@ class ChainEvents:
             yield from self._without_steps(self._outputs.read_whole(data.get("output"), meta))
 
     def _is_only_source(self, run_id: str) -> bool:
-        """Whether the outermost run is unknown, and this is the first run with an output."""
+        """Return whether the outermost run is unknown, and this is the first run with an output."""
         if self._root is not None or self._outputs.has_models:
             return False
         self._parsed_by = self._parsed_by or run_id
@@ -189,7 +191,7 @@ class ChainEvents:
 
     @staticmethod
     def _without_steps(events: Iterator[Event]) -> Iterator[Event]:
-        """Yield a graph's output without the ends of its nodes: these have events of their own."""
+        """Yield the output of a graph, without the ends of its nodes: nodes have events of their own."""
         return (event for event in events if not isinstance(event, Status))
 
     def _tool(
@@ -200,7 +202,7 @@ class ChainEvents:
         yield from read.get(phase, tools.progress)(run_id, name, data, meta)
 
     def close(self) -> Iterator[Event]:
-        """Yield the events of the end."""
+        """Yield the events for the end of the body."""
         return self._tools.settle()
 
     # Models
@@ -236,13 +238,15 @@ class ChainEvents:
         yield from self._left_behind()
 
     def _left_behind(self) -> Iterator[Event]:
-        """Yield ends of calls that a server has left out; one that filters events has no outermost run."""
+        """Yield the ends of calls that a server has left out. A server that filters events may send no
+        outermost run.
+        """
         return iter(()) if self._root is not None else self._graph.messages.end_calls_left_behind()
 
     # Others
 
     def _parser_piece(self, run_id: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Read the text of a parser, if neither a model nor the chain around the parser has put out text."""
+        """Yield the text of a parser, if neither a model nor the chain around the parser has sent text."""
         chunk = data.get("chunk")
         if isinstance(chunk, str) and self._is_only_source(run_id):
             yield Content(chunk, meta=meta)
@@ -267,7 +271,7 @@ def _unread(
 
 
 def _generated(value: Any) -> Any:
-    """Return the message or the text in the result of a model; version 1 has it in its generations."""
+    """Return the message or the text in the result of a model; in version 1 it is in the `generations`."""
     match value:
         case str() if value.startswith(("text=", "message=", "generations=")):
             return _generated(value_of_repr(value)) or value
@@ -285,7 +289,7 @@ def _generated(value: Any) -> Any:
 
 
 def _reduced(value: Any) -> dict[str, Any] | None:
-    """Return a message for which the server wrote only its text and a few other fields."""
+    """Return a message of which the server wrote only the text and a few other fields."""
     return value if isinstance(value, dict) and "content" in value else None
 
 

@@ -1,7 +1,7 @@
-"""The forms that LangChain's messages have, and the events of one.
+"""Reads the forms that LangChain's messages have, and the texts in them.
 
-Source: langchain-core 1.7 and 0.3 (`messages/*.py`, `load/dump.py`): fields at the top, `{"type", "data"}`,
-`{"lc", "id", "kwargs"}`, and the text that Python has for a message.
+Source: langchain-core 1.7 and 0.3 (`messages/*.py`, `load/dump.py`). The forms are fields at the top,
+`{"type", "data"}`, `{"lc", "id", "kwargs"}`, and the text that Python makes of a message.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ROLES: Final = {
     **dict.fromkeys(("remove", "RemoveMessage"), "remove"),
     **dict.fromkeys(("ChatMessage", "ChatMessageChunk", "chat"), "ai"),
 }
-"""By every name that a message's type has: whose it is."""
+"""The role of a message, by every name that the type of a message has."""
 _BESIDE: Final = ("reasoning_content", "reasoning")
 
 
 def plain_message(given: Any) -> dict[str, Any] | None:
-    """Return a message of any of the forms with its fields at the top; None for any other value."""
+    """Return a message of any form with its fields at the top; None for any other value."""
     value: Any = given
     match given:
         case {"lc": int(), "kwargs": dict(fields), "id": [*_, str(name)]} if name in ROLES:
@@ -52,7 +52,9 @@ def plain_message(given: Any) -> dict[str, Any] | None:
 
 
 def _of_text(text: str) -> Any:
-    """Return the fields of `str(message)`, which does not name the class; answers have the id of a run."""
+    """Return the fields in a `str(message)`. It does not name the class, but the id of an answer contains the
+    id of a run.
+    """
     fields = value_of_repr(text)
     if not isinstance(fields, dict) or CLASS in fields:
         return None
@@ -90,13 +92,13 @@ def texts_of(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content 
 
 
 def _reasoning_beside(message: Mapping[str, Any]) -> str:
-    """Return the thoughts that a model's integration keeps beside its text."""
+    """Return the thoughts that the integration of a model keeps in another field than the text."""
     beside = object_in(message, "additional_kwargs")
     return next((text for name in _BESIDE if (text := _thought(beside.get(name)))), "")
 
 
 def _thought(value: Any) -> str:
-    """Return the text of a thought, in any of the shapes that models have for it."""
+    """Return the text of a thought, in any of the shapes in which models send thoughts."""
     match value:
         case str():
             return value

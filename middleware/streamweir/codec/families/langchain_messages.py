@@ -1,7 +1,7 @@
-"""LangChain messages, in pieces and whole, as servers of LangGraph and LangChain write them.
+"""Reads LangChain messages, in pieces and whole, from servers of LangGraph and LangChain.
 
-Source: langchain-core 1.7 and 0.3 (`messages/*.py`). A message comes as chunks, as a state that grows, whole,
-and again in the state of the graph: its text and its calls arrive once, by its id.
+Source: langchain-core 1.7 and 0.3 (`messages/*.py`). A message may arrive as chunks, as a growing state,
+whole, and again in the state of the graph. By its id, its text and its calls are passed on once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["UNMARKED", "ChainMessages"]
 
 _CHUNK: Final = "Chunk"
 UNMARKED: Final = "unmarked"
-"""The `chunk_position` of pieces of a server that marks the end of no message."""
+"""The `chunk_position` of pieces from a server that does not mark the ends of messages."""
 _KNOWN: Final = (
     *("type", "role", "content", "id", "name", "example", "tool_calls", "invalid_tool_calls"),
     *("tool_call_chunks", "usage_metadata", "response_metadata", "additional_kwargs", "chunk_position"),
@@ -54,7 +54,7 @@ _FINISH: Final = (
     *("finish_reason", "stop_reason", "done_reason"),
     *("finishReason", "stopReason", "doneReason"),
 )
-"""The fields of `response_metadata` that say why a model stopped; Bedrock writes `stopReason`."""
+"""The fields of `response_metadata` that hold the reason why a model stopped; Bedrock writes `stopReason`."""
 
 _TOKENS: Final = {
     "input_tokens": "prompt_tokens",
@@ -64,11 +64,11 @@ _TOKENS: Final = {
 _LARGEST_COUNT: Final = 1 << 53
 _MOST_WAITING: Final = 1000
 _CALL: Final = 1024
-"""Bytes that a call takes beside its names and arguments, while these arrive."""
+"""The bytes of an arriving call in addition to its names and arguments."""
 
 
 class _Call(msgspec.Struct):
-    """A call while its arguments arrive in chunks."""
+    """A call whose arguments arrive in chunks."""
 
     tool_id: str
     name: str
@@ -86,18 +86,18 @@ class _Waiting(NamedTuple):
     name: str
     arguments: bytes
     is_taken: bool = False
-    """The run that carries it out is known."""
+    """Whether the run that carries out the call is known."""
 
 
 class ChainMessages:
     """Reads the messages of one run.
 
     Args:
-        room: how many bytes of arguments may wait for the rest, about; half as many go to ids.
+        room: the number of bytes, roughly, of kept incomplete arguments; half as many are for ids.
 
     Attributes:
-        summary: tokens of all messages, and why the last one ended.
-        found: something was read that belongs to the answer.
+        summary: the tokens of all messages, and the finish reason of the last message.
+        found: whether a part of the answer has been read.
     """
 
     def __init__(self, room: int = EVENT_BYTES) -> None:
@@ -112,22 +112,22 @@ class ChainMessages:
         self._history: RecentIds[None] = RecentIds(room // 8)
         self._waiting: dict[str, _Waiting] = {}
         self._nameless: RecentIds[str] = RecentIds(room // 8)
-        """By the id of a result that names no call: its call."""
+        """The calls of results that name no call, by the id of the result."""
         self._is_broken_off = False
-        """The last message ended with a word for a run that broke off; its calls are not handed out."""
+        """Whether the last message was broken off, so that its calls are not passed on."""
         self._asks_in = ""
         self._has_answered = False
-        """The model has put out text in a message behind the last one with calls."""
+        """Whether the model has sent text in a message after the last message with calls."""
         self._grown: tuple[Iterable[Mapping[str, Any]], str, Meta | None] = ((), "", None)
-        """The calls of the last message that grows, with its id and its metadata."""
+        """The calls of the last growing message, with the id and the metadata of that message."""
 
     @property
     def is_open(self) -> bool:
-        """A message has not ended, or a call has no result."""
+        """Whether a message has not ended, or a call has no result."""
         return bool(self._open or self._waiting or self._pieces)
 
     def note_history(self, values: Iterable[Any]) -> None:
-        """Note messages that were there before the run: they are not the answer."""
+        """Note messages that are older than the run, and so no part of the answer."""
         for message in map(plain_message, values):
             if message is not None:
                 self._history.add(short_id(text_of(message.get("id"))), None)
@@ -137,9 +137,8 @@ class ChainMessages:
 
         Args:
             value: the message; any other value is kept unchanged.
-            meta: of the step that it comes from.
-            form: a piece if its type says so (`any`), all of the message so far (`growing`), or all of it
-                (`whole`).
+            meta: the metadata of the step that the message comes from.
+            form: `any` (a piece if its type says so), `growing` (all that has arrived) or `whole`.
         """
         message = plain_message(value)
         if message is None:
@@ -159,22 +158,22 @@ class ChainMessages:
                 yield from self._state(message, message_id, meta, form)
 
     def start_call(self, tool_id: str, name: str, given: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield the start of a call of a run, of which no message speaks; nothing if it has begun."""
+        """Yield the start of a call that no message contains; nothing if the call has started."""
         yield from self._start(tool_id, name, arguments(given), meta)
         if (call := self._waiting.get(short_id(tool_id))) is not None:
             self._waiting[short_id(tool_id)] = call._replace(is_taken=True)
 
     def end_call(self, end: ToolCallEnd) -> Iterator[Event]:
-        """Yield the end of a call that no message reports; nothing if the call is over."""
+        """Yield the end of a call that no message reports; nothing if the call has ended."""
         if end.tool_id not in self._ended:
             yield from self.start_calls()
             self._ends(end.tool_id)
             yield end
 
     def end_calls_left_behind(self) -> Iterator[Event]:
-        """Yield failures for calls without a result, if the model has answered since: it waits for all.
+        """Yield failures for calls without a result if the model has answered since.
 
-        For servers that pass on no more of a tool that failed.
+        A model waits for all results, but some servers send nothing about a tool that failed.
         """
         if not self._waiting or self._open or self._pieces or not self._has_answered:
             return
@@ -184,13 +183,13 @@ class ChainMessages:
             )
 
     def note_result(self, tool_id: str) -> None:
-        """Note that the result of this call has come in another way, or comes under another id."""
+        """Note that the result of this call has arrived in another way, or arrives under another id."""
         self._ends(short_id(tool_id))
 
     def take_call(self, name: str, given: Any) -> str | None:
-        """Return the id of a call of `name` that a run is to carry out, the one with these arguments first.
+        """Return the id of the call of `name` that a new run carries out; equal arguments have priority.
 
-        None where no call waits for a run. Without a name the arguments decide alone.
+        None if no call waits for a run. Without a name only the arguments decide.
         """
         free = {tool_id: call for tool_id, call in self._waiting.items() if not call.is_taken}
         named = [tool_id for tool_id, call in free.items() if not name or call.name == name]
@@ -207,7 +206,7 @@ class ChainMessages:
             self._waiting[tool_id] = self._waiting[tool_id]._replace(is_taken=False)
 
     def start_calls(self) -> Iterator[Event]:
-        """Yield the calls whose arguments are as whole as they will ever be."""
+        """Yield the starts of calls that still wait for arguments: no more arguments will arrive."""
         grown, self._grown = self._grown, ((), "", None)
         yield from self._start_all(*grown)
         for message_id in [*self._pieces]:
@@ -233,7 +232,7 @@ class ChainMessages:
     def _state(
         self, message: Mapping[str, Any], message_id: str, step: Meta | None, form: Form
     ) -> Iterator[Event]:
-        """Read a whole message, after its pieces if any. While it grows its calls may be halves."""
+        """Read a whole or growing message. Calls of a growing message may be incomplete."""
         meta = _with_id(step, message_id)
         self._note_turn(message, message_id)
         whole: Whole | None = "repeat" if form == "whole" else None
@@ -354,7 +353,7 @@ class ChainMessages:
         yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta)
 
     def _call_of(self, result: Mapping[str, Any]) -> str:
-        """Return the call that a result without an id belongs to, found by its name."""
+        """Return the call of a result without an id, found by the name of the tool."""
         result_id, name = short_id(text_of(result.get("id"))), text_of(result.get("name"))
         if known := self._nameless.get(result_id):
             return known
@@ -364,7 +363,7 @@ class ChainMessages:
         return tool_id
 
     def _ends(self, tool_id: str) -> bool:
-        """Take note of a result; False if its call had one."""
+        """Note a result; return False if the call had a result already."""
         if not tool_id:
             return True
         if tool_id in self._ended:
@@ -376,7 +375,7 @@ class ChainMessages:
     # Tokens
 
     def _count(self, usage: Any, message_id: str, *, is_chunk: bool) -> None:
-        """Add the tokens of a message: chunks add up, a whole message is counted once."""
+        """Add the tokens of a message: the tokens of chunks add up, a whole message is counted once."""
         if not isinstance(usage, dict):
             return
         before = self._counted.get(message_id) or {}
@@ -388,7 +387,7 @@ class ChainMessages:
 
 
 def _made_id(message_id: str, at: int) -> str:
-    """Return an id for a call without one; it is the same each time that the call's message comes."""
+    """Return an id for a call without an id. It is equal each time that the message of the call arrives."""
     return f"{message_id}:{at}" if message_id else ""
 
 

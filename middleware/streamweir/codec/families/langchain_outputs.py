@@ -1,7 +1,7 @@
 """Reads a runnable's output: texts, messages, updates of a graph, steps of an agent, any object.
 
 Source: langchain-core 1.7 (`runnables/base.py`), langchain 0.3 and langchain-classic 1.0 (`agents/agent.py`,
-`chains/retrieval.py`): objects that add up, of which one field is the answer.
+`chains/retrieval.py`): these put out objects in pieces, and one field of each object holds the answer.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from streamweir.events import Content, Data, Event, Meta, Reference, ToolCallEnd
 __all__ = ["ChainOutputs", "has_messages", "is_update", "references"]
 
 _ANSWERS: Final = ("answer", "output", "text", "result", "response", "generation", "content")
-"""The fields that hold an answer, where a chain puts out objects."""
+"""The fields that hold the answer if a chain puts out objects."""
 _ECHOED: Final = frozenset({"input", "question", "query", "chat_history", "history", "agent_scratchpad"})
-"""Inputs that chains repeat in their output."""
+"""The inputs that chains repeat in their output."""
 _DOCUMENTS: Final = ("context", "documents", "source_documents", "docs")
 _DOCUMENT: Final = ("page_content", "metadata", "id", "type", CLASS)
 _SOURCES: Final = ("url", "link", "source")
 _TITLES: Final = ("title", "file_name")
 _CITED: Final = (*_SOURCES, *_TITLES, "score")
 _FINISH: Final = {"output", "messages", "intermediate_steps", *_ECHOED}
-"""The last step of an agent: its messages repeat the output."""
+"""The fields of an agent's last step; the messages in it repeat the output."""
 _AGENT: Final = ("actions", "steps", "intermediate_steps", "output", "messages")
 
 
@@ -38,9 +38,9 @@ class ChainOutputs:
         graph: reads messages, and the output of a graph.
 
     Attributes:
-        has_models: texts come from models; the runnable's own texts repeat them.
-        is_graph: its streamed output is updates of its nodes.
-        has_sources: its sources are known, from a retriever or from a piece of the output.
+        has_models: whether texts come from models, so that the runnable's own texts are repetitions.
+        is_graph: whether the streamed output consists of updates of nodes.
+        has_sources: whether the sources are known, from a retriever or from a piece of the output.
     """
 
     def __init__(self, graph: GraphModes) -> None:
@@ -73,7 +73,7 @@ class ChainOutputs:
                 yield from self._others(value, meta)
 
     def read_whole(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield the new part of the whole output, once it is over."""
+        """Yield the new part of the whole output, at the end of the run."""
         match value:
             case None:
                 return
@@ -110,13 +110,13 @@ class ChainOutputs:
             yield from self._answer(value, meta, is_last=is_last)
 
     def _updates(self, value: dict[str, Any], *, is_last: bool) -> Iterator[Event]:
-        """Yield the updates of nodes; at the end version 1 of the events repeats them instead of a state."""
+        """Yield the updates of nodes. In version 1 the end repeats the updates, and has no state."""
         for event in self._graph.read("updates", "", value):
             if not (is_last and isinstance(event, Data)):
                 yield event
 
     def _agent(self, value: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the steps of an agent; its messages repeat them."""
+        """Yield the steps of an agent; messages that repeat steps are left out."""
         for action in objects_in(value.get("actions")):
             tool_id, name = text_of(action.get("tool_call_id")), text_of(action.get("tool"))
             yield from self._graph.messages.start_call(tool_id, name, action.get("tool_input"), meta)
@@ -129,7 +129,7 @@ class ChainOutputs:
             yield named_data("output", rest, meta)
 
     def _answer(self, value: Mapping[str, Any], meta: Meta | None, *, is_last: bool) -> Iterator[Event]:
-        """Read an object of which one field is the answer, and another one its sources."""
+        """Read an object in which one field holds the answer, and another field its sources."""
         field = next((name for name in _ANSWERS if name in value), None)
         if field is not None:
             answer = value[field]
@@ -207,7 +207,7 @@ def references(documents: Any, meta: Meta | None = None) -> list[Event]:
 
 
 def _document(given: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return a document as a citation, and its other fields."""
+    """Return a document as a citation, and the fields that have no place in the citation."""
     value = given
     match given:
         case {"lc": int(), "kwargs": dict(fields)}:

@@ -1,7 +1,7 @@
-"""The runs of tools, paired with the calls of the model that they carry out.
+"""Reads the runs of tools, and pairs them with the calls of the model that they carry out.
 
-Source: langchain-core 1.7 (`tracers/event_stream.py`): `on_tool_start` names no call, `on_tool_end` has it in
-its message, `on_tool_error` beside the error.
+Source: langchain-core 1.7 (`tracers/event_stream.py`). `on_tool_start` names no call; `on_tool_end` has the
+id of the call in its message, and `on_tool_error` next to the error.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class ToolRuns:
     """Reads the events of tools.
 
     Args:
-        graph: reads the messages that have the calls, and the question if a tool is interrupted.
-        room: how many bytes of ids may be kept, about.
+        graph: reads the messages that hold the calls, and the question of an interrupted tool.
+        room: the number of bytes of ids, roughly, that may be kept.
     """
 
     def __init__(self, graph: GraphModes, room: int) -> None:
         self._graph = graph
         self._calls: RecentIds[str] = RecentIds(room // 8)
-        """By run: the call that it carries out."""
+        """The calls that runs carry out, by the id of the run."""
         self._silent: RecentIds[str] = RecentIds(room // 8)
-        """Calls whose run has ended without a result, with the name of the tool."""
+        """The calls whose run has ended without a result, with the name of the tool."""
 
     @property
     def _messages(self) -> ChainMessages:
         return self._graph.messages
 
     def start(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the call that begins here, unless the model has asked for it."""
+        """Yield the start of the call that a run begins; nothing if the model has asked for the call."""
         yield from self._messages.start_calls()
         given = data.get("input")
         tool_id = short_id(text_of(data.get("tool_call_id"))) or self._messages.take_call(name, given)
@@ -53,12 +53,12 @@ class ToolRuns:
         yield from self._messages.start_call(tool_id, name, _arguments(given), meta)
 
     def progress(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield a tool's output while it runs."""
+        """Yield the output of a tool while it runs."""
         tool_id = self._calls.get(run_id) or run_id
         yield ToolCallProgress(tool_id, message=text_of(data.get("chunk")), tool_name=name or None, meta=meta)
 
     def end(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the result."""
+        """Yield the result of a tool."""
         taken = self._calls.get(run_id) or ""
         message = _message_in(data.get("output"))
         named = short_id(text_of(message.get("tool_call_id"))) if message else ""
@@ -75,7 +75,9 @@ class ToolRuns:
         yield from self._messages.end_call(ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta))
 
     def fail(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the failure, or the question: LangGraph stops a tool that waits by an exception."""
+        """Yield the failure of a tool, or its question: a tool that waits is stopped by an exception of
+        LangGraph.
+        """
         error = data.get("error")
         if asked := interrupts_in(error):
             yield from self._graph.ask(asked, meta)
@@ -93,7 +95,8 @@ class ToolRuns:
     def settle(self) -> Iterator[Event]:
         """Yield the failures of calls whose runs ended without a result and without a question.
 
-        Version 1 reports a failed tool only in this way, unless its message comes before the model goes on.
+        Version 1 reports a failed tool only by such a run, unless the message of the failure arrives before
+        the model continues.
         """
         if not self._silent or self._graph.waits:
             return
@@ -105,7 +108,7 @@ class ToolRuns:
             )
 
     def _call_of(self, run_id: str, taken: str, named: str) -> str:
-        """Return the call that a run carries out: its own if the run began one, else `named`."""
+        """Return the call that a run carries out: the call that the run itself began, else `named`."""
         if taken == run_id:
             self._messages.note_result(named)
             return taken
@@ -121,7 +124,9 @@ def _arguments(given: Any) -> Any:
 
 
 def _message_in(output: Any) -> dict[str, Any] | None:
-    """Return the message in a tool's output, or the one that its command adds to the state."""
+    """Return the message in the output of a tool, or the message that a command in the output adds to the
+    state.
+    """
     message = plain_message(output)
     if message is not None:
         return message

@@ -1,6 +1,6 @@
-"""Reads the questions of LangGraph, which are interrupts of a graph, and the form of their answers.
+"""Reads the questions of LangGraph, which are interrupts of a graph, and the form of the expected answers.
 
-They are fields, or, at some servers, the `repr` of the objects as text.
+Some servers send interrupts as the text of their `repr` instead of JSON objects.
 
 Source: langgraph 1.2 (`types.py`, `Interrupt`; `errors.py`, `GraphInterrupt`), langchain 1.0
 (`agents/middleware/human_in_the_loop.py`), langgraph 0.2 to 1.0 (`prebuilt/interrupt.py`).
@@ -28,9 +28,9 @@ def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) 
     """Return the interaction for an interrupt.
 
     Args:
-        value: the interrupt as it is serialised, or its value alone.
-        held: the values that an answer needs beside the interrupt's id.
-        meta: of the step.
+        value: the serialised interrupt, or only its value.
+        held: the values that an answer needs in addition to the interrupt's id.
+        meta: the metadata of the step.
     """
     value = _read(value)
     fields = value if isinstance(value, dict) and "value" in value else {"value": value}
@@ -68,7 +68,9 @@ def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) 
 
 
 def interrupts_in(failure: Any) -> list[Any]:
-    """Return the interrupts that a tool raised, as which LangGraph stops it; none if it failed."""
+    """Return the interrupts in the exception of a tool that LangGraph stopped; an empty list if the tool
+    failed.
+    """
     match _read(failure):
         case {"__class__": "GraphInterrupt" | "NodeInterrupt", **raised}:
             found = next(iter(raised.values()), None)
@@ -83,7 +85,7 @@ def _is_interrupt(value: Any) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """Return an object of LangGraph that came as text; any other value is returned unchanged."""
+    """Return an object of LangGraph that arrived as text; return any other value unchanged."""
     match value:
         case {"lc": int(), "repr": str(text)}:
             return value_of_repr(text) or value
@@ -101,7 +103,7 @@ def _question(text: str, options: Any) -> dict[str, Any]:
 def _approval(
     interrupt_id: str, asked: dict[str, Any], requests: list[Any], resume: dict[str, Any], meta: Meta | None
 ) -> Interaction:
-    """Return the question whether calls are allowed."""
+    """Return the question whether calls may be run."""
     first = requests[0] if isinstance(requests[0], dict) else {}
     return Interaction(
         interrupt_id,

@@ -1,7 +1,8 @@
-"""The stream modes of LangGraph: what each says of a run, of its graph and of its subgraphs.
+"""Reads the stream modes of LangGraph: the values of each mode about a run, its graph and its subgraphs.
 
 Source: langgraph 1.2 (`pregel/main.py`, `pregel/_tools.py`, `types.py`); langgraph-sdk 0.4.14 (`schema.py`)
-for the names that a server gives to messages that grow. A state repeats messages, which arrive once.
+for the names of the modes in which a server sends growing messages. A state repeats messages; each message is
+passed on once.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["INTERRUPT", "MODES", "GraphModes", "state_of"]
 
 INTERRUPT: Final = "__interrupt__"
-"""The key of an update, or of a state, under which a graph asks."""
+"""The key of an update or a state that holds the questions of a graph."""
 
 _SILENT: Final = frozenset({"checkpoints"})
 _MOST_ASKED: Final = 1000
@@ -60,13 +61,13 @@ class GraphModes:
     """Reads the values of the stream modes of one run.
 
     Args:
-        room: how many bytes may be kept, about.
+        room: the number of bytes, roughly, that may be kept.
 
     Attributes:
-        messages: those of the run.
-        ids: of the thread and of the run, as far as they are known: a question holds the thread's.
-        waits: a person is asked.
-        has_state: a state of the graph itself has come.
+        messages: reads the messages of the run.
+        ids: the ids of the thread and of the run, if known. A question holds the id of the thread.
+        waits: whether the run waits for a person.
+        has_state: whether a state of the graph itself has arrived.
     """
 
     def __init__(self, room: int = EVENT_BYTES) -> None:
@@ -77,13 +78,13 @@ class GraphModes:
         self._blocks = MessageBlocks(self.messages, room)
         self._asked: RecentIds[None] = RecentIds(1 << 16)
         self._texts: RecentIds[None] = RecentIds(1 << 16)
-        """Ids of messages that came as Python's text."""
+        """The ids of messages that arrived as Python's text."""
 
     def read(self, mode: str, namespace: str, value: Any) -> Iterator[Event]:
         """Yield the events of a mode; the value of an unknown mode is kept unchanged.
 
         Args:
-            mode: its name.
+            mode: the name of the mode.
             namespace: of the subgraph; empty for the graph itself.
             value: the value of the mode.
         """
@@ -99,7 +100,7 @@ class GraphModes:
     # Messages
 
     def _tuple(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """Read a message with its metadata; older servers send the message alone."""
+        """Read a message with its metadata. Older servers send the message without metadata."""
         match value:
             case [event, dict(beside)] if is_block_event(event):
                 yield from self.read_block(event, beside, meta)
@@ -114,7 +115,7 @@ class GraphModes:
                 yield from self._whole(value, meta)
 
     def _as_piece(self, text: str) -> Any:
-        """Return Python's text of a message, as a piece if a message with its id has come before."""
+        """Return the message in Python's text, as a piece if a message with its id has arrived before."""
         message = plain_message(text)
         if message is None or message["type"] != "ai":
             return text
@@ -127,7 +128,7 @@ class GraphModes:
     def read_block(
         self, event: Mapping[str, Any], beside: Mapping[str, Any], meta: Meta | None = None
     ) -> Iterator[Event]:
-        """Yield the events of a message's block, with the graph's metadata."""
+        """Yield the events for a block event of a message, with the graph's metadata."""
         node, namespace = (
             text_of(beside.get("langgraph_node")),
             text_of(beside.get("langgraph_checkpoint_ns")),
@@ -144,7 +145,7 @@ class GraphModes:
             yield from self.messages.read(message, meta)
 
     def _beside_messages(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """Yield the metadata of messages, by their ids; the origin of a message is left out."""
+        """Yield the metadata of messages by their ids, without the origins of the messages."""
         found = value if isinstance(value, dict) else {"value": value}
         rest = {name: item for name, item in found.items() if not _is_origin(item)}
         if rest:
@@ -167,7 +168,9 @@ class GraphModes:
         yield from state_of(leftover(value, (INTERRUPT,)), meta)
 
     def _note_history(self, messages: list[Any], *, is_first: bool) -> None:
-        """Note the messages up to the person's last one as history; or all of the first state."""
+        """Note the messages up to the last one of the person as history; or all messages of the first
+        state.
+        """
         plain = [*map(plain_message, messages)]
         people = [at for at, found in enumerate(plain) if found and _is_person(found)]
         if is_first and not self.messages.found:
@@ -186,7 +189,7 @@ class GraphModes:
                 yield from self._update(name, update, meta_of(**{**(meta or {}), "node_name": name}))
 
     def _update(self, name: str, update: Any, meta: Meta | None) -> Iterator[Event]:
-        """Yield the update of a node: messages, and the rest of the state."""
+        """Yield the events for the update of a node: its messages, and the other fields of the state."""
         rest = []
         for part in update if isinstance(update, list) else [update]:
             yield from self._written(part, meta)
@@ -199,7 +202,7 @@ class GraphModes:
             yield named_data("updates", {name: rest[0] if len(rest) == 1 else rest}, meta)
 
     def _written(self, part: Any, meta: Meta | None) -> Iterator[Event]:
-        """Yield the messages in the update of a node."""
+        """Yield the events for the messages in the update of a node."""
         if is_message(part):
             yield from self.messages.read(part, meta, form="whole")
         elif isinstance(part, dict) and "messages" in part:
@@ -232,7 +235,7 @@ class GraphModes:
             yield from self.ask(interrupts, meta)
 
     def _tools(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """Read a tool's run: its start, its output on the way, its end."""
+        """Read an event of a tool's run: its start, output during the run, or its end."""
         if not isinstance(value, dict):
             yield custom("tools", value, meta)
             return
@@ -285,7 +288,7 @@ class GraphModes:
     # Interrupts
 
     def ask(self, value: Any, meta: Meta | None = None) -> Iterator[Event]:
-        """Yield the questions to a person, each once; an empty list is a breakpoint."""
+        """Yield the questions to a person, each question once. An empty list is a breakpoint."""
         if value is None:
             return
         interrupts = value if isinstance(value, list) else [value]
@@ -305,7 +308,9 @@ class GraphModes:
 
 
 def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Event]:
-    """Yield a state; a failure that is reported in it is an event of its own, whose texts are not shown."""
+    """Yield the event of a state. If the state reports a failure, the failure is a separate event whose texts
+    are hidden.
+    """
     failing = {name: value for name, value in (state or {}).items() if reports_failure({name: value})}
     if rest := leftover(state or {}, failing):
         yield Data("state", rest, meta=meta)
@@ -314,7 +319,7 @@ def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Eve
 
 
 def _plain_piece(message: Any) -> Any:
-    """Return a message. A piece of LangGraph.js has the type `ai` and gets the type of a piece."""
+    """Return a message. A piece of LangGraph.js, whose type is `ai`, gets the type of a piece."""
     match message:
         case {"type": "ai", "tool_call_chunks": list()}:
             return {**message, "type": "AIMessageChunk", "chunk_position": UNMARKED}
@@ -326,7 +331,7 @@ def _is_origin(item: Any) -> bool:
 
 
 def _channels(result: Any) -> Any:
-    """Return a node's update as one object; older servers list pairs of a channel and its value."""
+    """Return the update of a node as one object; older servers send a list of pairs of channel and value."""
     if isinstance(result, list) and all(isinstance(item, list) and len(item) == 2 for item in result):
         return {text_of(name): item for name, item in result}
     return result

@@ -1,4 +1,4 @@
-"""The tool calls of `chat.completion` objects, collected from their pieces until they are whole.
+"""Collects the tool calls of `chat.completion` objects from their pieces until they are complete.
 
 Source: the Chat Completions API (openai-node 6.49 `src/core/streaming.ts`). Intended leniency: calls without
 ids or indices; arguments that are objects; the older `function_call`.
@@ -25,29 +25,33 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["ClientCalls", "bounded"]
 
 _CALL: Final = 2048
-"""Bytes that a call takes beside its arguments: its names, and the tables in which it is looked up."""
+"""The bytes of an arriving call in addition to its arguments: its names, and the tables that hold the call.
+"""
 
 _HANDED: Final = 256
-"""Bytes that the id and the name of a call take that is whole."""
+"""The bytes of the id and the name of a complete call."""
 
 _LONGEST_NAME: Final = 1024
 _EXTRA: Final = "extra_content"
-"""The field of a call that Google's compatible API wants to see again: the signature of a thought."""
+"""The field of a call that Google's compatible API expects back in the next request: the signature of a
+thought.
+"""
 
 _END_MARK: Final = re.compile(r"<\|\w+\|>\s*$")
 
 
 class ClientCalls:
-    """The calls of one stream, for its client to run, by the choice that they belong to.
+    """The calls of one stream that the client is to run, grouped by choice.
 
     Args:
-        room: how many bytes they may take together before they are whole, about.
-        opaque_name: the key of their opaque values; None: there are none.
-        request_id: of the stream.
+        room: the number of bytes, roughly, that incomplete calls may take together.
+        opaque_name: the key of the opaque values of calls; None: calls have no opaque values.
+        request_id: the request id of the stream.
 
     Attributes:
-        room: for them.
-        may_be_run: the server may run calls itself; whether it has done so is known behind the calls.
+        room: the room for incomplete calls.
+        may_be_run: whether the server may run calls itself. Later content of the choice shows whether it has
+            done so.
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class ClientCalls:
 
     @property
     def has_asked(self) -> bool:
-        """Whether a call for the client is whole, and no other content follows the calls."""
+        """Whether a call for the client is complete, and no other content has followed the calls."""
         return bool(self._handed)
 
     @property
@@ -74,7 +78,7 @@ class ClientCalls:
         """Yield the pieces of calls in `delta`, the fields of a choice.
 
         Raises:
-            LimitExceeded: they are larger than allowed, or more.
+            LimitExceeded: the calls are too large or too many.
         """
         given = delta.get("tool_calls")
         pieces = [given] if isinstance(given, dict) else bounded(given)  # TGI: one object
@@ -85,7 +89,7 @@ class ClientCalls:
                 yield from self._take_call(piece, self._choices.setdefault(choice, _Calls()), meta)
 
     def start(self, choice: int | None = None) -> Iterator[Event]:
-        """Yield the starts of the calls of a choice (None: of all), which are whole."""
+        """Yield the starts of the complete calls of a choice; None: of all choices."""
         for key in [choice] if choice is not None else list(self._choices):
             calls = self._choices.pop(key, None)
             for call in calls.all if calls else ():
@@ -102,17 +106,19 @@ class ClientCalls:
                 )
 
     def hand_over(self) -> Iterator[Event]:
-        """Yield the starts of those that are left, and ask the client for all behind which nothing came."""
+        """Yield the starts of the remaining calls, and ask the client to run each call that no content has
+        followed.
+        """
         yield from self.start()
         for calls in self._handed.values():
             for tool_id, name in calls:
                 yield Interaction(tool_id, "tool", title=name or None)
 
     def go_on(self, choice: int) -> Iterator[Event]:
-        """Yield the ends of the calls of a choice that goes on behind them.
+        """Yield the ends of the calls of a choice that continues after its calls.
 
-        The server has run these calls itself: an agent behind this API sends the turns of its model one after
-        the other, and no results.
+        The server has run these calls itself: an agent with this API sends all turns of its model, without
+        the results of calls.
         """
         for tool_id, _ in self._handed.pop(choice, ()):
             self.room.give_back(_HANDED)
@@ -160,7 +166,7 @@ class ClientCalls:
 
 
 class _Call(msgspec.Struct):
-    """A tool call while its arguments arrive."""
+    """A tool call whose arguments are arriving."""
 
     upstream_id: str
     tool_id: str
@@ -171,17 +177,17 @@ class _Call(msgspec.Struct):
 
 
 class _Calls:
-    """The calls of one choice, to be found by id and by index."""
+    """The calls of one choice, found by id and by index."""
 
     def __init__(self) -> None:
         self.all: list[_Call] = []
         self._by_id: dict[str, _Call] = {}
         self._by_index: dict[Any, _Call] = {}
         self._without_id: dict[Any, _Call] = {}
-        """By index, the last call that has not been given an id."""
+        """For each index, the last call that has no id yet."""
 
     def find(self, piece: Mapping[str, Any]) -> _Call | None:
-        """Return the call that `piece` belongs to; another id at a known index is another call."""
+        """Return the call that `piece` belongs to. A new id at a known index begins another call."""
         upstream_id, index = _id_of(piece), short_index(piece.get("index"))
         if not upstream_id:
             if index is not None:
@@ -208,10 +214,10 @@ class _Calls:
 
 
 def _named_within(call: _Call) -> tuple[str, dict[str, Any]]:
-    """Return the name and the arguments of a call that is whole.
+    """Return the name and the arguments of a complete call.
 
-    TGI writes the function within the arguments, `{"function": {"_name": ..., ...}}`, with the end mark of
-    the model behind it, and no name.
+    TGI writes the function within the arguments, `{"function": {"_name": ..., ...}}`, followed by the end
+    mark of the model, and sends no name.
     """
     text = call.arguments.text
     if not call.name and (mark := _END_MARK.search(text)):
@@ -228,16 +234,20 @@ def _id_of(piece: Mapping[str, Any]) -> str:
 
 
 def _names_a_call(piece: Mapping[str, Any]) -> bool:
-    """Return whether a piece without an index begins a call: later pieces have arguments only."""
+    """Return whether a piece without an index begins a call; the later pieces of a call have only
+    arguments.
+    """
     function = piece.get("function")
     return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
 
 
 def bounded(items: Any) -> list[Any]:
-    """Return the items of a list, if it is one; a chunk has a few, and each is looked at in many ways.
+    """Return the items of a list; an empty list for any other value.
+
+    The number of items is limited, because each item is read several times.
 
     Raises:
-        LimitExceeded: there are more.
+        LimitExceeded: there are too many items.
     """
     if isinstance(items, list) and len(items) > MAX_EVENTS_OF_A_FRAME:
         raise LimitExceeded("one chunk holds more than allowed")

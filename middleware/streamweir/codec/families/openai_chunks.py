@@ -1,10 +1,10 @@
-"""OpenAI-shaped `chat.completion` objects, streamed and whole, as many servers write them.
+"""Reads OpenAI-shaped `chat.completion` objects, streamed and whole, from many servers.
 
-Source: the Chat Completions API (openai-node 6.49 `src/core/streaming.ts`, openai-python 3.52) and what vLLM,
-LiteLLM, OpenRouter, DeepSeek, Azure and one-api make of it. Intended leniency: reasoning under either of its
-names, or in `reasoning_details` alone; calls without ids or indices; content as a list of parts, thinking
-among them (Mistral); arguments that are objects; a whole answer (`message`) in place of a `delta`; an `error`
-in any shape.
+Source: the Chat Completions API (openai-node 6.49 `src/core/streaming.ts`, openai-python 3.52) and the
+variants of vLLM, LiteLLM, OpenRouter, DeepSeek, Azure and one-api. Intended leniency: reasoning under either
+of its names, or only in `reasoning_details`; calls without ids or indices; content as a list of parts,
+thinking among them (Mistral); arguments that are objects; a whole answer (`message`) in place of a `delta`;
+an `error` in any shape.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = ["ChunkReader", "chunk", "is_completion"]
 
 _TEXTS: Final = ("content", "refusal", *REASONING)
 _BEHIND_REASONING: Final = ("content", "refusal", "tool_calls", "function_call", "audio", "annotations")
-"""Fields of a delta that close the reasoning before them, unless they are empty."""
+"""The fields of a delta that close the preceding reasoning, unless they are empty."""
 _RAN: Final = "tool_call_results"
-"""The finish reason with which Haystack's agents end the results of tools; they send no results."""
+"""The finish reason with which Haystack's agents end the results of tools; the results are not sent."""
 
 _DELTA: Final = frozenset(
     {
@@ -56,8 +56,11 @@ _DELTA: Final = frozenset(
         *REASONING,
     }
 )
-"""The text of `reasoning_details` is read where none of `REASONING` has one, which it repeats otherwise;
-`role` is always the assistant."""
+"""The known fields of a delta.
+
+The text of `reasoning_details` is read only if no field of `REASONING` has a text, which it would repeat. The
+`role` is always the assistant.
+"""
 
 
 _REASONS: Final = frozenset({REASONING_DETAILS, *REASONING})
@@ -77,7 +80,9 @@ _CHUNK: Final = frozenset(
     }
 )
 _FINISH: Final = ("finish_reason", "finishReason")
-"""The names of a choice's finish reason; servers with serializers of Java or JavaScript write the second."""
+"""The names of a choice's finish reason. Servers with serializers of Java or JavaScript write the second
+name.
+"""
 
 _CHOICE: Final = frozenset(
     {
@@ -85,22 +90,23 @@ _CHOICE: Final = frozenset(
         *("native_finish_reason", "stop_reason", "matched_stop", "content_filter_results", "usage", "error"),
     }
 )
-"""The known fields of a chunk and a choice: ids, times, padding, and fields that the end repeats.
+"""The known fields of a chunk and of a choice: ids, times, padding, and fields that are read elsewhere.
 
-Usage is beside the choices, in `x_groq` (Groq), or in the last choice (Moonshot)."""
+The usage is a field of the chunk, or is in `x_groq` (Groq) or in the last choice (Moonshot).
+"""
 
 
 class ChunkReader:
     """Reads the chunks of one stream. The calls in it are for the client to run.
 
     Args:
-        room: how many bytes the calls may take together before they are whole, about.
+        room: the number of bytes, roughly, that incomplete calls may take together.
 
     Attributes:
         known: the fields of a delta that a rule reads; a dialect with more of them adds its own.
-        opaque_name: the key of the opaque values; None: the dialect has none.
-        complete: a finish reason has come.
-        summary: finish reason and usage so far.
+        opaque_name: the key of the opaque values; None: the dialect has no opaque values.
+        complete: whether a finish reason has arrived.
+        summary: the finish reason and the usage, as far as they have arrived.
     """
 
     known: ClassVar[frozenset[str]] = _DELTA
@@ -120,13 +126,15 @@ class ChunkReader:
 
     @property
     def calls(self) -> ClientCalls:
-        """Those that are for the client to run; made when they are first asked for."""
+        """The calls that the client is to run; the object is made when it is first used."""
         if self._calls is None:
             self._calls = ClientCalls(self._room, opaque_name=self.opaque_name, request_id=self._request_id)
         return self._calls
 
     def _reasoning_of(self, choice: int) -> Reasoning:
-        """Return that of a choice; opaque values of further choices belong to no message."""
+        """Return the reader for the reasoning of a choice. Only the opaque values of the first choice belong
+        to a message.
+        """
         if choice:
             self._other_reasoning = self._other_reasoning or Reasoning(None)
             return self._other_reasoning
@@ -142,7 +150,7 @@ class ChunkReader:
         return self._reasoning is not None and self._reasoning.is_pending
 
     def name_stream(self, request_id: str, room: int) -> None:
-        """Set the request id of the stream, and how many bytes are kept of calls and of details.
+        """Set the request id of the stream, and the number of bytes that are kept of calls and of details.
 
         To be called before the first message is read.
         """
@@ -150,7 +158,9 @@ class ChunkReader:
         self._room = room
 
     def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
-        """Return what `read` yields for a plain chunk; None, and nothing has changed, for others."""
+        """Return the events that `read` would yield for a plain chunk; None, without a change of state, for
+        other chunks.
+        """
         if self.complete or self._calls is not None or self._reasoning is not None:
             return None
         plain = plain_chunk(message)
@@ -183,7 +193,7 @@ class ChunkReader:
                 yield from self.read_choice(choice, meta)
 
     def _begin(self, message: Mapping[str, Any], choices: Any) -> tuple[Event, ...]:
-        """Take the id of the answer; return the start of the stream with its first chunk."""
+        """Note the id of the answer; return the start of the stream at the first chunk."""
         if not self._id or (self.complete and choices):
             self._id = _message_id(message.get("id"))  # some servers give every chunk another id
             self._id_meta = meta_of(message_id=self._id)
@@ -193,7 +203,7 @@ class ChunkReader:
         return (SessionStart(meta=and_extra(self._id_meta, _origin(message))),)
 
     def _count(self, usage: Any, meta: Meta | None) -> Iterator[Event]:
-        """Note the counts of a server; yield those that are too large to be kept to the end."""
+        """Note the counts of a server; yield the counts that are too large to be kept to the end."""
         if not isinstance(usage, dict):
             return
         counted = {**(leftover(usage, TOKENS) or {}), **tokens_in(usage)}
@@ -201,7 +211,7 @@ class ChunkReader:
             yield custom("usage", rest, meta)
 
     def close(self) -> Iterator[Event]:
-        """Yield the rest, and the end: suspended if the client is to run tools."""
+        """Yield the remaining events, and the end; the end is suspended if the client is to run tools."""
         if self._reasoning is not None:
             yield from self._reasoning.close(meta_of(message_id=self._id))
         if self._calls is not None:
@@ -211,7 +221,9 @@ class ChunkReader:
     # One choice
 
     def read_choice(self, choice: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the events of one choice: text, reasoning, calls, and fields that only this dialect has."""
+        """Yield the events of one choice: text, reasoning, calls, and data for fields that only this dialect
+        has.
+        """
         index = choice.get("index")
         index = index if isinstance(index, int) and index > 0 else 0
         whole = choice.get("message")
@@ -239,7 +251,7 @@ class ChunkReader:
     def read_delta(
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
-        """Yield the events of the fields of a delta, or of a whole message."""
+        """Yield the events for the fields of a delta, or of a whole message."""
         if not _REASONS.isdisjoint(delta):
             yield from self._reasoning_of(index).read(delta, whole, meta)
         if self._is_reasoning and not index and any(delta.get(name) for name in _BEHIND_REASONING):
@@ -262,7 +274,7 @@ class ChunkReader:
             yield from self.calls.take(delta, index, meta)
 
     def _read_parts(self, parts: Any, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
-        """Yield the texts and thoughts of a list of parts in their order; other parts follow."""
+        """Yield the texts and thoughts of a list of parts in their order, then the parts of other kinds."""
         for piece in content_pieces(parts, joined=whole is not None):
             if piece.kind == "thinking":
                 yield Thinking(piece.text, "reasoning", whole, meta=meta)
@@ -272,7 +284,7 @@ class ChunkReader:
                 yield custom("part", piece.part, meta)
 
     def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
-        """Yield a piece of the answer; further choices go into channels of their own."""
+        """Yield a piece of the answer. Choices after the first have channels of their own."""
         yield Content(text, channel=f"choice-{index}" if index else None, whole=whole, meta=meta)
 
     def finish(self, reason: str, index: int, meta: Meta | None) -> Iterator[Event]:
@@ -304,7 +316,7 @@ def is_completion(message: Mapping[str, Any]) -> bool:
 
 
 def _may_lack_choices(message: Mapping[str, Any]) -> bool:
-    """Return whether it is a chunk without choices, as some servers send the usage."""
+    """Return whether `message` is a chunk without choices, in which some servers send the usage."""
     if message.get("choices") is not None:
         return False
     return "choices" in message or message.get("object") == "chat.completion.chunk"

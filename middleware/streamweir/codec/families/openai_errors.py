@@ -1,4 +1,4 @@
-"""OpenAI's error object, as all of its APIs have it.
+"""Writes OpenAI's error object, which is common to all of its APIs.
 
 Source: the API's error codes; openai-python 3.54 `_exceptions.py`.
 """
@@ -20,7 +20,7 @@ _WORDS: Final = {
     "UNAUTHENTICATED": "invalid_api_key",
     "CANCELLED": "cancelled",
 }
-"""The codes that clients look for; the others stay ours."""
+"""The OpenAI codes that clients look for, by the standard's codes. Other codes are written unchanged."""
 
 _TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -29,9 +29,9 @@ def error_object(code: str, message: str, *, status: int | None = None) -> dict[
     """Return the `error` of a body or of a frame.
 
     Args:
-        code: of the standard protocol.
+        code: the error code of the standard protocol.
         message: safe for users.
-        status: of the response; that of the code where None.
+        status: the status of the response; None: the status that belongs to `code`.
     """
     if status is None:
         status = CODES[code].status if code in CODES else 500

@@ -1,7 +1,7 @@
-"""Reads the reasoning of `chat.completion` objects, and what a server wants to see of it again.
+"""Reads the reasoning of `chat.completion` objects, and the values in it that a server expects back.
 
-Source: DeepSeek's page on the thinking mode (`reasoning_content`, which may be empty); OpenRouter's on
-reasoning tokens (`reasoning`, `reasoning_details`). The conversation contract, section 2.
+Source: DeepSeek's page on the thinking mode (`reasoning_content`, which may be empty); OpenRouter's page on
+reasoning tokens (`reasoning`, `reasoning_details`); the conversation contract, section 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["REASONING", "REASONING_DETAILS", "Reasoning"]
 REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 REASONING_DETAILS: Final = "reasoning_details"
 _WRITTEN: Final = ("reasoning_content", "reasoning")
-"""The fields that a request has too."""
+"""The fields for reasoning that a request may have, too."""
 
 
 class Reasoning:
@@ -35,11 +35,11 @@ class Reasoning:
     closed   `close` in one of the two states above (`_has_closed`)         no; a text opens another block
 
     Args:
-        name: the key of the opaque values; None: there are none.
-        room: how many bytes of details are kept. Of a message with more the details are lost.
+        name: the key of the opaque values; None: the dialect has no opaque values.
+        room: the most bytes of details that are kept. If a message has more, all its details are dropped.
 
     Attributes:
-        is_pending: the state is `empty` or `open`; always False without a name.
+        is_pending: whether the state is `empty` or `open`; always False without a name.
     """
 
     def __init__(self, name: str | None, *, room: int = EVENT_BYTES) -> None:
@@ -52,7 +52,9 @@ class Reasoning:
         self._has_text = self._has_closed = self._has_details = self._is_overfull = False
 
     def read(self, delta: Mapping[str, Any], whole: Whole | None, meta: Meta | None) -> Iterator[Thinking]:
-        """Yield the reasoning in a delta, or in a whole message, which repeats that of a stream before it."""
+        """Yield the reasoning in a delta, or in a whole message. A whole message after a stream repeats its
+        reasoning.
+        """
         is_repeated = whole is not None and self._has_closed
         for name in REASONING:
             value = delta.get(name)
@@ -77,7 +79,9 @@ class Reasoning:
         self.is_pending = self._has_text or bool(self._details) or (is_empty and not self._has_closed)
 
     def close(self, meta: Meta | None) -> Iterator[Thinking]:
-        """Yield the opaque value of the reasoning that has come since the last one, if there is any."""
+        """Yield the opaque value of the reasoning that has arrived since the last opaque value, if there is
+        any.
+        """
         if self._name is None or not self.is_pending:
             return
         value: dict[str, Any] = {} if self._field is None else {"field": self._field}
@@ -89,7 +93,7 @@ class Reasoning:
             yield Thinking("", "reasoning", opaque={self._name: value}, meta=meta)
 
     def end_message(self) -> None:
-        """Note that what comes next is another message."""
+        """Note that the message has ended, so that later reasoning belongs to another message."""
         self.is_pending = self._has_text = self._has_closed = self._has_details = self._is_overfull = False
         self._field = None
         self._details = MergedDetails()

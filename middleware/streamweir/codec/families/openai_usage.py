@@ -1,4 +1,6 @@
-"""The usage in chunks of chat completions: the counts of a summary, and chunks with nothing else."""
+"""Reads and writes the usage in chunks of chat completions: the counts of a summary, and chunks with only the
+usage.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ def is_usage_alone(message: Any, *, is_first: bool) -> bool:
     """Return whether `message` is a chunk with its usage only.
 
     Args:
-        message: of a stream.
-        is_first: it is the first of the stream: its role counts as content.
+        message: a message of a stream.
+        is_first: whether it is the first message of the stream, whose role counts as content.
     """
     if not isinstance(message, dict) or not message.get("usage"):
         return False
@@ -34,13 +36,15 @@ def _is_empty(choice: Any, *, is_first: bool) -> bool:
 
 
 def tokens_in(usage: Any) -> dict[str, Any]:
-    """Return the counts of a `usage` object that a summary can have."""
+    """Return the counts of a `usage` object that a summary may have."""
     found = ((name, usage.get(name)) for name in TOKENS) if isinstance(usage, dict) else ()
     return {name: count for name, count in found if type(count) is int and 0 <= count < 1 << 53}
 
 
 def usage_of(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the `usage` object of a summary; None unless it has all counts, for clients need all of them."""
+    """Return the `usage` object of a summary; None unless the summary has all counts, because clients need
+    all of them.
+    """
     found: Iterable[tuple[str, Any]] = ((name, (summary or {}).get(name)) for name in TOKENS)
     usage = {name: value for name, value in found if value is not None}
     return usage if len(usage) == len(TOKENS) else None

@@ -1,4 +1,6 @@
-"""Chunks of chat completions that hold a piece of the answer or its end alone, as nearly all do."""
+"""Reads chunks of chat completions that hold only a piece of the answer or its end; nearly all chunks are
+such.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _CHUNK: Final = frozenset(
 )
 _CHOICE: Final = frozenset({"index", "delta", "finish_reason", "logprobs"})
 _DELTA: Final = frozenset({"role", "content"})
-"""The fields of such a chunk."""
+"""The fields of a plain chunk's delta."""
 
 
 class PlainChunk(NamedTuple):
@@ -23,7 +25,7 @@ class PlainChunk(NamedTuple):
 
     Attributes:
         text: a piece of the answer; may be empty.
-        reason: the finish reason; None if the answer goes on.
+        reason: the finish reason; None if the answer continues.
     """
 
     text: str
@@ -31,7 +33,7 @@ class PlainChunk(NamedTuple):
 
 
 def plain_chunk(message: Mapping[str, Any]) -> PlainChunk | None:
-    """Return the contents of a chunk of the first choice; None if another field of it has a value."""
+    """Return the contents of a chunk of the first choice; None if any other field has a value."""
     if not message.keys() <= _CHUNK or message.get("usage") is not None or message.get("object") == "error":
         return None
     choices = message.get("choices")

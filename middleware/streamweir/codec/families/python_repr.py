@@ -1,8 +1,8 @@
 """Reads Python's `repr` of objects: `Interrupt(value={'a': 1}, id='i')`, if a server sends no better form.
 
 Source: `json.dumps(..., default=str)` of home-made servers; langchain-core (`load/dump.py`), which writes
-`{"type": "not_implemented", "repr": ...}` for an object that it cannot write. Only literals are read; no code
-is run.
+`{"type": "not_implemented", "repr": ...}` for an object that it cannot serialise. Only literals are read; no
+code is run.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Final
 __all__ = ["CLASS", "value_of_repr"]
 
 CLASS: Final = "__class__"
-"""The key under which an object that was read has the name of its class."""
+"""The key that holds the name of the class in an object that was read."""
 
 _LONGEST: Final = 64 << 10
-"""Characters of the longest text that is read."""
+"""The longest text that is read, in characters."""
 _DEEPEST: Final = 30
 
 _BLANK: Final = re.compile(r"[\s,]*+")
@@ -29,12 +29,13 @@ _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def value_of_repr(text: str) -> Any:
-    """Return the value of `text`: literals, and objects as mappings of their fields with the class's name.
+    """Return the value of `text`. Literals are read as they are; an object becomes a mapping with its fields
+    and the name of its class.
 
-    Fields may also follow each other without a class: the texts of LangChain's messages are such.
+    A text may also be a sequence of fields without a class, like the texts of LangChain's messages.
 
     Returns:
-        The value; None if the text is longer than 64 KiB, nests too deeply, or is not of that kind.
+        The value; None if the text is longer than 64 KiB, nests too deeply, or is no such `repr`.
     """
     if len(text) > _LONGEST:
         return None
@@ -47,7 +48,7 @@ def value_of_repr(text: str) -> Any:
 
 
 def _string(literal: str) -> Any:
-    """Return the text of a string literal, without the cycles that `literal_eval` makes."""
+    """Return the text of a string literal, without the reference cycles that `literal_eval` makes."""
     match parse(literal, mode="eval").body:
         case Constant(value=str(text)):
             return text
@@ -62,7 +63,7 @@ def _number(literal: str) -> int | float:
 
 
 class _Reader:
-    """Reads one text from the left to the right."""
+    """Reads one text from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -92,7 +93,7 @@ class _Reader:
         return self._container(depth)
 
     def fields(self, closing: str, depth: int = 0) -> dict[str, Any]:
-        """Return the fields up to `closing`; values without a name have their number as the key."""
+        """Return the fields up to `closing`. A value without a name has its number as the key."""
         found: dict[str, Any] = {}
         while not self._closes(closing):
             name = str(len(found))
@@ -137,7 +138,9 @@ class _Reader:
         return found
 
     def _closes(self, closing: str) -> bool:
-        """Return whether the container ends here. If it does, the position moves behind it."""
+        """Return whether the container ends at the current position; if it does, move the position after its
+        end.
+        """
         self._skip()
         if not closing:
             return self._at == len(self._text)

@@ -1,4 +1,4 @@
-"""RAGFlow's OpenAI-compatible answers, of chats and of agents: chunks with more in the delta.
+"""Reads RAGFlow's OpenAI-compatible answers, of chats and of agents: chunks with more fields in the delta.
 
 Source: infiniflow/ragflow `api/apps/restful_apis/openai_api.py`, `api/db/services/canvas_service.py` at
 b1b8cd6 of 2026-08-22 (v0.19.1 for the chunks with a `message`),
@@ -30,14 +30,16 @@ _ADDED: Final = frozenset({"reference", "final_content", "waiting_for_user", "er
 _OWN: Final = _ADDED - {"error"}
 
 _NULLED: Final = frozenset({"role", "content", "function_call", "tool_calls"})
-"""Every chunk of the server repeats the role and has all fields of a delta, mostly null."""
+"""The fields of a delta that are mostly null: every chunk of the server repeats the role and has all fields.
+"""
 
 
 class RagflowChunkReader(ChunkReader):
-    """Reads chunks. Marks in the text count only once a chunk has RAGFlow's shape.
+    """Reads chunks. Tags and failures in the text are read only after a chunk had RAGFlow's shape.
 
     Attributes:
-        judges_texts: a text may be more than its words.
+        judges_texts: whether a text may hold a tag or report a failure, so that `accepts_text` has to be
+            asked.
     """
 
     known = ChunkReader.known | _ADDED
@@ -67,7 +69,9 @@ class RagflowChunkReader(ChunkReader):
     def read_delta(
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
-        """Yield text and thinking, then the references and the final text, which repeats."""
+        """Yield text and thinking, then the references and the final text, of which repeated parts are left
+        out.
+        """
         self._meta = meta
         yield from super().read_delta(delta, index, meta, whole)
         if not _ADDED.isdisjoint(delta):
@@ -88,7 +92,7 @@ class RagflowChunkReader(ChunkReader):
             yield custom("delta", rest, meta)
 
     def read_text(self, text: str, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
-        """Yield a piece of the answer, or the failure that it reports."""
+        """Yield a piece of the answer, or the failure that the text reports."""
         if index or not self.judges_texts:
             yield from super().read_text(text, index, meta, whole)
         elif running := _RUNNING.match(text):
@@ -103,23 +107,25 @@ class RagflowChunkReader(ChunkReader):
                 yield found.error
 
     def accepts_text(self, text: str) -> bool:
-        """Note a further text that has no other meaning; return False if it may have one."""
+        """Note a further text that holds no tag and no failure; return False if it may hold one."""
         return not self.judges_texts or (self._text.accepts_text(text) and self._line.accepts_text(text))
 
     def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
-        """Return what `read` yields for a plain chunk; None for RAGFlow's, whose texts are judged."""
+        """Return the events that `read` would yield for a plain chunk; None for RAGFlow's chunks, whose texts
+        are judged.
+        """
         if self.judges_texts or (plain := super().read_plain(message)) is None:
             return None
         self._meta = self._id_meta
         return plain
 
     def flush(self) -> Iterator[Event]:
-        """Yield the text that was held back for half a tag."""
+        """Yield the text that was held back because it may have been the beginning of a tag."""
         if self.judges_texts:
             yield from _passages(self._text.flush(), self._meta)
 
     def _whole_text(self, text: str, meta: Meta | None, whole: Whole) -> Iterator[Event]:
-        """Yield the whole text, without the thinking in its tags, which is sent by itself."""
+        """Yield the whole text, without the thinking in its tags, which becomes events of its own."""
         yield from self.flush()
         if not text:
             return

@@ -1,4 +1,6 @@
-"""RAGFlow's `reference`: retrieved chunks and how many of them each document gave."""
+"""Reads and writes RAGFlow's `reference`: the retrieved chunks, and the number of chunks from each
+document.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,17 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "document_id": ("document_id", "doc_id"),
     "score": ("similarity", "score"),
 }
-"""By citation field: its names in all routes and versions, the one that is written first."""
+"""For each field of a citation: its names in all routes and versions. The first name is written."""
 
 
 class NewReferences:
-    """Reads the references of one stream, which the server repeats."""
+    """Reads the references of one stream. The server repeats them, and a repetition is left out."""
 
     def __init__(self) -> None:
         self._last = b""
 
     def read(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """Yield the citations of a reference, unless it says nothing or nothing new."""
+        """Yield the citations of a reference, unless it is empty or a repetition."""
         if not value:
             return
         if not isinstance(value, dict | list):
@@ -47,9 +49,10 @@ class NewReferences:
 
 
 def read_reference(reference: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the citations in a reference, and the fields that have no place in them.
+    """Return the citations in a reference, and the fields that have no place in a citation.
 
-    Chunks are an object (its keys are the numbers in the text's `[ID:n]`: they become the ids) or a list.
+    Chunks are a list or an object. The keys of the object are the numbers in the text's `[ID:n]`; they become
+    the ids.
     """
     fields = reference if isinstance(reference, dict) else {"chunks": reference}
     chunks = fields.get("chunks")
@@ -97,7 +100,7 @@ def _keyed(chunks: Any) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
 
 
 def _without_citation(chunks: Any) -> dict[str, Any]:
-    """Return the members of the chunks that are no citations."""
+    """Return the members of the chunks that are not citations."""
     if isinstance(chunks, dict):
         return {key: value for key, value in chunks.items() if value and not isinstance(value, dict)}
     return {}
@@ -126,7 +129,7 @@ def write_chunk(citation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _aggregates(chunks: Iterable[Mapping[str, Any]], *, keyed: bool) -> Any:
-    """Count the chunks of each document."""
+    """Return the number of chunks of each document, in RAGFlow's form."""
     found: dict[str, dict[str, Any]] = {}
     for chunk in chunks:
         name = text_of(chunk.get("document_name"))

@@ -1,4 +1,4 @@
-"""How RAGFlow reports that a run failed: a code, or words in the answer."""
+"""Reads how RAGFlow reports that a run failed: by a code, or by words in the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from streamweir.events import Error, Meta, SessionEnd
 __all__ = ["AnswerLine", "ErrorInText", "error_in_text", "failed", "failure", "was_cancelled"]
 
 _STATUSES: Final = {101: 400, 102: 400, 103: 400, 108: 403, 109: 401}
-"""The HTTP status that a code of its own means. 100 and 500 hold any exception: the words decide."""
+"""The HTTP status that each of RAGFlow's codes means. Codes 100 and 500 may be any exception: the words
+decide.
+"""
 
 _MODEL_CODES: Final = {
     "RATE_LIMIT_EXCEEDED": "RATE_LIMITED",
@@ -21,18 +23,18 @@ _MODEL_CODES: Final = {
     "CONTENT_FILTERED": "CONTENT_FILTERED",
     "QUOTA_EXCEEDED": "QUOTA_EXCEEDED",
 }
-"""`LLMErrorCode` of `rag/llm/chat_model.py`, as far as it says more than "error"."""
+"""The codes of `LLMErrorCode` in `rag/llm/chat_model.py`, except those that mean only "error"."""
 
 _ERROR: Final = re.compile(r"(?:\A\s*+|\n[^\S\n]*+)\*\*ERROR\*\*: ?")
 _LONGEST_MARK: Final = 16
-"""Characters of a line that are kept while it may still become the mark; a longer line cannot."""
+"""The most characters of a line that are kept while the line may still become the mark."""
 
 _MODEL_CODE: Final = re.compile(r"([A-Z_]{3,64}) - ")
 _CANCELLED: Final = re.compile(r"\bTask\b.{0,80}\bhas been cancell?ed\b", re.DOTALL)
 
 
 class ErrorInText(NamedTuple):
-    """A failure within the answer: the text before it, and the failure."""
+    """A failure within the answer: the text before the failure, and the event of the failure."""
 
     before: str
     error: Error
@@ -44,7 +46,7 @@ def failed(code: Any) -> bool:
 
 
 def failure(message: Any, code: Any, meta: Meta | None) -> Error | SessionEnd:
-    """Return the event for a frame with a code: the run failed, or was stopped."""
+    """Return the event for a frame with a code: an error if the run failed, or the end if it was stopped."""
     text = text_of(message)
     if was_cancelled(text):
         return SessionEnd("cancelled", meta=meta)
@@ -61,13 +63,13 @@ def was_cancelled(value: Any) -> bool:
 
 
 class AnswerLine:
-    """Finds a failure in an answer that comes in pieces, also where the mark of the failure is cut in two."""
+    """Finds a failure in an answer that arrives in pieces, even if its mark is cut in two."""
 
     def __init__(self) -> None:
         self._line = ""
 
     def accepts_text(self, piece: str) -> bool:
-        """Note a piece in which no failure can begin or continue; return False if one may."""
+        """Note a piece; return False if a failure may begin or continue in it."""
         if "*" in piece or "*" in self._line:
             return False
         self._line = (self._line + piece).rpartition("\n")[2][:_LONGEST_MARK]

@@ -1,4 +1,4 @@
-"""The form of a run that waits: RAGFlow's `inputs` and the standard's JSON Schema."""
+"""Converts between the form of a run that waits, RAGFlow's `inputs`, and the standard's JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streamweir.events import Interaction, Meta
 __all__ = ["asked_by", "interaction"]
 
 UNNAMED: Final = "user_inputs"
-"""The id of a form where the server gives neither a component nor a message."""
+"""The id of a form if the server sends neither a component nor a message id."""
 
 _TYPES: Final = {"integer": "integer", "number": "number", "boolean": "boolean", "object": "object"}
-"""The input types that are no text; `line`, `paragraph`, `options` and `file` are."""
+"""The input types that are not text; `line`, `paragraph`, `options` and `file` are text."""
 
 _WIDGETS: Final = {kind: name for name, kind in _TYPES.items()}
 
 
 def interaction(data: Mapping[str, Any], meta: Meta | None) -> Interaction:
-    """Return the form that `user_inputs` or `waiting_for_user` asks for."""
+    """Return the form in `user_inputs` or `waiting_for_user`."""
     inputs = data.get("inputs")
     fields = {
         key: field if isinstance(field, dict) else {"value": field}
@@ -43,7 +43,7 @@ def interaction(data: Mapping[str, Any], meta: Meta | None) -> Interaction:
 
 
 def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, Any]:
-    """Return the data of the `user_inputs` with the question of `event`."""
+    """Return the data of a `user_inputs` event with the question of `event`."""
     resume = event.resume or {}
     component = None if event.interaction_id in (message_id, UNNAMED) else event.interaction_id
     return {
@@ -55,13 +55,15 @@ def asked_by(event: Interaction, *, message_id: str | None = None) -> dict[str, 
 
 
 def _tips(event: Interaction) -> str:
-    """Return the text above the inputs; if there are no inputs, the whole question."""
+    """Return the text above the inputs; the whole question if there are no inputs."""
     described = "\n".join(dict.fromkeys(text for text in (event.title, event.description) if text))
     return described or ("" if _inputs_of(event) else question_text(event))
 
 
 def _inputs_of(event: Interaction) -> dict[str, Any]:
-    """Return the `inputs` with the question of `event`; those it was read from, if it was read from any."""
+    """Return the `inputs` for the question of `event`: the original ones, if the question was read from
+    `inputs`.
+    """
     kept = (event.resume or {}).get("inputs")
     if isinstance(kept, dict):
         return kept
@@ -103,7 +105,7 @@ def _property(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _option(option: Any) -> Any:
-    """Return the value of an option, which may be an object for the page's selection."""
+    """Return the value of an option, which may be an object made for the selection on RAGFlow's page."""
     return option.get("value", option.get("label")) if isinstance(option, dict) else option
 
 

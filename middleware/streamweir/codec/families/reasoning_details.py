@@ -1,8 +1,9 @@
-"""Reads reasoning from `reasoning_details` alone: in pieces, or all of it so far in every chunk.
+"""Reads reasoning from `reasoning_details`, where a chunk holds either the next piece or all text since the
+beginning.
 
-Source: OpenRouter's page on reasoning tokens (pieces); MiniMax's on interleaved thinking (cumulative).
-MiniMax names its `format`. The second text of any other server decides: if it begins with all of the first
-one, the texts are cumulative.
+Source: OpenRouter's page on reasoning tokens (pieces); MiniMax's page on interleaved thinking (cumulative).
+MiniMax sends a `format` that tells. For other servers the second text decides: if it begins with the whole
+first text, the texts are cumulative.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _LONGEST_COMPARED: Final = 4096
 class ReasoningDetails:
     """Reads the `reasoning_details` of one stream.
 
-    Whether they are cumulative is not known (`_is_cumulative` is None) until the second text; it is settled
-    then and does not change.
+    Until the second text, `_is_cumulative` is None: it is not known whether the texts are cumulative. Then it
+    is set, and does not change.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,7 @@ class ReasoningDetails:
         return text
 
     def are_cumulative(self, details: Any) -> bool:
-        """Return whether a text in `details` is all of it so far."""
+        """Return whether each text in `details` repeats all text before it."""
         return bool(self._is_cumulative) or _names_cumulative(_items_of(details))
 
     def _compare(self, text: str) -> None:

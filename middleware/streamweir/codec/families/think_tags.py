@@ -1,4 +1,6 @@
-"""Reads reasoning within the text, between `<think>` and `</think>`, wherever the pieces are cut."""
+"""Reads reasoning within the text, between `<think>` and `</think>`, even if the tags are cut between
+pieces.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ __all__ = ["Passage", "TaggedText"]
 
 
 class Passage(NamedTuple):
-    """A stretch of text and the tag around it (None: outside of all tags)."""
+    """A part of the text, and the tag around it (None: outside of all tags)."""
 
     tag: str | None
     text: str
@@ -23,7 +25,7 @@ class Passage(NamedTuple):
 
 @cache
 def _marks_of(tags: tuple[str, ...]) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    """Return the marks that begin and end the tags, and the pattern of any of them."""
+    """Return the marks that begin and end the tags, and the pattern that matches any of these marks."""
     marks = tuple(f"<{slash}{tag}>" for tag in tags for slash in ("", "/"))
     return marks, re.compile("|".join(map(re.escape, marks)))
 
@@ -31,14 +33,14 @@ def _marks_of(tags: tuple[str, ...]) -> tuple[tuple[str, ...], re.Pattern[str]]:
 class TaggedText:
     """Takes a text in pieces and returns the texts inside and outside of the tags.
 
-    Only what may be the beginning of a tag is held back, until the next piece tells. A closing tag that
-    closes nothing is text. An opening tag inside itself is dropped.
+    Only characters that may be the beginning of a tag are held back until the next piece. A closing tag
+    without an opening tag is text. An opening tag within the tag of its own name is dropped.
 
     Args:
         tags: the names of the tags.
 
     Attributes:
-        inside: the tag that is open; set it where the wire says so in another way.
+        inside: the open tag; may be set if the upstream reports it in another way than by a tag.
     """
 
     def __init__(self, *tags: str) -> None:
@@ -47,10 +49,10 @@ class TaggedText:
         self._marks, self._pattern = _marks_of(tags)
 
     def feed(self, piece: str) -> list[Passage]:
-        """Return the passages that `piece` adds, none of them empty.
+        """Return the passages that `piece` adds; no passage is empty.
 
         Raises:
-            LimitExceeded: they are more than one frame may hold.
+            LimitExceeded: there are more passages than one frame may hold.
         """
         text, self._held = self._held + piece, ""
         if "<" not in text:
@@ -62,15 +64,15 @@ class TaggedText:
         return [passage for passage in passages if passage.text]
 
     def accepts_text(self, piece: str) -> bool:
-        """Return whether `piece` is a single passage without tags, in the tag that is open."""
+        """Return whether `piece` is a single passage inside the open tag, without further tags."""
         return "<" not in piece and not self._held
 
     def forget(self) -> None:
-        """Begin anew: no tag is open, and nothing is held back."""
+        """Forget the open tag and the text that is held back."""
         self.inside, self._held = None, ""
 
     def flush(self) -> list[Passage]:
-        """End the text: return the part of it that was held back."""
+        """End the text: return the part of the text that was held back."""
         text, self._held = self._held, ""
         return [Passage(self.inside, text)] if text else []
 

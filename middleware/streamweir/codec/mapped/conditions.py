@@ -27,11 +27,12 @@ class Conditions:
     """The conditions under which a rule takes a frame.
 
     Attributes:
-        events: the SSE event names that fit; None: any.
-        match: the values that fields have to have.
-        takes_text: a frame may fit whose data is no JSON.
-        is_narrow: a frame may fit all of `events` and `match` and still not the rest.
-        takes: whether a frame fits.
+        events: the SSE event names that fit; None: any name.
+        match: the required values of fields.
+        takes_text: whether a frame may fit whose data is no JSON.
+        is_narrow: whether there are further conditions, so that a frame may fit `events` and `match` and
+            still not be taken.
+        takes: returns whether a frame fits.
     """
 
     def __init__(self, section: Section, names: Vocabulary, *, is_text_only: bool) -> None:
@@ -54,7 +55,7 @@ class Conditions:
 
     @property
     def reads(self) -> Reads:
-        """The places of the message that make a difference."""
+        """The places of the message that the conditions read."""
         values: set[Path] = {*(self.match.reads() if self.match else ())}
         if self._texts is not None or self._prefix is not None:
             values.add(())
@@ -62,7 +63,9 @@ class Conditions:
         return own | self._when.truth_reads if self._when else own
 
     def takes_all_of(self, later: Conditions) -> bool:
-        """Whether each frame that fits `later` fits these conditions; False if that is not certain."""
+        """Return whether each frame that fits `later` fits these conditions, too; False if that is not
+        certain.
+        """
         if self.is_narrow:
             return False
         if self.events is None and self.match is None:

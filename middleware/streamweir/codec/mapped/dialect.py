@@ -1,4 +1,4 @@
-"""Dialects from YAML, compiled together: they may extend each other.
+"""Compiles all dialects of a configuration from YAML together, because they may extend each other.
 
 Source: the dialect-file contract.
 """
@@ -39,25 +39,25 @@ DIALECT_KEYS: Final = (
     "examples",
 )
 _SUBSTANCE: Final = ("rules", "write", "extends")
-"""A dialect has one of these, or its body is text."""
+"""The keys of which a dialect has at least one, unless its body is text."""
 
 MAX_DEPTH: Final = 8
-"""A dialect extends another one at most so often over."""
+"""The most dialects in a chain of `extends`."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED: Final = "auto"
 _OWN: Final = __name__.rpartition(".")[0]
-"""The room whose classes are made anew for each dialect."""
+"""The package whose classes are made anew for each dialect."""
 
 
 class DialectSource(NamedTuple):
     """A dialect before it is compiled.
 
     Attributes:
-        name: of the dialect.
-        value: its mapping.
+        name: the name of the dialect.
+        value: the mapping in the YAML file.
         report: called with each problem.
-        path: its place, for the report.
+        path: the path of the mapping, for the report.
         folder: the folder of the files that its examples name.
     """
 
@@ -72,10 +72,10 @@ class MappedDialect(NamedTuple):
     """A compiled dialect, with its examples and its source.
 
     Attributes:
-        dialect: reads and writes.
-        examples: to be run.
+        dialect: the dialect, which reads and writes streams.
+        examples: the examples, which are not run yet.
         source: the dialect before it was compiled.
-        is_sound: it has no problem.
+        is_sound: whether the dialect has no problem.
     """
 
     dialect: Dialect
@@ -85,17 +85,18 @@ class MappedDialect(NamedTuple):
 
 
 def compile_dialects(sources: Iterable[DialectSource], known: Dialects) -> list[MappedDialect]:
-    """Return the dialects of one configuration, those that are extended first; problems are reported.
+    """Return the dialects of one configuration, ordered so that a dialect follows the one that it extends;
+    problems are reported.
 
     Args:
-        sources: by name, each once.
+        sources: the dialects; each name occurs once.
         known: the built-in and installed dialects.
     """
     return _Compiler({source.name: source for source in sources}, known).compile_all()
 
 
 def check_name(source: DialectSource, known: Dialects) -> None:
-    """Report a name that a dialect cannot have."""
+    """Report a name that is not allowed for a dialect."""
     if source.name == _RESERVED:
         source.report.at_key(source.path, "`auto` cannot be the name of a dialect: it finds one out")
     elif not _NAME.fullmatch(source.name):
@@ -181,7 +182,9 @@ class _Compiler:
             return None
 
     def _chain(self, name: str) -> list[str]:
-        """Return the names that a dialect extends, up to one that repeats or is not declared here."""
+        """Return the names of the chain that a dialect extends, up to a name that repeats or is not declared
+        here.
+        """
         chain: list[str] = []
         while name in self._sources:
             value = self._sources[name].value
@@ -198,7 +201,7 @@ class _Compiler:
 def _dialect(
     name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None, requests: Sides
 ) -> Dialect:
-    """Return the dialect, under a name that is allowed for it."""
+    """Return the dialect; if its name is not allowed, under a replacement."""
     usable = name if _NAME.fullmatch(name) and name != _RESERVED else "dialect"
     reader, writer = requests
     side: Any = decoder if decoder is not None else encoder

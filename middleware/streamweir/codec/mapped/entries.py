@@ -24,30 +24,30 @@ from streamweir.expressions.values import is_true
 __all__ = ["Emission", "Emit", "compile_emission"]
 
 MAX_EVENTS: Final = 1000
-"""One frame gives at most so many events; beyond, it is malformed."""
+"""The most events of one frame. A frame with more events is malformed."""
 
 MAX_DEPTH: Final = 3
-"""Groups nest so deep."""
+"""The deepest nesting of groups."""
 
 _ENVELOPE: Final = 160
-"""Bytes of an event beside its fields."""
+"""The bytes of an event in addition to its fields."""
 
 _ANY_ENTRY: Final = ("type", "when", "each")
 _GROUP_KEYS: Final = ("emit", "when", "each")
 
 Emit = Callable[[Any, ReadScope, list[Event]], None]
-"""Adds the events that a message means."""
+"""Adds the events for a message to a list."""
 
 
 class Emission(NamedTuple):
     """The compiled entries of a rule.
 
     Attributes:
-        emit: adds their events.
-        types: the types of the entries in them.
-        reads: the places of the message that make a difference to them, their plain texts aside.
+        emit: adds the events of the entries.
+        types: the types of the entries, nested ones included.
+        reads: the places of the message that the entries read, except the places of plain texts.
         texts: the places of plain texts.
-        completes_messages: an event in them may end a message.
+        completes_messages: whether an event of the entries may end a message.
     """
 
     emit: Emit
@@ -64,10 +64,10 @@ def compile_emission(
 
     Args:
         value: the value of `emit`.
-        path: its place.
-        report: told of problems.
-        names: the scope's names that exist there.
-        depth: how many groups are around it, itself included.
+        path: the path of `value`.
+        report: gets the problems.
+        names: the names of the scope that expressions may use.
+        depth: the number of groups around the entry, including the entry itself.
     """
     if isinstance(value, list):
         items = [(item, (*path, index)) for index, item in enumerate(value)]
@@ -229,7 +229,7 @@ def _emission(
 def _literals(
     section: Section, kinds: dict[str, FieldKind], templates: dict[str, Template]
 ) -> dict[str, Any]:
-    """Return the fields with the same value in every event, converted to their types."""
+    """Return the fields whose value is equal in every event, converted to their types."""
     found: dict[str, Any] = {}
     for name, template in templates.items():
         if name == "text" and not template.is_literal:
@@ -246,7 +246,7 @@ def _literals(
 
 
 def _sized(template: Template) -> Evaluate:
-    """Return the function that evaluates a field, and refuses a value that is too large for a frame's events.
+    """Return a function that evaluates a field, and refuses a value that is too large for a frame's events.
 
     The size is checked only for values that may contain a part of the message many times, because measuring a
     value may mean writing it as JSON.
@@ -295,7 +295,9 @@ def _any_event(
 def _plain_text(
     type_name: str, constant: dict[str, Any], own: list[_Field], meta: list[_Field], weight: _Weight
 ) -> Emit | None:
-    """Return a fast function for events of which only the text and the metadata change; None for others."""
+    """Return a fast function for events in which only the text and the metadata change; None for other
+    events.
+    """
     if [field.name for field in own] != ["content"] or "is_complete" in constant:
         return None
     cls: type[Content] | type[Thinking] = Content if type_name == "content" else Thinking
@@ -331,12 +333,12 @@ def _meta(message: Any, scope: ReadScope, constant: Any, fields: list[_Field]) -
 
 
 class _Weight(NamedTuple):
-    """The parts of one entry's events, from which their largest size follows.
+    """The parts of one entry's events, from which the largest size of an event follows.
 
     Attributes:
         expressions: the number of expressions.
-        literal: bytes of all literals in the entry.
-        repeats: an expression may hold a part of the message many times.
+        literal: the bytes of all literals in the entry.
+        repeats: whether an expression may hold a part of the message many times.
     """
 
     expressions: int
@@ -347,7 +349,7 @@ class _Weight(NamedTuple):
         """Add an event of the entry to those of the frame.
 
         Raises:
-            MalformedEvent: they are more, or larger, than one frame may become.
+            MalformedEvent: the events are too many or too large for one frame.
         """
         if len(out) >= MAX_EVENTS:
             raise MalformedEvent("more events than one frame may give")

@@ -1,4 +1,4 @@
-"""Builders that make one event of fields that were evaluated and fit."""
+"""Builds one event from fields that have been evaluated and checked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["BUILDERS", "Build"]
 
 Fields = dict[str, Any]
 Build = Callable[[Fields, Meta | None, ReadScope], Event | None]
-"""Makes an event of the fields that are not null, its metadata and the state of the stream."""
+"""Makes an event from the fields that are not null, the metadata, and the state of the stream."""
 
 
 def _session_start(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
@@ -85,7 +85,7 @@ def _tool_call_progress(fields: Fields, meta: Meta | None, _scope: ReadScope) ->
 
 
 def _tool_call_end(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """Return the end of a call, which has failed if it has an error and no other status."""
+    """Return the end of a call. The call has failed if the fields have an error and no other status."""
     error = fields.get("error")
     status: Any = fields.get("status") or ("success" if error is None else "failed")
     return ToolCallEnd(
@@ -111,7 +111,9 @@ def _interaction(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
 
 
 def _error(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """Return an error, classified by the upstream's fields; the rule's own fields win."""
+    """Return an error that is classified by the upstream's fields; the fields of the rule itself have
+    priority.
+    """
     event = upstream_error(
         fields.get("message"),
         code=fields.get("code"),
@@ -158,4 +160,4 @@ BUILDERS: Final[Mapping[str, Build]] = {
     "usage": _usage,
     "complete": _complete,
 }
-"""By type of entry."""
+"""The builder for each type of entry."""

@@ -1,4 +1,4 @@
-"""The entries that a rule may emit, and their fields.
+"""The entries that a rule may emit, and the fields of each entry.
 
 Source: the dialect-file contract, section 3 (the events of an entry).
 """
@@ -33,7 +33,9 @@ from streamweir.events import META_IDS, DataType, Scope, State
 __all__ = ["ENTRIES", "META_FIELDS", "TEXT_MODES", "EntryKind"]
 
 TEXT_MODES: Final[Mapping[str, Any]] = {"delta": None, "cumulative": "snapshot", "whole": "repeat"}
-"""The words of `text`: how a text relates to its message, and the hint that says so to the stages."""
+"""The values of `text`, which relates a text to its message, and the hint for the stages that each value
+gives.
+"""
 
 META_FIELDS: Final[Mapping[str, FieldKind]] = {
     **dict.fromkeys(META_IDS, ID),
@@ -41,16 +43,16 @@ META_FIELDS: Final[Mapping[str, FieldKind]] = {
     "upstream_time": COUNT,
     "extra": EXTRA,
 }
-"""The fields that every event may have: those of its `metadata`."""
+"""The fields that every event may have, because they belong to its `metadata`."""
 
 
 class EntryKind(NamedTuple):
     """One type of entry.
 
     Attributes:
-        fields: by name, the kind of each.
-        required: fields that must be there; if one is null, the entry emits nothing.
-        has_meta: the fields of metadata are allowed.
+        fields: the kind of each field, by its name.
+        required: the fields that must be given; if a required field is null, the entry emits no event.
+        has_meta: whether the fields of metadata are allowed.
     """
 
     fields: Mapping[str, FieldKind]
@@ -157,4 +159,4 @@ ENTRIES: Final[Mapping[str, EntryKind]] = {
     ),
     "complete": EntryKind({}, has_meta=False),
 }
-"""By type. All but the last two are events of the standard."""
+"""The entries by type. All but the last two types are events of the standard."""

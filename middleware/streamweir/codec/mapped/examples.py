@@ -43,17 +43,17 @@ _MISSING: Final[dict[str, str]] = {
     "request": "the dialect has no `request.write`",
     "request_body": "the dialect has no `request.read`",
 }
-"""By the key of the input: the reason why the dialect cannot take it."""
+"""The reason why a dialect cannot run an example, by the key of the example's input."""
 
 
 class Example(NamedTuple):
     """One example.
 
     Attributes:
-        kind: the key of its input.
+        kind: the key of the input.
         given: the input.
         wanted: the expected output.
-        event: the SSE event name of frames in the input.
+        event: the SSE event name of the frames in the input.
         path: the place of the example.
     """
 
@@ -65,10 +65,10 @@ class Example(NamedTuple):
 
 
 def compile_examples(section: Section, kinds: Collection[str]) -> list[Example]:
-    """Return the sound examples under `examples`.
+    """Return the examples under `examples` that have no problem.
 
     Args:
-        section: the dialect.
+        section: the mapping of the dialect.
         kinds: the kinds of examples that the dialect can run.
     """
     found = []

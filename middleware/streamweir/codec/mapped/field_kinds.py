@@ -22,8 +22,8 @@ class FieldKind(NamedTuple):
 
     Attributes:
         convert: converts a value that is not null; returns null if the field is to be left out.
-        what: in words that follow "must be".
-        schema: of a literal, as JSON Schema.
+        what: a description that follows the words "must be".
+        schema: the JSON Schema of a literal.
     """
 
     convert: Callable[[Any], Any]
@@ -87,7 +87,7 @@ def _progress(value: Any) -> float:
 
 
 def _status_code(value: Any) -> int | None:
-    """Return a status code; some upstreams send 0, or 200, with an error, which is left out."""
+    """Return a status code; 0 and 200, which some upstreams send with an error, are left out."""
     if not _is_number(value):
         raise _refuse("a number")
     return round(value) if 400 <= value < 600 else None
@@ -123,7 +123,7 @@ def _anything(value: Any) -> Any:
 
 
 def word(*allowed: str) -> FieldKind:
-    """Return the kind of a field that holds one of a few words."""
+    """Return the kind of a field that holds one of the given words."""
 
     def convert(value: Any) -> str:
         if isinstance(value, str) and value in allowed:

@@ -1,4 +1,4 @@
-"""Events as examples show them: flat, with the fields that were settled.
+"""Converts events to and from the flat form that examples show, without fields of which the value is clear.
 
 Source: the dialect-file contract, section 8.
 """
@@ -15,7 +15,7 @@ __all__ = ["MAY_BE_LEFT_OUT", "event_from", "shown"]
 
 _OURS: Final = frozenset({"protocol", "request_id"})
 _EMPTY: Final = frozenset({"tool_id", "interaction_id", "message"})
-"""Fields that are empty where a rule left them out."""
+"""The fields that are empty if a rule leaves them out."""
 
 _HINTS: Final = ("tool_name", "for_users")
 
@@ -26,11 +26,11 @@ MAY_BE_LEFT_OUT: Final[Mapping[str, frozenset[str]]] = {
     "error": frozenset({"for_users"}),
     "session_end": frozenset({"summary"}),
 }
-"""By type, what an example need not show: which call is meant, for whom texts are, the counts of `usage`."""
+"""For each type, the fields that an example may leave out."""
 
 
 def shown(event: Event) -> dict[str, Any]:
-    """Return `event` as an example shows it."""
+    """Return `event` in the form that examples show."""
     data = {name: value for name, value in wire_data(event).items() if name not in _OURS}
     data |= {name: getattr(event, name, None) for name in _HINTS}
     visible = {
@@ -42,7 +42,7 @@ def shown(event: Event) -> dict[str, Any]:
 
 
 def event_from(fields: Mapping[str, Any]) -> Event:
-    """Return the event of flat fields; values of a wrong type are converted."""
+    """Return the event for flat fields; values of a wrong type are converted."""
     name = fields["type"]
     own = set(WIRE_FIELDS[EVENT_TYPES[name]])
     data = {key: value for key, value in fields.items() if key in own}

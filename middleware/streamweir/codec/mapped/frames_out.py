@@ -1,4 +1,4 @@
-"""The frames that a rule sends.
+"""Writes the frames that a rule sends.
 
 Source: the dialect-file contract, section 6.
 """
@@ -28,13 +28,14 @@ _NO_LINE: Final = str.maketrans("\r\n\0", "   ")
 
 
 class FrameOut:
-    """One frame of `send`: how it is written.
+    """One frame under `send`, compiled.
 
     Attributes:
-        names: the scope's names in it.
-        numbers: keys of its JSON whose value is a number that changes from frame to frame; and which number
-            it is.
-        is_plain: of two events that differ in their text only, it differs in that and in `numbers` only.
+        names: the names of the scope that the frame uses.
+        numbers: the keys of its JSON whose values are numbers that change from frame to frame, with the name
+            of the number.
+        is_plain: whether the frames of two events that differ only in their text differ only in the text and
+            in `numbers`.
     """
 
     def __init__(self, section: Section, names: Vocabulary) -> None:
@@ -55,7 +56,7 @@ class FrameOut:
         )
 
     def write(self, message: Any, scope: Scope) -> Iterator[Frame]:
-        """Yield the frames: one, none, or one per item."""
+        """Yield the frames for an event: one frame, no frame, or one frame per item."""
         if self._each is None:
             yield from self._one(message, scope)
             return
@@ -82,7 +83,7 @@ class FrameOut:
             yield Frame(b"", event, frame_id)
 
     def _is_plain(self, expressions: list[Expression]) -> bool:
-        """Whether the text is in one leaf, and no other value depends on it or on a counter."""
+        """Return whether the text is in one leaf, and no other value depends on the text or on a counter."""
         assert self._data is not None
         leaves = self._data.leaves.values()
         texts = [leaf for leaf in leaves if leaf.path == _CONTENT]
@@ -101,7 +102,7 @@ class FrameOut:
 
 
 def compile_frames(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) -> list[FrameOut]:
-    """Return the sound frames under `send`."""
+    """Return the frames under `send` that have no problem."""
     items = (
         [(item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(value, list)
@@ -128,7 +129,7 @@ def _frame(value: Any, path: KeyPath, report: ProblemReport, names: Vocabulary) 
 
 
 class _TextFrame(Section):
-    """The section `{text: VALUE}` for a text in place of a frame."""
+    """The section `{text: VALUE}`, which sends a text in place of a frame."""
 
     __slots__ = ("_template",)
 
@@ -152,7 +153,7 @@ def _text(section: Section, key: str, names: Vocabulary) -> Template | None:
 
 
 def _counted(template: Template, message: Any, scope: Scope) -> Any:
-    """Return the value of a part of a frame, which counts towards the limit of one event's frames."""
+    """Return the value of a part of a frame; its size counts towards the limit of one event's frames."""
     value = template.evaluate(message, scope)
     scope.make(scope.size_of(value))
     return value
@@ -165,14 +166,16 @@ def _lines(value: Any) -> str:
 
 
 def _line(value: Any) -> str | None:
-    """Return a name or an id without line ends, so that it cannot begin another field of SSE."""
+    """Return a name or an id without line ends, so that it cannot begin another SSE field."""
     if value is None or value == "":
         return None
     return text_of(value).translate(_NO_LINE)
 
 
 def _numbers(data: Template | None) -> dict[str, str]:
-    """Return, by key of the JSON, the name of the number that is its value; {} if a key comes twice."""
+    """Return the name of the number for each key of the JSON that holds a number; {} if a key occurs
+    twice.
+    """
     found: dict[str, str] = {}
     for place, leaf in data.leaves.items() if data else ():
         name = _number_name(leaf)

@@ -1,4 +1,4 @@
-"""`match`: fields of the message that have to have certain values.
+"""Compiles `match`: the required values of fields of the message.
 
 Source: the dialect-file contract, section 3. Types count: `1` is neither `"1"` nor true.
 """
@@ -22,8 +22,8 @@ class Match:
     """A compiled match.
 
     Attributes:
-        fields: by name, the values that a field may have, or the match for the object that it is.
-        fits: whether a message does.
+        fields: for each name, the allowed values of the field, or a match for the object in the field.
+        fits: returns whether a message fits.
     """
 
     __slots__ = ("fields", "fits")
@@ -33,14 +33,16 @@ class Match:
         self.fits: Test = _of_object({name: _test(wanted) for name, wanted in fields.items()})
 
     def words(self, name: str) -> frozenset[str] | None:
-        """Return the texts that the field may have; None if it may have any value, or one that is no text."""
+        """Return the texts that the field may have; None if it may have any value, or a value that is no
+        text.
+        """
         wanted = self.fields.get(name)
         if not isinstance(wanted, list) or not all(isinstance(value, str) for value in wanted):
             return None
         return frozenset(wanted)
 
     def reads(self) -> Iterator[Path]:
-        """Yield the places that are compared."""
+        """Yield the places of the message that are compared."""
         for name, wanted in self.fields.items():
             if isinstance(wanted, Match):
                 yield from ((name, *path) for path in wanted.reads())
@@ -48,7 +50,7 @@ class Match:
                 yield (name,)
 
     def takes_all_of(self, other: Match) -> bool:
-        """Return whether every message that fits `other` fits this match too."""
+        """Return whether every message that fits `other` fits this match, too."""
         for name, wanted in self.fields.items():
             given = other.fields.get(name)
             if isinstance(wanted, Match):
@@ -60,7 +62,7 @@ class Match:
 
 
 def compile_match(value: Any, path: KeyPath, report: ProblemReport) -> Match | None:
-    """Return the match `value`; None, and a problem is reported, if it is not a match."""
+    """Return the compiled match for `value`; None if `value` is no match, which is reported."""
     section = Section.of(value, path, report, "a mapping of fields and values")
     if section is None:
         return None

@@ -1,4 +1,4 @@
-"""Tracks the messages that have text and no end yet, in a dialect that marks the ends of messages."""
+"""Tracks the messages that have text and have not ended, for a dialect that marks the ends of messages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class OpenMessages:
 
     @property
     def is_any_open(self) -> bool:
-        """Whether a message has text and no end."""
+        """Whether a message has text and has not ended."""
         return bool(self._open)
 
     def note(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield `events`, and note the messages that they begin and end."""
+        """Yield `events`, and note the messages that these events begin and end."""
         for event in events:
             if isinstance(event, Content):
                 key = (short_id((event.meta or {}).get("message_id", "")), short_id(event.channel or ""))

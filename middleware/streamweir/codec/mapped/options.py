@@ -1,4 +1,4 @@
-"""The options of a dialect, and what its base has of them.
+"""Compiles the options of a dialect, and adds the options of its base.
 
 Source: the dialect-file contract, section 2.
 """
@@ -15,26 +15,30 @@ __all__ = ["DialectOptions", "compile_options"]
 
 
 class DialectOptions(NamedTuple):
-    """Options.
+    """The options of a dialect.
 
     Attributes:
-        values: by name, the values that expressions see, by what they are called when chosen.
+        values: for each option, the values that expressions see, by the names under which they are chosen.
     """
 
     values: Mapping[str, Mapping[str, Any]] = {}
 
     def texts(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Return by name the values that may be chosen; the base's values for names that it alone has."""
+        """Return the allowed values of each option; for options that only the base has, the values of the
+        base.
+        """
         return {**base, **{name: tuple(values) for name, values in self.values.items()}}
 
     def seen(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, Mapping[str, Any]]:
-        """Return by name the values that expressions see; the base's options are text."""
+        """Return the values that expressions see for each option; the values of the base's options
+        are texts.
+        """
         inherited = {name: {value: value for value in values} for name, values in base.items()}
         return {**inherited, **self.values}
 
 
 def compile_options(section: Section) -> DialectOptions:
-    """Return the sound options under `options`."""
+    """Return the options under `options` that have no problem."""
     if section.values.get("options") is None:
         return DialectOptions()
     inner = Section.of(section.values["options"], section.at("options"), section.report)

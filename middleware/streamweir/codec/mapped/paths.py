@@ -1,4 +1,4 @@
-"""Places in a message: the paths of `has` and `lacks`, and which of two concern each other."""
+"""Reads paths to places in a message, for `has` and `lacks`, and finds out which paths overlap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP: Final = re.compile(r"\.?([^.\[\]\s]+)|\[(-?[0-9]{1,9})\]")
 
 
 def parse_path(text: str) -> Path | None:
-    """Return the names and indices of `choices[0].delta`; None if `text` is no path."""
+    """Return the names and indices of a path such as `choices[0].delta`; None if `text` is no path."""
     path: list[str | int] = []
     position = 0
     while position < len(text):
@@ -42,11 +42,11 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def concern_each_other(one: Path, other: Path) -> bool:
-    """Return whether two paths are equal, or one of them leads into the value of the other."""
+    """Return whether two paths are equal, or one of them leads into the value at the other."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
 def concerns_any(path: Path, others: Iterable[Path]) -> bool:
-    """Return whether `path` equals one of `others`, or one of the two leads into the value of the other."""
+    """Return whether `path` equals one of `others`, or leads into its value, or the other way round."""
     return any(concern_each_other(path, other) for other in others)

@@ -1,6 +1,7 @@
-"""Problems of a dialect's file: the path of each, and whether it is at the key or at the value.
+"""Collects the problems of a dialect's file. Each problem has a path, and is about the key or about the
+value.
 
-The reader of the file knows lines and columns; only paths are known here.
+The reader of the file knows lines and columns; this module knows only paths.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ __all__ = [
 ]
 
 MAX_QUOTED: Final = 60
-"""Characters of a value in a message, quotes included."""
+"""The most characters of a quoted value in an error message, including the quotes."""
 
 KeyPath = tuple[str | int, ...]
 """The keys and list indices that lead to a value."""
 
 
 class ProblemReport(Protocol):
-    """Collects problems; `detail` quotes the value, and is left out if the value may be a secret."""
+    """Collects problems. `detail` quotes the value; it is omitted from reports if the value may be a
+    secret.
+    """
 
     def at_key(self, path: KeyPath, message: str) -> None:
         """Note a problem with the key at `path`, or with an item of a list."""
@@ -41,7 +44,7 @@ class ProblemReport(Protocol):
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong; `str()` is how it is printed where no positions are known."""
+    """One problem; `str()` returns the form for output without line numbers."""
 
     path: KeyPath
     message: str
@@ -67,7 +70,7 @@ class ProblemList:
 
 
 class CountingReport:
-    """Passes problems on and counts them."""
+    """Passes problems on to another report, and counts them."""
 
     def __init__(self, report: ProblemReport) -> None:
         self._report = report
@@ -85,13 +88,15 @@ class CountingReport:
 
 
 def path_text(path: KeyPath) -> str:
-    """Return a path as it is printed: `rules[0].emit.type`."""
+    """Return a path in the form for error messages: `rules[0].emit.type`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.removeprefix(".")
 
 
 def quoted(value: Any) -> str:
-    """Return the words of a message for a wrong value: `, not 'x'`; none for mappings, lists and null."""
+    """Return the words that quote a wrong value in an error message: `, not 'x'`; empty for mappings, lists
+    and null.
+    """
     if not isinstance(value, str | int | float):
         return ""
     text = repr(value) if not isinstance(value, bool) else str(value).lower()
@@ -99,6 +104,6 @@ def quoted(value: Any) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the words that follow an unknown name: the known one nearest to it, or else all of them."""
+    """Return the words that follow an unknown name: the most similar known name, or else all known names."""
     names = [*known]
     return did_you_mean(name, names) or f" (known: {', '.join(names) or 'none'})"

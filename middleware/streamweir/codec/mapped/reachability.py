@@ -1,4 +1,4 @@
-"""Rules that no frame ever reaches.
+"""Finds rules that no frame ever reaches.
 
 Source: the dialect-file contract, section 9.
 """
@@ -14,11 +14,11 @@ R = TypeVar("R")
 
 
 def unreachable(rules: Sequence[R], takes_all_of: Callable[[R, R], bool]) -> list[tuple[int, int]]:
-    """Return each rule that is never reached, with the first one before it that takes all of it.
+    """Return each rule that is never reached, with the first earlier rule that takes all of its frames.
 
     Args:
-        rules: in their order.
-        takes_all_of: does the first rule take every frame of the second one?
+        rules: the rules in their order.
+        takes_all_of: returns whether the first rule takes every frame of the second rule.
     """
     found = []
     for place, rule in enumerate(rules):

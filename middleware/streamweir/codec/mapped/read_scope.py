@@ -1,4 +1,4 @@
-"""The state of one stream while it is read by rules."""
+"""The state of one stream that is read by rules."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from streamweir.expressions import Scope
 __all__ = ["READ_NAMES", "ReadScope"]
 
 READ_NAMES = frozenset({"_message", "_text", "_event", "_state", "_options"})
-"""The names of expressions that read, outside of `each`."""
+"""The names that expressions of reading rules may use outside of `each`."""
 
 
 _STATE: Final = 16_000
-"""Characters of all that may be remembered."""
+"""The most characters of all remembered values."""
 
 _FRAME: Final = 4
-"""The JSON that an expression finds in a message is at most so many times the frame."""
+"""The JSON that an expression finds in a message may be at most this many times as large as the frame."""
 
 _LITERALS: Final = 1000
-"""Characters of the literals in one expression."""
+"""The most characters of the literals in one expression."""
 
 
 class ReadScope(Scope):
-    """The names that expressions see, and the values that entries keep without an event.
+    """The values that expressions read by name, and the values that entries keep without an event.
 
     Attributes:
-        usage: the counts so far, for the summary of the end.
-        complete: an entry has said that the answer is complete.
-        is_json: the frame that is read holds JSON, or nothing.
+        usage: the latest counts of tokens, for the summary at the end.
+        complete: whether an entry has reported that the answer is complete.
+        is_json: whether the present frame holds JSON or is empty.
     """
 
     __slots__ = ("_at_most", "_growth", "_unit", "complete", "is_json", "usage")
@@ -45,7 +45,7 @@ class ReadScope(Scope):
         self._growth: FrameGrowth | None = None
 
     def begin_frame(self) -> None:
-        """Count anew for `frame`."""
+        """Begin `frame`, and reset the sizes of its events."""
         self.begin()
         self._unit = _FRAME * (len(self.frame.data) + len(self.frame.event or "")) + _LITERALS
         self._unit += _STATE if self.state else 0
@@ -57,19 +57,19 @@ class ReadScope(Scope):
         self._growth = None
 
     def count_event(self, event: Event, out: list[Event], *, expressions: int, literal: int) -> Event:
-        """Count an event of the frame, and return it with its ids as short as they leave.
+        """Count an event of the frame, and return it with digests in place of ids that are too long.
 
-        The largest possible size of the event follows from its parts. Events are only measured from the one
-        on with which they might be too many bytes.
+        The largest possible size of the event follows from its parts. Events are measured exactly only when
+        the largest possible sizes exceed the limit.
 
         Args:
             event: the event.
-            out: the events of the frame before it.
-            expressions: how many expressions it was made with, none of which repeats parts of the message.
-            literal: bytes of its literals.
+            out: the earlier events of the frame.
+            expressions: the number of expressions in the event; no expression repeats parts of the message.
+            literal: the bytes of the literals in the event.
 
         Raises:
-            MalformedEvent: the events of the frame are more than one frame may become.
+            MalformedEvent: the events are too many or too large for one frame.
         """
         self._at_most += expressions * (self._unit + self.made) + literal
         if self._at_most <= self.most:

@@ -1,4 +1,4 @@
-"""The decoder of a dialect from YAML: a Decoder like any other, with its rules as a parameter.
+"""The decoder of a dialect from YAML, which takes its compiled rules as a parameter.
 
 Source: the dialect-file contract, sections 2, 3 and 7.
 """
@@ -28,23 +28,23 @@ __all__ = ["MappedDecoder", "ReadingRules", "TextBodyDecoder"]
 
 
 _SILENT: Final = frozenset({"usage", "complete"})
-"""Entries that are no events."""
+"""The types of entries that make no events."""
 
 
 class ReadingRules(NamedTuple):
     """How a dialect is read.
 
     Attributes:
-        rules: find which one takes a frame.
-        ignore: frames without an event.
-        terminal: soft evidence of the end.
+        rules: finds the rule that takes a frame.
+        ignore: the frames that give no events.
+        terminal: the frames that are soft evidence of the end.
         unwrap: the place of the message in a frame.
-        is_text: frames hold text; nothing is parsed.
-        is_lines: a frame is a line.
-        base: reads frames that no rule takes.
+        is_text: whether frames hold text, which is not parsed.
+        is_lines: whether a frame is a line.
+        base: the decoder for frames that no rule takes.
         options: the values that expressions see, by the option's name and the value's text.
-        collects_arguments: pieces of arguments are collected.
-        marks_messages: the dialect marks the end of messages.
+        collects_arguments: whether pieces of arguments are collected.
+        marks_messages: whether the dialect marks the ends of messages.
     """
 
     rules: RuleTable
@@ -60,14 +60,14 @@ class ReadingRules(NamedTuple):
 
 
 class MappedDecoder(Decoder):
-    """Reads by rules.
+    """Reads frames by compiled rules.
 
     Class attributes:
-        reading: the rules.
+        reading: the compiled rules.
 
     Attributes:
         taker: the reader of the last frame: a rule by its label, `ignored`, `terminal`, `base` or `no rule`.
-        rule_events: the events of the last frame before anything is paired.
+        rule_events: the events of the last frame, before calls are paired with their ends.
     """
 
     reading: ClassVar[ReadingRules]
@@ -79,7 +79,9 @@ class MappedDecoder(Decoder):
         self._base = reading.base() if reading.base else None
         self._reads_by_base = False
         self._has_learned = False
-        """The last frame has changed a remembered value: the same frame again may give other events."""
+        """Whether the last frame has changed a remembered value, so that an equal frame may give other
+        events.
+        """
         self._base_vouches = reading.base is not None and reading.base.text_fields is not None
         self._pieces: ArgumentPieces | None = None
         self._messages = OpenMessages() if reading.marks_messages and reading.terminal.ends_at_eof else None
@@ -87,12 +89,12 @@ class MappedDecoder(Decoder):
 
     @classmethod
     def own_unwrap(cls, base: type[Decoder] | None) -> Expression | None:
-        """Return the `unwrap` of a home-made base, which is used where there is no other."""
+        """Return the `unwrap` of a home-made base. It is used if the dialect has no `unwrap`."""
         return base.reading.unwrap if base is not None and issubclass(base, MappedDecoder) else None
 
     @classmethod
     def unwrapped(cls, base: type[Decoder] | None) -> type[Decoder] | None:
-        """Return `base` as it reads messages that have been unwrapped."""
+        """Return `base` changed so that it reads messages that have been unwrapped already."""
         if base is None or not issubclass(base, MappedDecoder) or base.reading.unwrap is None:
             return base
         attributes = {"reading": base.reading._replace(unwrap=None), "text_fields": None}
@@ -100,11 +102,11 @@ class MappedDecoder(Decoder):
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return the options that the path decides for the base."""
+        """Return the options that the URL path decides for the base."""
         return cls.reading.base.options_for(path) if cls.reading.base else {}
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that the rules, or the base, make of `frame`."""
+        """Return the events that the rules, or the base, make from `frame`."""
         events = self.decode_alone(frame)
         if self._pieces is not None:
             events = self._pieces.pass_on(events)
@@ -113,7 +115,7 @@ class MappedDecoder(Decoder):
         return events
 
     def decode_alone(self, frame: Frame) -> Iterable[Event]:
-        """Return the events of `frame` by itself: calls are not completed; `taker` names the reader."""
+        """Return the events of a separate frame: calls are not completed; `taker` names the reader."""
         if not self._has_begun:
             self._begin()
         try:
@@ -145,7 +147,9 @@ class MappedDecoder(Decoder):
         return self._unmatched(frame, message)
 
     def accepts_text(self, text: str) -> bool:
-        """Let the base look at a text that is its own; the rules look at none that is vouched for."""
+        """Ask the base about a text, if the base reads it. Rules need not be asked about texts at declared
+        places.
+        """
         if self._has_learned or (self._pieces is not None and self._pieces.has_waiting_start):
             return False
         if not self._reads_by_base:
@@ -154,11 +158,11 @@ class MappedDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return {**(self._base.reported_tokens if self._base else {}), **self._scope.usage}
 
     def close(self) -> Iterator[Event]:
-        """Yield the rest, and the end if there is evidence of it."""
+        """Yield the remaining events, and the end if there is evidence of it."""
         waits = self._pieces is not None and self._pieces.has_calls
         if self._pieces is not None:
             yield from self._pieces.start_all()
@@ -173,7 +177,7 @@ class MappedDecoder(Decoder):
     # The steps of one frame
 
     def _begin(self) -> None:
-        """Take the options and the room, which are set after construction, at the first frame."""
+        """Read the options and the room at the first frame, because they are set after construction."""
         self._has_begun = True
         values = self.reading.options
         self._scope.options = {name: values[name][self.option(name)] for name in values}
@@ -263,26 +267,26 @@ class MappedDecoder(Decoder):
 
 
 class TextBodyDecoder(Decoder):
-    """Reads a body that is the answer itself, to its end."""
+    """Reads a body that is nothing but the text of the answer."""
 
     framing = "text"
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the piece that has arrived."""
+        """Return the piece of text that has arrived."""
         return (Content(frame.text),) if frame.data else ()
 
     def close(self) -> Iterable[Event]:
-        """Return the end: that of the body."""
+        """Return the end of the stream, which is the end of the body."""
         return (SessionEnd(),)
 
 
 def frame_value(frame: Frame) -> Any:
-    """Return the JSON of a frame; its text if the frame is empty."""
+    """Return the JSON value of a frame; None if the frame is empty."""
     return frame.json() if frame.data else None
 
 
 def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
-    """Return a frame that holds `value`: text as it is, anything else as JSON."""
+    """Return a frame that holds `value`: a text unchanged, any other value as JSON."""
     is_text = isinstance(value, str)
     return Frame(
         value.encode("utf-8", "replace") if is_text else write_json(value),
@@ -295,6 +299,6 @@ def _frame_with(frame: Frame, value: Any, event: str | None) -> Frame:
 
 
 def _and_then(events: list[Event], problem: MalformedEvent) -> Iterator[Event]:
-    """Yield the events before something malformed, which is raised after them."""
+    """Yield the events that precede a malformed part, then raise the problem."""
     yield from events
     raise problem

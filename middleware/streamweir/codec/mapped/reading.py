@@ -1,4 +1,4 @@
-"""How a dialect is read: its keys compiled to a decoder.
+"""Compiles the keys for reading of a dialect to a decoder.
 
 Source: the dialect-file contract, sections 2, 3, 7 and 9.
 """
@@ -31,13 +31,14 @@ _PLAIN: Final = frozenset({"lines", "text"})
 def compile_decoder(
     section: Section, options: DialectOptions, base: type[Decoder] | None, *, extends: bool
 ) -> type[Decoder] | None:
-    """Return the decoder of the dialect; None if it is only written, or too faulty to be read.
+    """Return the decoder of the dialect; None if the dialect is only written, or has too many problems to be
+    read.
 
     Args:
-        section: the dialect.
-        options: its own.
-        base: reads frames that no rule takes.
-        extends: it has a base; `base` is None if that is too faulty.
+        section: the mapping of the dialect.
+        options: the options of the dialect.
+        base: the decoder for frames that no rule takes.
+        extends: whether the dialect extends another one; `base` is None if that one cannot be used.
     """
     framing = section.word("framing", FRAMINGS) or (base.framing if base else "auto")
     data = section.word("data", _DATA) or ("text" if framing in _PLAIN else "json")
@@ -86,7 +87,7 @@ def _text_fields(rules: list[Rule], reading: ReadingRules) -> TextFields | None:
 
 
 def remembered_names(rules: Any) -> frozenset[str]:
-    """Return the names that rules remember, also of rules that have errors."""
+    """Return the names of the values that rules remember, including the rules that have errors."""
     written = [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
     found = [rule.get("remember") for rule in written]
     return frozenset(name for values in found if isinstance(values, Mapping) for name in values)

@@ -1,6 +1,6 @@
-"""`remember`: one value per name, kept for what follows in the same stream.
+"""Compiles `remember`: one value per name, kept until the end of the stream.
 
-Source: the dialect-file contract, section 3. Bounded: short texts, numbers, true and false.
+Source: the dialect-file contract, section 3. Only short texts, numbers, true and false are kept.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class Memory:
     """The values that one rule remembers.
 
     Attributes:
-        names: of the values.
-        keep: remembers values of the current value, and of the scope; returns whether any of them is new.
+        names: the names of the values.
+        keep: remembers the values, given the current value and the scope; returns whether any remembered
+            value has changed.
         reads: the places of the message that the values come from.
-        expression_names: the scope's names that the values come from.
+        expression_names: the names of the scope that the values come from.
     """
 
     __slots__ = ("expression_names", "keep", "names", "reads")

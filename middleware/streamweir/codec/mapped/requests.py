@@ -1,4 +1,4 @@
-"""Requests of a home-made dialect: what its clients send, and what its servers expect, as trees.
+"""Compiles the requests of a home-made dialect: the bodies of its clients and of its servers, as trees.
 
 Source: the request contract, section 7.
 """
@@ -34,17 +34,18 @@ HISTORIES: Final = ("all", "new", "last")
 
 _KEY: Final = "request"
 _TAKEN: Final = ("tools", "inputs", "state", "context", "response_format")
-"""The parts that count as lost if the tree does not name them."""
+"""The parts of a request that count as lost if the tree does not name them."""
 
 Sides = tuple[RequestReader | None, RequestWriter | None]
 
 
 def compile_requests(section: Section, base: Dialect | None) -> Sides:
-    """Return the reader of the clients' requests, and the writer of requests; those of `base` if not given.
+    """Return the reader of the clients' requests and the writer of requests; a missing one is taken from
+    `base`.
 
     Args:
-        section: the dialect.
-        base: the dialect that it extends.
+        section: the mapping of the dialect.
+        base: the dialect that this dialect extends.
     """
     inherited: Sides = (base.request_reader, base.request_writer) if base else (None, None)
     if _KEY not in section:
@@ -100,7 +101,7 @@ def _writer(section: Section, history: History) -> RequestWriter:
 
 
 def _names_in(template: RequestTemplate) -> frozenset[str]:
-    """Return the fields of the request that the trees name; all if a tree takes the whole request."""
+    """Return the fields of the request that the trees name; all fields if a tree uses the whole request."""
     trees: Iterable[Tree | None] = (
         template.body,
         template.form,
@@ -112,7 +113,7 @@ def _names_in(template: RequestTemplate) -> frozenset[str]:
 
 
 def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[str, Any]:
-    """Return the canonical request with the part of the conversation that the tree wants."""
+    """Return the canonical request, with the part of the conversation that the tree uses."""
     root: dict[str, Any] = {
         **outgoing.request,
         "thread_id": outgoing.thread_id,
@@ -129,7 +130,7 @@ def _root(outgoing: Outgoing, names: frozenset[str], history: History) -> dict[s
 
 
 def _last_message(outgoing: Outgoing) -> list[Message]:
-    """Return the user's last message, with its text as it is sent."""
+    """Return the user's last message, with the text that will be sent."""
     messages = outgoing.messages
     at = last_user_index(messages)
     files = [] if at is None else files_of(messages[at])

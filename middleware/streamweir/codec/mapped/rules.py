@@ -1,4 +1,4 @@
-"""The rules that read: each takes some frames and emits events.
+"""The rules that read a stream: each rule takes some frames and emits events.
 
 Source: the dialect-file contract, section 3.
 """
@@ -30,14 +30,14 @@ class Rule:
     """One rule.
 
     Attributes:
-        place: its index in the list.
-        label: as it is named in reports: `rules[2]`.
-        conditions: the frames that it takes.
-        emission: the events that it emits; None if it gives a message to the base.
-        message: the message that it gives to the base.
-        event: the SSE event name of that message; None: that of the frame.
-        memory: the values that it remembers.
-        is_sound: it has no problem, so that other rules can be compared with it.
+        place: the index of the rule in the list.
+        label: the name of the rule in reports: `rules[2]`.
+        conditions: decide which frames the rule takes.
+        emission: the events that the rule emits; None if it gives a message to the base.
+        message: the message that the rule gives to the base.
+        event: the SSE event name of that message; None: the name of the frame.
+        memory: the values that the rule remembers.
+        is_sound: whether the rule has no problem, so that other rules can be compared with it.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary, *, is_text_only: bool) -> None:
@@ -58,26 +58,28 @@ class Rule:
 
     @property
     def may_end(self) -> bool:
-        """Whether it can give evidence of the end."""
+        """Whether the rule can give evidence of the end."""
         return self.emission is not None and bool(self.emission.types & _ENDS)
 
     @property
     def effect_reads(self) -> Reads:
-        """The places of the message that its events and its memory depend on, except those of plain texts."""
+        """The places of the message that the rule's events and memory depend on, except the places of plain
+        texts.
+        """
         emission = self.emission.reads if self.emission else Reads()
         return emission | self.memory.reads if self.memory else emission
 
     @property
     def may_emit_text(self) -> bool:
-        """Whether it, or the base for it, may emit text."""
+        """Whether the rule, or the base that gets its message, may emit text."""
         return self.emission is None or not self.emission.types.isdisjoint(("content", "thinking"))
 
 
 class RuleTable:
     """Finds the first rule that takes a frame.
 
-    Most rules ask for one word in one field, or for one SSE event name: those that cannot take a frame with
-    another word are not asked.
+    Most rules require one word in one field, or one SSE event name. A frame with another word is not compared
+    with them.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -89,7 +91,7 @@ class RuleTable:
         self._others = self._possible(None)
 
     def find(self, message: Any, scope: ReadScope) -> Rule | None:
-        """Return the first rule that takes the frame of `scope`, None if there is none."""
+        """Return the first rule that takes the frame of `scope`; None if no rule takes it."""
         for rule in self._candidates(message, scope):
             if rule.conditions.takes(message, scope):
                 return rule
@@ -104,13 +106,15 @@ class RuleTable:
         return self._by_word.get(word, self._others) if isinstance(word, str) else self._others
 
     def _possible(self, word: str | None) -> tuple[Rule, ...]:
-        """Return the rules that may take a message with this word; None is a word that no rule asks for."""
+        """Return the rules that may take a message with this word; None means any word that no rule
+        requires.
+        """
         wanted = [(rule, _words(rule, self._field)) for rule in self._all]
         return tuple(rule for rule, words in wanted if words is None or word in words)
 
 
 def compile_rules(section: Section, names: Vocabulary, *, is_text_only: bool, has_base: bool) -> list[Rule]:
-    """Return the sound rules under `rules`."""
+    """Return the rules under `rules` that have no problem."""
     rules = []
     for index, (path, value) in enumerate(section.items("rules", "a list of rules")):
         report = CountingReport(section.report)
@@ -138,7 +142,7 @@ def _check(section: Section, *, has_base: bool) -> None:
 
 
 def _distinguishing_field(rules: Sequence[Rule]) -> str | None:
-    """Return the field by which most rules tell their messages apart."""
+    """Return the field in which most rules require a certain word."""
     fields = Counter(
         name
         for rule in rules
@@ -150,6 +154,6 @@ def _distinguishing_field(rules: Sequence[Rule]) -> str | None:
 
 
 def _words(rule: Rule, field: str | None) -> frozenset[str] | None:
-    """Return the words that a rule wants in a field; None if the rule allows any value."""
+    """Return the words that a rule allows in a field; None if the rule allows any value."""
     match = rule.conditions.match
     return match.words(field) if match is not None and field is not None else None

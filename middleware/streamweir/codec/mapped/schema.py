@@ -1,4 +1,4 @@
-"""The JSON Schema of a dialect's file, for editors; from the tables that the file is compiled with."""
+"""Makes the JSON Schema of a dialect's file, for editors, from the tables by which the file is compiled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dialect_schema() -> dict[str, Any]:
 
 
 def dialect_definitions() -> dict[str, Any]:
-    """Return the definitions that the schema of a dialect is made of; `Dialect` is the whole."""
+    """Return the definitions that the schema of a dialect uses; `Dialect` is the schema of the whole file."""
     return {
         "Expression": {
             "type": "string",
@@ -92,7 +92,7 @@ def _example() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    """Return the schema of requests: of the clients' bodies, and of the upstreams'."""
+    """Return the schema of the requests of clients and to upstreams."""
     return _mapping(
         {
             "write": _described(
@@ -136,7 +136,7 @@ def _event(name: str) -> dict[str, Any]:
 
 
 def _value(kind: FieldKind) -> dict[str, Any]:
-    """Return a literal that fits, an expression, or null."""
+    """Return the schema for a fitting literal, an expression, or null."""
     return {"anyOf": [dict(kind.schema), _TEMPLATE, {"type": "null"}]} if kind.schema else {}
 
 

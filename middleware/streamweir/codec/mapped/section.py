@@ -1,4 +1,4 @@
-"""A mapping in a dialect's file: values by key, and a report of their problems."""
+"""A mapping in a dialect's file: its values by key, and the report of its problems."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Section:
     """One mapping of a dialect's file.
 
     Attributes:
-        values: by key.
-        path: the keys and indices that lead to it in the file.
-        report: takes the problems that are found in it.
+        values: the values by key.
+        path: the keys and indices that lead to the mapping in the file.
+        report: gets the problems that are found in the mapping.
     """
 
     values: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Section:
 
     @classmethod
     def of(cls, value: Any, path: KeyPath, report: ProblemReport, what: str = "a mapping") -> Section | None:
-        """Return the mapping `value`; None, and a problem is reported, if it is not a mapping."""
+        """Return the mapping `value`; None if it is no mapping, which is reported."""
         if isinstance(value, Mapping):
             return cls(value, path, report)
         report.at_value(path, f"must be {what}", quoted(value))
@@ -62,7 +62,7 @@ class Section:
         self.report.at_value(self.path, message)
 
     def check_keys(self, known: Collection[str], what: str = "key") -> None:
-        """Note each key that is not `known`."""
+        """Report each key that is not in `known`."""
         for key in self.values:
             if key not in known:
                 self.misplaced(key, f"unknown {what}{suggestion(str(key), known)}")
@@ -70,7 +70,7 @@ class Section:
     # Values of one kind
 
     def flag(self, key: str) -> bool | None:
-        """Return true or false; None where there is none."""
+        """Return true or false; None if the key is absent or its value is wrong."""
         value = self.values.get(key)
         if value is None or isinstance(value, bool):
             return value
@@ -78,7 +78,7 @@ class Section:
         return None
 
     def text(self, key: str) -> str | None:
-        """Return text; None where there is none."""
+        """Return the text; None if the key is absent or its value is wrong."""
         value = self.values.get(key)
         if value is None or isinstance(value, str):
             return value
@@ -86,7 +86,7 @@ class Section:
         return None
 
     def word(self, key: str, allowed: Collection[str]) -> str | None:
-        """Return one of `allowed`; None where there is none."""
+        """Return one of the `allowed` words; None if the key is absent or its value is wrong."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -96,7 +96,7 @@ class Section:
         return None
 
     def texts(self, key: str) -> list[str]:
-        """Return a text, or a list of them, as a list; empty where there is none."""
+        """Return a text, or a list of texts, as a list; empty if the key is absent or its value is wrong."""
         value = self.values.get(key)
         if isinstance(value, str):
             return [value]
@@ -107,7 +107,9 @@ class Section:
         return []
 
     def items(self, key: str, what: str = "a list") -> Iterator[tuple[KeyPath, Any]]:
-        """Yield the items of a list, each with its path; nothing if there is no list."""
+        """Yield the items of a list, each with its path; nothing if the key is absent or its value is
+        wrong.
+        """
         value = self.values.get(key)
         if isinstance(value, list):
             for index, item in enumerate(value):
@@ -118,7 +120,9 @@ class Section:
     # Expressions
 
     def expression(self, key: str, names: Vocabulary) -> Expression | None:
-        """Return the expression under `key`, with or without `${{ }}`; None where there is none to use."""
+        """Return the expression under `key`, with or without `${{ }}`; None if there is no valid
+        expression.
+        """
         value = self.values.get(key)
         if value is None:
             return None
@@ -132,7 +136,7 @@ class Section:
             return None
 
     def template(self, key: str, names: Vocabulary) -> Template:
-        """Return the tree under `key`; a faulty leaf is null."""
+        """Return the tree under `key`; a leaf with a problem becomes null."""
         return compile_template(self.values[key], names, self.report.at_value, self.at(key))
 
 

@@ -1,7 +1,7 @@
-"""Where the messages of a dialect have plain text: what its rules vouch for, found out from them.
+"""Finds the places of plain text in the messages of a home-made dialect from its rules.
 
-A message that differs from the last one only in its text is read by its form (`message_template`), if nothing
-that decides what becomes of a message looks at that text.
+A message that differs from the last one only in its text is read by a template (`message_template`), if no
+condition and no expression other than the plain text itself reads that text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _CHANGING: Final = (
     *("timestamp", "created_at", "created", "createdAt", "time", "ts", "date"),
     *("sequence", "seq", "sequence_number", "index", "offset", "id", "event_id", "eventId", "uuid"),
 )
-"""Fields that usually change from message to message; where no rule looks at them, that means nothing."""
+"""The fields that usually change from message to message. If no rule reads them, their changes have no
+meaning.
+"""
 
 _CONTAINERS: Final[tuple[Path, ...]] = ((), ("metadata",), ("meta",))
 
@@ -33,13 +35,13 @@ def text_fields(
     unwrap: Path | None,
     base: TextFields | None,
 ) -> TextFields | None:
-    """Return the places of the texts; None if they cannot be known for certain.
+    """Return the places of the texts; None if the places are not certain.
 
     Args:
         rules: all rules that read.
         words: frames that are ignored, and frames that are evidence of the end.
         unwrap: the place in the message of the value that the rules see; None: not a plain place.
-        base: the text places of the dialect that takes frames that no rule takes.
+        base: the places of text in the dialect that reads the frames that no rule takes.
     """
     if unwrap is None:
         return None
@@ -66,7 +68,7 @@ def _texts(rules: list[Rule], base: TextFields | None) -> dict[Path, None]:
 
 
 def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
-    """Yield the texts that a rule hands to the base at a place that the base vouches for."""
+    """Yield the texts that a rule gives to the base at places that the base declares as text."""
     for place, leaf in rule.message.leaves.items() if rule.message and base else ():
         for text in base.texts if base else ():
             if leaf.path is not None and text[: len(place)] == place:
@@ -74,7 +76,9 @@ def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
 
 
 def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
-    """Return the reads of a rule for the message that it gives to the base, plain texts aside."""
+    """Return the places that a rule reads for the message that it gives to the base, except the places of
+    plain texts.
+    """
     if rule.message is None:
         return Reads()
     plain = [

@@ -1,4 +1,4 @@
-"""`ignore` and `terminal`: frames known by a word, or by a match.
+"""Compiles `ignore` and `terminal`: frames that are recognised by a word or by a match.
 
 Source: the dialect-file contract, section 2.
 """
@@ -19,18 +19,18 @@ from streamweir.jsontext import parse_json
 __all__ = ["EOF", "UNNAMED", "Words", "compile_words", "frame_name"]
 
 EOF: Final = "eof"
-"""The value of `terminal` that means the end of the body, and no message."""
+"""The value of `terminal` for the end of the body, in place of a message."""
 
 _NAME_FIELDS: Final = ("type", "event", "kind")
 UNNAMED: Final = "message"
-"""The SSE event name that a frame without one has."""
+"""The SSE event name of a frame without a name."""
 
 
 class Words:
-    """Words and matches.
+    """Compiled words and matches.
 
     Attributes:
-        ends_at_eof: the end of the body is one of them.
+        ends_at_eof: whether `eof`, the end of the body, is one of the words.
     """
 
     def __init__(self, words: list[str], matches: list[Match]) -> None:
@@ -54,7 +54,7 @@ class Words:
 
     @property
     def reads(self) -> frozenset[Path]:
-        """The places of the message that make a difference."""
+        """The places of the message that the matches and words read."""
         if any(map(_may_be_a_message, self._texts)):
             return frozenset({()})
         names = {(name,) for name in _NAME_FIELDS} if self._words else set()
@@ -70,7 +70,7 @@ def _may_be_a_message(text: bytes) -> bool:
 
 
 def compile_words(section: Section, key: str) -> Words:
-    """Return the sound words under `ignore` or `terminal`."""
+    """Return the words under `ignore` or `terminal` that have no problem."""
     words, matches = [], []
     for path, value in section.items(key, "a list of words and matches"):
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The rules that write: each takes some events and sends frames for them.
+"""The rules that write a stream: each rule takes some events and sends frames for them.
 
 Source: the dialect-file contract, section 6.
 """
@@ -28,15 +28,15 @@ class WriteRule:
     """One rule.
 
     Attributes:
-        place: its index.
-        types: of the events that it takes.
-        frames: the frames that it sends.
-        memory: the values that it remembers.
-        names: the scope's names in its expressions.
-        depends_on_text: whether it takes an event depends on the event's text, its place, or the frames
-            before.
-        uses_state: whether it takes an event depends on remembered values.
-        plain: its frame, if that differs only in its text, and in known numbers, for events that do.
+        place: the index of the rule.
+        types: the types of the events that the rule takes.
+        frames: the frames that the rule sends.
+        memory: the values that the rule remembers.
+        names: the names of the scope in the rule's expressions.
+        depends_on_text: whether the rule's conditions read the event's text, its place, or earlier frames.
+        uses_state: whether the rule's conditions read remembered values.
+        plain: the rule's frame, if for events that differ only in their text it differs only in its text and
+            in known numbers.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary) -> None:
@@ -65,12 +65,12 @@ class WriteRule:
         return self._when is None or is_true(self._when.evaluate(message, scope))
 
     def takes_all_of(self, later: WriteRule) -> bool:
-        """Whether this rule takes every event that `later` takes, a rule behind it."""
+        """Return whether this rule takes every event that `later` takes, a rule after this one."""
         return self._when is None and later.types <= self.types
 
 
 def compile_write_rules(section: Section, names: Vocabulary) -> list[WriteRule]:
-    """Return the sound rules under `rules` of `write`."""
+    """Return the rules under `rules` of `write` that have no problem."""
     rules: list[WriteRule] = []
     for place, (path, value) in enumerate(section.items("rules", "a list of rules")):
         inner = Section.of(value, path, section.report, "a rule: `on` and `send`")

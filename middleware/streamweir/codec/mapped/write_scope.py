@@ -1,4 +1,4 @@
-"""The state of one stream while it is written by rules."""
+"""The state of one stream that is written by rules."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from streamweir.events import (
 __all__ = ["WRITE_NAMES", "Answer", "OpenCalls", "flat_event"]
 
 WRITE_NAMES: Final = frozenset({"_message", "_state", "_options", "_count", "_answer"})
-"""The names of expressions that write, outside of `each`."""
+"""The names that expressions of writing rules may use outside of `each`."""
 
 MAX_ANSWER: Final = 1 << 20
-"""Bytes of the longest answer that is kept; a longer one is null."""
+"""The most bytes of an answer that is kept. A longer answer is null in expressions."""
 
 
 class Answer:
-    """All text of the answer so far."""
+    """Collects all text of the answer."""
 
     def __init__(self, room: int) -> None:
         self._most = min(MAX_ANSWER, room // 2)
@@ -36,7 +36,7 @@ class Answer:
         self._is_too_long = False
 
     def note(self, event: Event) -> None:
-        """Take note of `event`, if it is text of the answer."""
+        """Note `event`, if it is text of the answer."""
         if isinstance(event, Content) and event.channel is None:
             if event.op == "replace":
                 self._pieces = TextPieces()
@@ -44,7 +44,7 @@ class Answer:
             self.add(event.content)
 
     def add(self, text: str) -> None:
-        """Add `text` to the answer so far."""
+        """Add `text` to the answer."""
         if not self._is_too_long:
             self._pieces.append(text)
             self._is_too_long = self._pieces.size > self._most
@@ -52,12 +52,12 @@ class Answer:
             self._pieces = TextPieces()
 
     def text(self) -> str | None:
-        """Return it; None if it is too long to be kept."""
+        """Return the text of the answer; None if it is too long to be kept."""
         return None if self._is_too_long else self._pieces.text
 
 
 class OpenCalls:
-    """Name and arguments of the open calls, because the later events of a call do not repeat them."""
+    """The names and arguments of the open calls, because the later events of a call do not repeat them."""
 
     def __init__(self, room: int) -> None:
         self._starts = KeptCalls(room)
@@ -79,12 +79,12 @@ def _named(start: ToolCallStart | None) -> Mapping[str, Any]:
 
 
 def flat_event(event: Event, stamp: Stamp, beside: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of expressions that write: the event, flat.
+    """Return the event in the flat form that expressions of writing rules see as the message.
 
     Args:
         event: the event that is written.
-        stamp: its place.
-        beside: fields that are added to the event's own.
+        stamp: the place of the event in the stream.
+        beside: fields that are added to the fields of the event.
     """
     message: dict[str, Any] = {"type": event.type, **wire_metadata(event), **beside}
     message |= wire_data(event)

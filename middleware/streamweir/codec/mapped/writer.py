@@ -1,4 +1,4 @@
-"""The encoder of a dialect from YAML: an Encoder like any other, with its rules as a parameter.
+"""The encoder of a dialect from YAML, which takes its compiled rules as a parameter.
 
 Source: the dialect-file contract, sections 6 and 7.
 """
@@ -27,11 +27,11 @@ class WritingRules(NamedTuple):
     """How a dialect is written.
 
     Attributes:
-        rules: by type of event, those that may take it.
-        base: writes events that no rule takes.
+        rules: for each type of event, the rules that may take it.
+        base: the encoder for events that no rule takes.
         options: the values that expressions see, by the option's name and the value's text.
-        keeps_answer: a rule asks for all text of the answer.
-        replaces: the clients understand `op: replace`; None: as those of the base do.
+        keeps_answer: whether a rule uses the whole text of the answer.
+        replaces: whether the clients understand `op: replace`; None: the base decides.
     """
 
     rules: Mapping[str, tuple[WriteRule, ...]]
@@ -42,10 +42,10 @@ class WritingRules(NamedTuple):
 
 
 class MappedEncoder(Encoder):
-    """Writes by rules.
+    """Writes events by compiled rules.
 
     Class attributes:
-        writing: the rules.
+        writing: the compiled rules.
     """
 
     writing: ClassVar[WritingRules]
@@ -57,13 +57,15 @@ class MappedEncoder(Encoder):
         self._answer: Answer | None = None
         self._piece: Content | Thinking | None = None
         self._rule: WriteRule | None = None
-        """The rule that takes pieces like `_piece` with any text."""
+        """The rule that takes pieces that differ from `_piece` only in their text."""
         self._base: Encoder | None = None
         self._has_begun = False
 
     @property
     def can_replace(self) -> bool:
-        """As the dialect says, or else its base with its options."""
+        """Whether the client understands `op: replace`, by the dialect or else by its base with the chosen
+        options.
+        """
         self._begin()
         if self.writing.replaces is not None or self._base is None:
             return bool(self.writing.replaces)
@@ -91,13 +93,13 @@ class MappedEncoder(Encoder):
         return ()
 
     def has_rules_for(self, event: Event) -> bool:
-        """Return whether own rules write events of this type, under some condition."""
+        """Return whether rules of this dialect, not of its base, may write events of this type."""
         return bool(self.writing.rules[event.type])
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return the numbers that count in the frame of the rule for pieces like `event`."""
+        """Return the numbers that change in the frames that the rule sends for pieces like `event`."""
         self._begin()
         if event is not self._piece:
             self._piece, self._rule = event, self._rule_for_all(event, stamp)
@@ -110,7 +112,7 @@ class MappedEncoder(Encoder):
         return {key: numbers[name] for key, name in rule.plain.numbers.items()}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Count pieces that were written like the first of them, and add them to the answer."""
+        """Count pieces that were written like `event`, and add their texts to the answer."""
         if self._answer is not None and isinstance(event, Content) and event.channel is None:
             self._answer.add("".join(texts))
         if self._rule is not None:
@@ -119,11 +121,11 @@ class MappedEncoder(Encoder):
             self._base.texts_written(event, texts)
 
     def close(self) -> Iterable[Frame]:
-        """Return the frames of the base behind the last event."""
+        """Return the frames of the base after the last event."""
         return self._base.close() if self._base is not None else ()
 
     def _begin(self) -> None:
-        """Take the options, which are chosen after construction, at the first call."""
+        """Read the options at the first call, because they are chosen after construction."""
         if self._has_begun:
             return
         self._has_begun = True
@@ -162,7 +164,7 @@ class MappedEncoder(Encoder):
             self.lost[event.type.replace("_", " ")] += 1
 
     def _rule_for_all(self, event: Content | Thinking, stamp: Stamp) -> WriteRule | None:
-        """Return the rule that reads every piece like `event`; None if that is uncertain."""
+        """Return the rule that takes every piece like `event`; None if that is not certain."""
         rules = self.writing.rules[event.type]
         found = self._find(event, flat_event(event, stamp, {})) if rules else None
         self._scope.forget()

@@ -1,4 +1,4 @@
-"""How a dialect is written: `write:` compiled to an encoder.
+"""Compiles `write:` of a dialect to an encoder.
 
 Source: the dialect-file contract, sections 6 and 7.
 """
@@ -29,13 +29,14 @@ _SWITCH: Final = ("on", "off")
 def compile_encoder(
     section: Section, options: DialectOptions, base: type[Encoder] | None, *, extends: bool
 ) -> type[Encoder] | None:
-    """Return the encoder: of the dialect's rules, else of its base; None if it is not written.
+    """Return the encoder with the dialect's rules, else the encoder of its base; None if the dialect is not
+    written.
 
     Args:
-        section: the dialect.
-        options: its own.
-        base: writes events that no rule takes.
-        extends: it has a base; `base` is None if that is too faulty.
+        section: the mapping of the dialect.
+        options: the options of the dialect.
+        base: the encoder for events that no rule takes.
+        extends: whether the dialect extends another one; `base` is None if that one cannot be used.
     """
     if "write" not in section:
         return base
