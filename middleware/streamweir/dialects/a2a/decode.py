@@ -1,4 +1,6 @@
-"""Reads the events of a task: its states, its artifacts in pieces, its messages and its questions."""
+"""Reads the events of a task: its states, its artifacts in pieces, its messages and its questions to a
+person.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ _STATES: Final[Mapping[str, State]] = {
     "auth-required": "suspended",
 }
 _FAILURES: Final[Mapping[str, int | None]] = {"failed": None, "rejected": 422}
-"""By state: the HTTP status that means the same."""
+"""The HTTP status with the same meaning, by the state of a failed task."""
 
 _MOST_ASKED: Final = 100
 """The most open questions whose answers are reported."""
@@ -73,7 +75,9 @@ _ARTIFACT_UPDATE: Final = ("kind", "taskId", "contextId", "artifact", "append", 
 
 
 class A2aDecoder(Decoder):
-    """Reads the answer to one message. A final state ends it softly: servers repeat the task behind it."""
+    """Reads the answer to one message. A final state is soft evidence of the end, because servers repeat the
+    task after it.
+    """
 
     option_values: ClassVar = {"progress": ("thinking", "content", "status"), "version": ("1.0", "0.3")}
     text_fields: ClassVar = TextFields(
@@ -95,11 +99,13 @@ class A2aDecoder(Decoder):
         self._has_contents = False
         self._has_answered = False
         self._asked: list[Interaction] = []
-        """The open questions, whose ends are reported when the run goes on."""
+        """The open questions. Their ends are reported when the run continues."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for a task's messages, a lower one for an error, common to JSON-RPC."""
+        """Return a high score for messages of a task, and a lower one for an error, which all of JSON-RPC may
+        have.
+        """
         del event
         if envelope_of(fields) is not None:
             return 0.95 if "jsonrpc" in fields else 0.9
@@ -120,7 +126,9 @@ class A2aDecoder(Decoder):
         return self._read(message)
 
     def close(self) -> Iterable[Event]:
-        """Return the end: the body is whole if a final state came or if the agent waits for an answer."""
+        """Return the end: the body is whole if a final state has arrived or if the agent waits for an
+        answer.
+        """
         return () if self._end is None else (SessionEnd(self._end),)
 
     def _read(self, message: dict[str, Any]) -> Iterator[Event]:
@@ -141,7 +149,7 @@ class A2aDecoder(Decoder):
         return Progress(self.option("progress"), self.room // 8)
 
     def _session(self, kind: str, value: Fields) -> Iterator[Event]:
-        """Yield the start of the session, as soon as its ids are known."""
+        """Yield the start of the session once its ids are known."""
         context, task = value.get("contextId"), value.get("id" if kind == "task" else "taskId")
         found = {"thread_id": context, "run_id": task}
         new = {name: item for name, item in found.items() if isinstance(item, str) and item}
@@ -155,7 +163,9 @@ class A2aDecoder(Decoder):
     # Tasks
 
     def _task(self, task: Fields, meta: Meta | None) -> Iterator[Event]:
-        """Read a whole task: the first begins the run, the last repeats it, a single one is all of it."""
+        """Read a whole task. The first task begins the run, and the last one repeats it; a single task is the
+        whole run.
+        """
         status = _object(task.get("status"))
         is_over = state_of(status) in _STATES.keys() - {"submitted", "working"}
         history = objects_in(task.get("history"))
@@ -174,7 +184,7 @@ class A2aDecoder(Decoder):
         yield from self._status(status, and_extra(meta, leftover(task, _TASK)))
 
     def _last_words(self, history: list[dict[str, Any]], meta: Meta | None) -> Iterator[Event]:
-        """Return the agent's last message if only the history holds the answer."""
+        """Yield the agent's last message, if only the history of the task holds the answer."""
         asked = max((at for at, message in enumerate(history) if not is_agents(message)), default=-1)
         for message in history[asked + 1 :]:
             yield from self._answer(message, meta)
@@ -191,7 +201,7 @@ class A2aDecoder(Decoder):
             self._end, self.complete, self.pauses = self._end or "completed", True, False
 
     def _status(self, status: Fields, meta: Meta | None, beside: Any = None) -> Iterator[Event]:
-        """Read a state, which may be sent more than once, and its message."""
+        """Read a state, which may be sent more than once, and the message in it."""
         state, message = state_of(status), _object(status.get("message"))
         code = error_code(beside, message.get("metadata"))
         if state in _FAILURES or (code and message):
@@ -224,7 +234,7 @@ class A2aDecoder(Decoder):
         return self._ask(questions_of(state, message, self._ids, ids, is_nested=self._is_nested))
 
     def _ask(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield the events and remember that a question was among them."""
+        """Yield `events`, and remember the questions among them."""
         ids = meta_of(**self._ids)
         for event in events:
             if isinstance(event, Interaction) and len(self._asked) < _MOST_ASKED:
@@ -232,7 +242,7 @@ class A2aDecoder(Decoder):
             yield event
 
     def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
-        """Return the text of a message or an artifact that was not sent under another id before."""
+        """Yield the text of a message or an artifact, unless it was sent before under another id."""
         self._has_answered = True
         if text := text_of_parts(self._parts(holder)):
             yield Content(text, whole="repeat", meta=ids_of(meta))
@@ -251,7 +261,7 @@ class A2aDecoder(Decoder):
         return self._artifact(artifact, meta, is_last=is_last)
 
     def _artifact(self, artifact: Fields, meta: Meta | None, *, is_last: bool = False) -> Iterable[Event]:
-        """Read a whole artifact. The first one repeats the reports if reports are part of the answer."""
+        """Read a whole artifact. If reports are part of the answer, the first artifact repeats them."""
         if artifact.get("name") == INTERRUPT:
             return self._ask(interrupts_of(artifact, self._ids, meta, is_nested=self._is_nested))
         if self._progress.has_answered and not self._has_answered:
@@ -261,7 +271,7 @@ class A2aDecoder(Decoder):
         return self._artifacts.snapshot(artifact, meta, is_last=is_last, is_nested=self._is_nested)
 
     def _message(self, message: Fields, meta: Meta | None) -> Iterator[Event]:
-        """Yield a message. If no task has come, the message ends the stream."""
+        """Yield the events of a message. If no task has arrived, the message ends the stream."""
         if not is_agents(message):
             return
         if not self._state:
@@ -278,7 +288,7 @@ class A2aDecoder(Decoder):
 
     @property
     def _is_nested(self) -> bool:
-        """Tell whether data is nested one level deeper, as in the HTTP+JSON form of 0.3."""
+        """Whether data are nested one level deeper, as in the HTTP+JSON form of 0.3."""
         return self._has_contents or self.option("version") == "0.3"
 
     def _parts(self, holder: Fields) -> Iterator[Part]:

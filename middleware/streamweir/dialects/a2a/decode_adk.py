@@ -21,12 +21,12 @@ _ASKING: Final = ("adk_request_input", "adk_request_credential")
 
 
 def call_event(metadata: Any, data: Any, meta: Meta | None) -> Event | None:
-    """Return the call or the result that a data part is; None for other data.
+    """Return the start or the end of the call in a data part; None for other data.
 
     Args:
-        metadata: of the part.
-        data: of the part.
-        meta: of the event.
+        metadata: the metadata of the part.
+        data: the data of the part.
+        meta: the metadata of the event.
     """
     kind = _mark(metadata, "type")
     if not isinstance(data, dict) or kind not in (_CALL, _RESULT):
@@ -44,7 +44,7 @@ def call_event(metadata: Any, data: Any, meta: Meta | None) -> Event | None:
 
 
 def is_asked(metadata: Any, data: Any) -> bool:
-    """Tell whether this data part is a call that the client or a person has to answer."""
+    """Return whether a data part is a call that the client or a person has to answer."""
     return (
         isinstance(data, dict)
         and _mark(metadata, "type") == _CALL
@@ -53,12 +53,13 @@ def is_asked(metadata: Any, data: Any) -> bool:
 
 
 def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield the question of such a call: to confirm another call, to fill in a form, or to give its result.
+    """Yield the question of a call that `is_asked`: to confirm another call, to fill in a form, or to give a
+    result.
 
     Args:
-        data: of the part.
-        resume: the values that an answer needs beside the call.
-        meta: of the event.
+        data: the data of the part.
+        resume: the values that an answer needs in addition to the call.
+        meta: the metadata of the event.
     """
     tool_id, name = text_of(data.get("id")), text_of(data.get("name")) or "unknown"
     given = arguments(data.get("args"))
@@ -89,17 +90,21 @@ def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta 
 
 
 def is_output(metadata: Any) -> bool:
-    """Tell whether a state belongs to an event of the agent, so that its message is part of the answer."""
+    """Return whether a state belongs to an event of the agent, so that the message of the state is part of
+    the answer.
+    """
     return isinstance(_mark(metadata, "event_id"), str)
 
 
 def error_code(*metadata: Any) -> str:
-    """Return the name of the exception that a report describes, or an empty text."""
+    """Return the name of the exception in a report of a failure; an empty text if there is no name."""
     return next((code for found in metadata if isinstance(code := _mark(found, "error_code"), str)), "")
 
 
 def pending_calls(*metadata: Any) -> frozenset[str]:
-    """Return the calls that wait for a person's confirmation; their results are placeholders."""
+    """Return the ids of the calls that wait for a person's confirmation. The results of these calls are
+    placeholders.
+    """
     actions = [_mark(found, "actions") for found in metadata]
     asked = [found.get("requestedToolConfirmations") for found in actions if isinstance(found, dict)]
     return frozenset(tool_id for found in asked if isinstance(found, dict) for tool_id in found)

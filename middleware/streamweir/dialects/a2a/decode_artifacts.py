@@ -1,4 +1,4 @@
-"""Reads artifacts: appended pieces, later states that replace them, and repetitions in a task."""
+"""Reads artifacts: appended pieces, later states that replace earlier ones, and repetitions in a task."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NAMED_ONCE: Final = ("name", "description")
 
 
 class Artifacts:
-    """The artifacts of one stream, by their ids, and the data that have come in any way.
+    """The artifacts of one stream by their ids, and the data that have arrived in any way.
 
     Args:
-        room: how many bytes may be remembered, about.
+        room: the number of bytes, roughly, that may be remembered.
     """
 
     def __init__(self, room: int) -> None:
@@ -31,14 +31,14 @@ class Artifacts:
         self._data: RecentIds[None] = RecentIds(room // 2)
 
     def noted(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield `parts`, and remember the parts that are no texts, to find repetitions."""
+        """Yield `parts`, and remember those that are no texts, to find repetitions of them."""
         for part in parts:
             if part.text is None:
                 self._is_new(part)
             yield part
 
     def new_data(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield those of `parts` that are no text and have not come before."""
+        """Yield the parts that are no text and have not arrived before."""
         return (part for part in parts if part.text is None and self._is_new(part))
 
     def _is_new(self, part: Part) -> bool:
@@ -72,7 +72,7 @@ class Artifacts:
     def snapshot(
         self, artifact: Mapping[str, Any], meta: Meta | None, *, is_last: bool = False, is_nested: bool
     ) -> Iterator[Event]:
-        """Yield the new part of a whole artifact, which replaces its earlier states."""
+        """Yield the new part of a whole artifact, which replaces the artifact's earlier states."""
         if text_of(artifact.get("artifactId")) not in self._known:
             yield from self.pieces(artifact, meta, is_last=is_last, is_nested=is_nested)
             return
@@ -90,7 +90,7 @@ def _meta_of(artifact: Mapping[str, Any], meta: Meta | None, *, is_known: bool) 
 
 
 def _completed(events: Iterable[Event]) -> Iterator[Event]:
-    """Mark the last text as the end of its message, and yield later parts behind it."""
+    """Mark the last text as the end of its message, and yield parts of other kinds after it."""
     waiting: list[Event] = []
     for event in events:
         if isinstance(event, Content):

@@ -1,7 +1,7 @@
 """Reads the envelope of a task's events, the names of states and roles, and failures.
 
-One thing has three shapes: `{"statusUpdate": {...}}` in 1.0 and in the HTTP+JSON form, `{"kind":
-"status-update", ...}` in 0.3, either of them as the `result` of a JSON-RPC response. Servers mix them.
+An event is `{"statusUpdate": {...}}` in 1.0 and in the HTTP+JSON form, and `{"kind": "status-update", ...}`
+in 0.3. Each of them may also be the `result` of a JSON-RPC response. Servers mix these shapes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MESSAGE: Final = ("kind", "messageId", "contextId", "taskId", "role", "parts", "content")
-"""The fields of a message that have a place."""
+"""The fields of a message that a rule reads."""
 
 _ENVELOPE: Final = ("jsonrpc", "id", "result")
 _WRAPPERS: Final = {
@@ -48,21 +48,21 @@ _STATUSES: Final = {
     -32008: 400,
     -32009: 400,
 }
-"""By JSON-RPC code: the HTTP status of the same failure in the HTTP+JSON form."""
+"""The HTTP status of a failure in the HTTP+JSON form, by the JSON-RPC code of the same failure."""
 
 
 class Envelope(NamedTuple):
-    """One piece of news."""
+    """One event of a task, without its envelope."""
 
     kind: str
     """`task`, `message`, `status-update` or `artifact-update`."""
     value: Mapping[str, Any]
     beside: Mapping[str, Any]
-    """The fields around it that no rule knows."""
+    """The fields of the envelope that no rule reads."""
 
 
 def envelope_of(message: Mapping[str, Any]) -> Envelope | None:
-    """Return the event in a response or a frame, or None if it holds something else."""
+    """Return the event in a response or a frame; None if it holds something else."""
     result = message.get("result")
     if isinstance(result, dict):
         found = _news_in(result)
@@ -94,7 +94,7 @@ def _is_a(kind: Any, value: Mapping[str, Any]) -> bool:
 
 
 def failure_of(message: Mapping[str, Any]) -> Event | None:
-    """Return the error of a response (JSON-RPC, HTTP+JSON or a bare text), or None."""
+    """Return the error in a response (JSON-RPC, HTTP+JSON or a bare text); None if it holds no error."""
     match message:
         case {"error": dict()}:
             return _failure(message["error"])
@@ -112,21 +112,21 @@ def _failure(fields: Mapping[str, Any]) -> Event:
 
 
 def state_of(status: Mapping[str, Any]) -> str:
-    """Return the state as 0.3 spells it: `input-required` for `TASK_STATE_INPUT_REQUIRED`."""
+    """Return the state in the spelling of 0.3: `input-required` for `TASK_STATE_INPUT_REQUIRED`."""
     state = text_of(status.get("state")).lower().removeprefix("task_state_").replace("_", "-")
     return "canceled" if state == "cancelled" else state
 
 
 def is_agents(message: Mapping[str, Any]) -> bool:
-    """Tell whether the agent wrote the message; a task's history repeats the user's messages too."""
+    """Return whether the agent wrote the message; the history of a task repeats the user's messages, too."""
     return text_of(message.get("role")).lower() not in ("user", "role_user")
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list as it is, anything else as an empty one."""
+    """Return `value` if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list."""
+    """Return the objects in a list; an empty list if `value` is no list."""
     return [item for item in listed(value) if isinstance(item, dict)]

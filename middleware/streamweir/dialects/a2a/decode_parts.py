@@ -21,13 +21,13 @@ _FILE: Final = ("uri", "bytes", "fileWithUri", "fileWithBytes", "mimeType", "nam
 
 
 class Part(NamedTuple):
-    """A part, whichever version wrote it."""
+    """A part of a message or an artifact, in any version."""
 
     text: str | None
-    """None for a part that is not a text."""
+    """The text of the part; None for a part that is not a text."""
     fields: Mapping[str, Any]
     is_nested: bool = False
-    """The data of a part are one level deeper, as in the HTTP+JSON form of 0.3."""
+    """Whether the data of the part are nested one level deeper, as in the HTTP+JSON form of 0.3."""
 
 
 def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False, beside: Any = None) -> Iterator[Part]:
@@ -35,8 +35,8 @@ def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False, beside: Any 
 
     Args:
         holder: the message or the artifact.
-        is_nested: the data of its parts are one level deeper.
-        beside: metadata of the object that holds it.
+        is_nested: whether the data of its parts are nested one level deeper.
+        beside: the metadata of the object that holds it.
     """
     nested = is_nested or "content" in holder
     pending = pending_calls(holder.get("metadata"), beside)
@@ -49,7 +49,7 @@ def parts_of(holder: Mapping[str, Any], *, is_nested: bool = False, beside: Any 
 
 
 def text_of_parts(parts: Iterable[Part]) -> str:
-    """Return the texts of parts: pieces of one text, which no separator parts."""
+    """Return the joined texts of parts. They are pieces of one text, so no separator is added."""
     return "".join(part.text for part in parts if part.text and not is_thought(part))
 
 
@@ -62,13 +62,13 @@ def is_thought(part: Part) -> bool:
 def part_events(
     parts: Iterable[Part], meta: Meta | None, *, name: str = "", is_progress: bool = False
 ) -> Iterator[Event]:
-    """Yield the events of parts; metadata of all of them comes with the first.
+    """Yield the events of parts. The first event has the metadata of all parts.
 
     Args:
-        parts: of one message or artifact.
-        meta: of it.
-        name: of the artifact.
-        is_progress: texts are no part of the answer.
+        parts: the parts of one message or artifact.
+        meta: the metadata of the message or artifact.
+        name: the name of the artifact.
+        is_progress: whether texts are progress reports and no part of the answer.
     """
     for part in parts:
         event = _part_event(part, meta, name, is_progress=is_progress)
@@ -79,7 +79,7 @@ def part_events(
 
 
 def beside_events(meta: Meta | None) -> Iterator[Event]:
-    """Yield the metadata of a text that is empty or repeated."""
+    """Yield an event for the metadata of a text that is empty or repeated."""
     if meta and "extra" in meta:
         yield Status("workflow", "running", meta=meta)
 
@@ -94,7 +94,7 @@ def data_of(part: Part) -> Any:
 
 
 def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) -> Event | None:
-    """Return the event of a part, or None for an empty text."""
+    """Return the event of a part; None for an empty text."""
     meta = and_extra(meta, leftover(part.fields, _PART))
     if part.text is None:
         return call_event(part.fields.get("metadata"), data_of(part), meta) or _data_event(part, meta, name)
@@ -119,7 +119,7 @@ def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
 
 
 def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a file by its URL or its bytes, in the forms of 1.0 and 0.3."""
+    """Return a file by its URL or with its bytes, in the forms of 1.0 and 0.3."""
     inner = fields.get("file")
     file = inner if isinstance(inner, dict) else fields
     url = text_of(file.get("url") or file.get("uri") or file.get("fileWithUri"))
@@ -139,7 +139,7 @@ def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _once_decoded(content: str) -> str:
-    """Return bytes in base64; the SDK of 0.3 encodes them twice in the HTTP+JSON form."""
+    """Return bytes encoded once in base64; the SDK of 0.3 encodes them twice in the HTTP+JSON form."""
     try:
         inner = b64decode(content, validate=True)
         b64decode(inner, validate=True)

@@ -1,7 +1,7 @@
-"""Reads the reports of a working agent: messages that come with the state `working`.
+"""Reads the reports of a working agent: messages in the state `working`.
 
-They are no part of the answer, unless the option `progress` says so, or marks of Google's ADK: other agents
-that stream their answer in them differ in nothing from those that say what they are doing.
+Reports are no part of the answer, unless the option `progress` or the marks of Google's ADK say so. Other
+agents may stream their answer in such messages, which then look exactly like reports on the agent's work.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Progress:
     """The reports of one stream.
 
     Args:
-        becomes: `thinking`, `content` or `status`.
-        room: how many bytes may be remembered, about.
+        becomes: the kind of event for a report: `thinking`, `content` or `status`.
+        room: the number of bytes, roughly, that may be remembered.
 
     Attributes:
-        has_answered: a report was part of the answer.
+        has_answered: whether a report was part of the answer.
     """
 
     def __init__(self, becomes: str, room: int) -> None:
@@ -49,13 +49,13 @@ class Progress:
     def read(
         self, message: Mapping[str, Any], meta: Meta | None, *, is_nested: bool, beside: Any = None
     ) -> Iterator[Event]:
-        """Yield the new part of a report; a report that the next state repeats is yielded once.
+        """Yield the new part of a report. If the next state repeats a report, the report is yielded once.
 
         Args:
             message: the report.
-            meta: of the event.
-            is_nested: the data of its parts are one level deeper.
-            beside: metadata of the state.
+            meta: the metadata of the event.
+            is_nested: whether the data of its parts are nested one level deeper.
+            beside: the metadata of the state.
         """
         message_id = text_of(message.get("messageId"))
         if message_id and message_id in self._seen:
@@ -86,7 +86,7 @@ class Progress:
             yield Thinking(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
 
     def _new_part(self, message_id: str, text: str) -> tuple[str, str]:
-        """Return the text that a report adds to the one before it, and the id of its message."""
+        """Return the text that a report adds to the report before it, and the id of the message."""
         last_id, last = self._last
         grows = bool(last) and len(text) > len(last) and text.startswith(last)
         self._has_grown = self._has_grown or grows
@@ -97,7 +97,7 @@ class Progress:
 
 
 def _is_beside_text(part: Part) -> bool:
-    """Tell whether a part is a thought, data or a call. Questions are left out, because they come again."""
+    """Return whether a part is a thought, data or a call. Questions are not, because they are sent again."""
     if part.text is not None:
         return is_thought(part)
     return not is_asked(part.fields.get("metadata"), data_of(part))

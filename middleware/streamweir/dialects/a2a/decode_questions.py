@@ -1,4 +1,5 @@
-"""Reads an agent's questions: it waits for an answer (the next message of the same task) or for a login.
+"""Reads the questions of an agent that waits for an answer (the next message of the same task) or for a
+login.
 
 Source: the specification; for the interrupts of graphs langgraph-api 0.16 (`api/a2a.py`).
 """
@@ -32,10 +33,10 @@ def questions_of(
 
     Args:
         state: `input-required` or `auth-required`.
-        message: the message beside the state; servers leave it out if an artifact has the question.
-        ids: of the task (`run_id`) and its context (`thread_id`).
-        meta: of the event.
-        is_nested: the data of parts are one level deeper.
+        message: the message in the state; servers omit it if an artifact has the question.
+        ids: the ids of the task (`run_id`) and its context (`thread_id`).
+        meta: the metadata of the event.
+        is_nested: whether the data of parts are nested one level deeper.
     """
     parts = [*parts_of(message, is_nested=is_nested)]
     meta = and_extra(meta, leftover(message, MESSAGE))
@@ -58,13 +59,13 @@ def questions_of(
 def interrupts_of(
     artifact: Mapping[str, Any], ids: Mapping[str, str], meta: Meta | None, *, is_nested: bool
 ) -> Iterator[Event]:
-    """Yield the interrupts of a graph, which LangGraph's server makes the parts of an artifact.
+    """Yield the interrupts of a graph, which LangGraph's server sends as parts of an artifact.
 
     Args:
-        artifact: of the name `INTERRUPT`; other parts of it are read as usual.
-        ids: as of `questions_of`.
-        meta: of the event.
-        is_nested: as of `questions_of`.
+        artifact: the artifact with the name `INTERRUPT`; parts of other kinds in it are read as usual.
+        ids: as in `questions_of`.
+        meta: the metadata of the event.
+        is_nested: as in `questions_of`.
     """
     meta = and_extra(meta, leftover(artifact, ("artifactId", "name", "description", "parts")))
     for part in parts_of(artifact, is_nested=is_nested):
@@ -82,7 +83,7 @@ def _resume(ids: Mapping[str, str]) -> dict[str, str]:
 
 
 def _question(state: str, text: str, asked: Sequence[Any], bare: Interaction) -> Interaction:
-    """Return the question in the form that its text and its data need."""
+    """Return the question, in the form that fits its text and its data."""
     schema = next(filter(None, map(_schema_in, asked)), None)
     if schema is not None:
         return replace(bare, kind="form", description=text or None, schema=schema)

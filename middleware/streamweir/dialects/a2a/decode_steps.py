@@ -1,4 +1,4 @@
-"""Reads the steps that a framework reports in the metadata of a task's states: the protocol has no tools.
+"""Reads the steps that a framework reports in the metadata of a task's states, because A2A has no tool calls.
 
 Source: agno 3.1 (`os/interfaces/a2a/utils.py`).
 """
@@ -19,7 +19,9 @@ _KNOWN: Final = ("agno_event_type", "tool_name", "tool_call_id", "tool_args")
 
 
 def step_events(beside: Mapping[str, Any] | None, meta: Meta | None) -> list[Event]:
-    """Return the call or the end of a call in metadata; an empty list if metadata holds neither."""
+    """Return the start or the end of the call in the metadata; an empty list if the metadata holds no
+    call.
+    """
     metadata = (beside or {}).get("metadata")
     kind = metadata.get("agno_event_type") if isinstance(metadata, dict) else None
     if beside is None or not isinstance(metadata, dict) or kind not in (_STARTED, _COMPLETED):

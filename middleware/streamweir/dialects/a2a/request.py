@@ -36,7 +36,9 @@ _OPTIONS: Final = {
 }
 
 _Shape = Callable[[str, Any, Mapping[str, str]], dict[str, Any]]
-"""Makes a part of its kind (`text`, `data`, `url`, `base64`), its value, and what is known of a file."""
+"""Makes a part from its kind (`text`, `data`, `url`, `base64`), its value, and the known facts about
+a file.
+"""
 
 
 def _write(outgoing: Outgoing) -> Written:
@@ -95,7 +97,9 @@ def _parts(outgoing: Outgoing, shape: _Shape) -> list[dict[str, Any]]:
 
 
 def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
-    """Return the part of an answer: text or data; a refusal is the agent's word for it."""
+    """Return the part for an answer: text or data. A refusal is written in the word that the agent
+    expects.
+    """
     value, refuses = answer.get("value"), answer["action"] in _REFUSED
     held = answer.get("resume")
     match held:
@@ -124,7 +128,7 @@ def _resumed(held: Mapping[str, Any], answer: Answer) -> Any:
 
 
 def _result(call: Mapping[str, Any], value: Any, shape: _Shape, *, is_confirmed: bool) -> dict[str, Any]:
-    """Return the result of a call that the client or a person answered, marked as Google's ADK does."""
+    """Return the result of a call that the client or a person answered, with the marks of Google's ADK."""
     response: dict[str, Any] = {"confirmed": is_confirmed}
     if isinstance(value, dict):
         response |= value
@@ -141,13 +145,13 @@ def _file(part: Any, shape: _Shape) -> dict[str, Any]:
 
 
 def _flat(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return a part of 1.0, whose only field names its kind."""
+    """Return a part in the form of 1.0, whose only field names its kind."""
     name = "raw" if kind == "base64" else kind
     return {name: value, **without_absent(mediaType=known.get("media_type"), filename=known.get("name"))}
 
 
 def _of_a_kind(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return a part of 0.3, which has a field `kind`."""
+    """Return a part in the form of 0.3, which has a field `kind`."""
     if kind in ("text", "data"):
         return {"kind": kind, kind: value}
     name = "uri" if kind == "url" else "bytes"
@@ -155,7 +159,7 @@ def _of_a_kind(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any
 
 
 def _nested(kind: str, value: Any, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return a part of the HTTP+JSON form of 0.3, in which each kind is an object."""
+    """Return a part in the HTTP+JSON form of 0.3, in which each kind is an object."""
     if kind == "text":
         return {"text": value}
     if kind == "data":

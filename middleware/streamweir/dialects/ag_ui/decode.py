@@ -25,14 +25,14 @@ __all__ = ["AgUiDecoder"]
 _STARTED: Final = BASE | {"threadId", "runId", "parentRunId", "protocolVersion", "input"}
 _FAILED: Final = BASE | {"message", "code", "usage"}
 _KEPT: Final = frozenset({"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE"})
-"""Types of AG-UI that the standard has no event for."""
+"""The event types of AG-UI that the standard has no event for."""
 
 _GROUPS: Final = ("TEXT_MESSAGE_", "REASONING_", "THINKING_", "TOOL_CALL_", "STEP_", "SUBAGENT_", "RUN_")
 _SURE: Final = ("threadId", "messageId", "toolCallId", "snapshot", "stepName")
 
 
 class AgUiDecoder(Decoder):
-    """Reads AG-UI. Calls that have no result when the run ends are for the client to run."""
+    """Reads AG-UI. Calls that have no result at the end of the run are for the client to run."""
 
     text_fields: ClassVar = TextFields(
         texts=(("delta",),),
@@ -48,12 +48,12 @@ class AgUiDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts of a run that failed, whose end has no summary."""
+        """The token counts of a run that failed and whose end has no summary."""
         return self._tokens
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for types in capitals with the ids that belong to them."""
+        """Return a high score for types in capital letters with the ids that belong to them."""
         del event
         kind = fields.get("type")
         if not isinstance(kind, str) or not kind.startswith(_GROUPS):
@@ -61,7 +61,7 @@ class AgUiDecoder(Decoder):
         return 1.0 if any(name in fields for name in _SURE) or any("_id" in name for name in fields) else 0.8
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; the end of a run ends the stream."""
+        """Return the events of `frame`; the end of a run ends the stream."""
         if not frame.data:
             return ()
         message = frame.json()

@@ -1,4 +1,6 @@
-"""The end of a run: finished, cancelled, or waiting for an answer or for tools that the client is to run."""
+"""Reads the end of a run: finished, cancelled, or waiting for an answer or for tools that the client is to
+run.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ _INTERRUPT: Final = ("id", "reason", "message", "toolCallId", "responseSchema", 
 def read_finish(
     message: Mapping[str, Any], waiting: Mapping[str, str], asked: Collection[str]
 ) -> Iterator[Event]:
-    """Yield the questions at the end of a run, and the end.
+    """Yield the questions at the end of a run, then the end.
 
     Args:
-        message: the event.
-        waiting: by id, the names of the calls that have no result.
-        asked: the questions before it.
+        message: the event that ends the run.
+        waiting: the names of the calls that have no result, by id.
+        asked: the questions that were asked before the end.
     """
     outcome = object_in(message, "outcome")
     meta = read_metadata(message, _FINISHED, "summary")
@@ -50,7 +52,9 @@ def read_finish(
 
 
 def _pending(outcome: Mapping[str, Any], waiting: Mapping[str, str]) -> list[str]:
-    """Return the calls for the client to run: those that the server names, else those without a result."""
+    """Return the ids of the calls for the client to run: those that the server names, else all without a
+    result.
+    """
     named = outcome.get("pendingToolCallIds")
     return [*map(text_of, named)] if isinstance(named, list) and named else list(waiting)
 
@@ -71,7 +75,9 @@ def _interaction(question: Mapping[str, Any]) -> Interaction:
 
 
 def _kind(question: Mapping[str, Any]) -> Any:
-    """Return the kind of a question: the metadata's, `form` if it has a schema, else `approval`."""
+    """Return the kind of a question: the kind in its metadata, else `form` if it has a schema, else
+    `approval`.
+    """
     kind = metadata_of(question).get("kind")
     if kind in _KINDS:
         return kind

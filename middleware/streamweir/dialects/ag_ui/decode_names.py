@@ -1,4 +1,4 @@
-"""The names of fields in snake_case, which Python servers write where they dump models without aliases.
+"""The names of fields in snake_case, which Python servers write if they dump models without aliases.
 
 Source: ag-ui-protocol 1.0 (`ag_ui/_generated/models.py`): `model_dump_json()` without `by_alias=True`.
 """
@@ -20,11 +20,15 @@ _KNOWN: Final = by_snake_case(
     )
 )
 _NESTED: Final = ("outcome", "interrupts", "usage", "messages", "input")
-"""Fields whose objects have names of the protocol too. All others are the application's."""
+"""The fields whose objects have field names of the protocol, too. The objects in other fields are the
+application's.
+"""
 
 
 def in_camel_case(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message whose fields have the protocol's own names; itself if no name is in snake_case."""
+    """Return a message whose fields have the protocol's own names; `message` itself if no name is in
+    snake_case.
+    """
     if not any("_" in name for name in message) and not any(name in message for name in _NESTED):
         return message
     return with_own_names(message, _KNOWN, lambda own, value: _nested(value) if own in _NESTED else value)

@@ -1,4 +1,4 @@
-"""Steps and subagents: parts of a run that begin and end."""
+"""Reads steps and subagents: parts of a run that begin and end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUBAGENT: Final = BASE | {"name", "message"}
 
 
 def read_step(message: Mapping[str, Any]) -> Event:
-    """Return the state of a step: of a node, unless its metadata name another scope."""
+    """Return the status of a step. Its scope is `node`, unless its metadata name another scope."""
     metadata, state = metadata_of(message), _state(message)
     scope: Any = metadata.get("scope")
     own = metadata.get("state")
@@ -32,7 +32,7 @@ def read_step(message: Mapping[str, Any]) -> Event:
 
 
 def read_subagent(message: Mapping[str, Any]) -> Event:
-    """Return the state of an agent that another one has called."""
+    """Return the status of an agent that another agent has called."""
     name, text = text_of(message.get("name")), text_of(message.get("message"))
     return Status("node", _state(message), name or None, text or None, meta=read_metadata(message, _SUBAGENT))
 

@@ -1,4 +1,4 @@
-"""Text and reasoning: begun, continued and ended by id, or in chunks that begin by themselves."""
+"""Reads text and reasoning: messages that are begun, continued and ended by id, or chunks without a start."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from streamweir.events import Content, Event, Thinking
 __all__ = ["Texts", "read_reasoning"]
 
 MAX_KEPT: Final = 1000
-"""The most messages whose start is remembered; a piece of an older one lacks the fields of its start."""
+"""The most messages whose start is remembered. A piece of an older message lacks the fields of the start."""
 
 _KNOWN: Final = BASE | {"messageId", "role", "delta"}
 _FORMATS: Final = ("markdown", "text", "html")
 
 
 class _Message(msgspec.Struct):
-    """A message that has begun: a piece of it without its text."""
+    """A message that has begun: its piece of text, with an empty text."""
 
     piece: Content
     has_text: bool = False
     has_come_out: bool = False
-    """A text or an end of it has come, which carries the other fields of the start."""
+    """Whether a text or the end of the message has been sent, which carries the other fields of the start."""
 
 
 class Texts:
@@ -36,12 +36,14 @@ class Texts:
     def __init__(self) -> None:
         self._begun: OrderedDict[str, _Message] = OrderedDict()
         self._foreign: set[str] = set()
-        """Messages that are not the assistant's: a person's history is no part of the answer."""
+        """The ids of messages that the assistant did not write. A person's earlier messages are no part of
+        the answer.
+        """
         self._chunk_id = ""
         self._has_text = False
 
     def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Return the events of a text message's event."""
+        """Return the events for an event of a text message."""
         kind = message["type"]
         message_id = text_of(message.get("messageId"))
         if kind == "TEXT_MESSAGE_CHUNK":
@@ -60,8 +62,8 @@ class Texts:
     def read_history(self, messages: Any) -> Iterator[Event]:
         """Yield the part of the answer that only a snapshot of the conversation has.
 
-        A snapshot repeats the streamed texts. If there were none, the answer is all that follows the user's
-        last message.
+        A snapshot repeats the streamed texts. If no text was streamed, the answer is every text that follows
+        the user's last message.
         """
         history = objects_in(messages)
         asked = [place for place, item in enumerate(history) if item.get("role") == "user"]
@@ -76,7 +78,9 @@ class Texts:
                 yield msgspec.structs.replace(piece, content=text, whole="repeat")
 
     def left_fields(self) -> Iterator[Event]:
-        """Yield the fields of starts behind which no text and no end of their message came."""
+        """Yield the other fields of a message's start, if neither a text nor the end of the message has
+        arrived.
+        """
         for begun in self._begun.values():
             if not begun.has_come_out and "extra" in (begun.piece.meta or {}):
                 begun.has_come_out = True
@@ -134,7 +138,7 @@ class Texts:
 
 
 def read_reasoning(message: Mapping[str, Any]) -> Iterable[Event]:
-    """Return a piece of reasoning; its start and end events only yield their metadata."""
+    """Return a piece of reasoning; for a start or an end event, only the event of its metadata."""
     text = text_of(message.get("delta"))
     meta = read_metadata(message, _KNOWN, message_id=message.get("messageId"))
     if not text and "extra" not in (meta or {}):

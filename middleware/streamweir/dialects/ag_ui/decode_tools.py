@@ -1,4 +1,4 @@
-"""Calls of tools: begun, continued and ended by id, or in chunks, and their results."""
+"""Reads tool calls: begun, continued and ended by id, or in chunks, and their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""The most calls without a result that are known; the stages end any others."""
+"""The most calls without a result that are remembered. The stages end all other calls."""
 
 _CALL: Final = BASE | {"toolCallId", "toolCallName", "parentMessageId", "delta"}
 _RESULT: Final = BASE | {"toolCallId", "messageId", "content", "role"}
@@ -29,14 +29,16 @@ class Calls:
     """The calls of one stream.
 
     Attributes:
-        waiting: calls without a result, and their names.
-        room: how many bytes of calls that have not ended may be kept, about.
+        waiting: the names of the calls without a result, by id.
+        room: the number of bytes, roughly, of open calls that may be kept.
     """
 
     def __init__(self) -> None:
         self.waiting: dict[str, str] = {}
         self._begun: dict[str, bytes] = {}
-        """By id, the metadata with which an open call began, as JSON: that takes little memory."""
+        """The metadata of the start of each open call, by the id of the call; held as JSON, which takes
+        little memory.
+        """
         self.room = self._left = EVENT_BYTES
         self._pieces = ArgumentPieces()
         self._chunk_id = ""
@@ -47,7 +49,7 @@ class Calls:
         self.room, self._pieces, self._left = room, ArgumentPieces(room), room // 2
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of a call's event."""
+        """Yield the events for an event of a call."""
         kind = message["type"]
         tool_id = short_id(text_of(message.get("toolCallId")))
         if kind == "TOOL_CALL_CHUNK":
@@ -78,14 +80,14 @@ class Calls:
         yield from self._pieces.pass_on([_piece(message, tool_id, name)])
 
     def never_ended(self) -> Iterator[Event]:
-        """Yield the metadata of calls that have started and not ended when the run is over."""
+        """Yield the metadata of calls that have started and not ended at the end of the run."""
         for tool_id in [*self._begun]:
             meta = self._taken_begin(tool_id) or {}
             if extra := meta.get("extra"):
                 yield custom("TOOL_CALL_START", extra)
 
     def _taken_begin(self, tool_id: str) -> Meta | None:
-        """Remove and return the start of a call."""
+        """Remove and return the metadata of a call's start."""
         kept = self._begun.pop(tool_id, None)
         if kept is None:
             return None
@@ -112,7 +114,7 @@ class Calls:
         return self._pieces.pass_on([end])
 
     def _read_chunk(self, message: Mapping[str, Any], tool_id: str) -> Iterator[Event]:
-        """Yield a piece of a call. A piece of another call ends the one before."""
+        """Yield a piece of a call. A piece of another call ends the call before it."""
         if not tool_id:
             yield custom("TOOL_CALL_CHUNK", dict(message))
         elif tool_id != self._chunk_id:
@@ -123,7 +125,9 @@ class Calls:
             yield from self._pieces.pass_on([_piece(message, tool_id, None)])
 
     def _id_of_chunk(self, message: Mapping[str, Any]) -> str:
-        """Return the id of the call of a chunk without an id: the open call, unless the name differs."""
+        """Return the id of the call for a chunk without an id: the open call, unless the chunk has another
+        name.
+        """
         name = short_id(text_of(message.get("toolCallName")))
         if not name or (self._chunk_id and self.waiting.get(self._chunk_id) == name):
             return self._chunk_id

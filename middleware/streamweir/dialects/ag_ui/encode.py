@@ -1,4 +1,4 @@
-"""Writes AG-UI as the clients of 1.0 and of the versions before verify it."""
+"""Writes AG-UI in the form that the clients of 1.0 and of earlier versions accept."""
 
 from __future__ import annotations
 
@@ -45,16 +45,17 @@ Message = dict[str, Any]
 
 
 class AgUiEncoder(Encoder):
-    """Writes AG-UI; an event that AG-UI lacks is a `CUSTOM` event under the standard's name.
+    """Writes AG-UI. An event that AG-UI lacks becomes a `CUSTOM` event under the standard's name.
 
-    Nothing is open when the run ends. Nothing follows `RUN_ERROR`, which is the end for clients.
+    All messages, calls and steps are closed before the run ends. No event follows `RUN_ERROR`, which ends the
+    run for clients.
 
     Options:
         reasoning: `thinking` for clients before 0.0.45, which end a run at a `REASONING_START`; `drop` leaves
             reasoning out.
         version: `0.0` for clients before 1.0, which end a run at an outcome that they do not know: a
             cancelled run is an error then.
-        opaque: `off` leaves out the values that the upstream wants to see again.
+        opaque: `off` leaves out opaque values, which the upstream expects back in the next request.
     """
 
     streams_arguments = True
@@ -83,7 +84,7 @@ class AgUiEncoder(Encoder):
 
     @cached_property
     def _in_pieces(self) -> RecentIds[bool]:
-        """Return whether a piece of the arguments of each open call has been written."""
+        """For each open call: whether a piece of its arguments has been written."""
         return RecentIds(self.room // 8)
 
     @cached_property
@@ -92,18 +93,20 @@ class AgUiEncoder(Encoder):
 
     @property
     def carries_opaque(self) -> bool:
-        """Clients that take the form `thinking` have no event for encrypted values."""
+        """Whether opaque values are written: clients that take the form `thinking` have no event for
+        encrypted values.
+        """
         return super().carries_opaque and self.option("reasoning") != "thinking"
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames for `event`; an empty list if the protocol has nothing to write."""
+        """Return the frames for `event`; an empty list if the protocol has no frame for it."""
         self._request_id = stamp.request_id
         return [Frame(write_json(message)) for message in self._messages(event)]
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return no numbers: the pieces of a message differ only in their text."""
+        """Return an empty mapping, because pieces of a message differ only in their text."""
         del event, texts, stamp
         return {}
 
@@ -147,7 +150,9 @@ class AgUiEncoder(Encoder):
         return with_metadata(started, event, request_id=self._request_id, session_id=event.session_id)
 
     def _interaction(self, event: Interaction) -> list[Message]:
-        """Write a question at once, for clients that ignore the outcome, and again when the run ends."""
+        """Return the messages of a question: one at once, for clients that ignore the outcome; the run's end
+        repeats it.
+        """
         if event.kind == "tool":
             return [] if event.state == "requested" else [_custom(event)]
         if event.state != "requested":
@@ -202,7 +207,9 @@ class AgUiEncoder(Encoder):
         return written if event.opaque is None else [*written, *self._sign_reasoning(event.opaque)]
 
     def _sign_reasoning(self, opaque: Opaque) -> list[Message]:
-        """Return the messages that end the reasoning with its opaque value: a message has one value only."""
+        """Return the messages that end the reasoning with its opaque value, because a message has only one
+        such value.
+        """
         assert self._reasoning is not None, "reasoning is open when its value is written"
         value = self._reasoning.value(seal_of(opaque, "thinking", self.upstream))
         return [value, *self._close_reasoning()]
@@ -218,7 +225,9 @@ class AgUiEncoder(Encoder):
     # Calls
 
     def _call(self, event: ToolCallStart | ToolCallDelta) -> list[Message]:
-        """Write a call with its arguments, in pieces or whole. Later text begins another message."""
+        """Return the messages of a call with its arguments, in pieces or whole. Later text begins a new
+        message.
+        """
         tool_id = self._tool_id(event.tool_id)
         if isinstance(event, ToolCallDelta):
             return self._pieces(event, tool_id)
@@ -233,7 +242,9 @@ class AgUiEncoder(Encoder):
         return encrypted_value("tool-call", tool_id, seal_of(opaque, "call", self.upstream))
 
     def _pieces(self, event: ToolCallDelta, tool_id: str) -> list[Message]:
-        """Return the messages of a piece of arguments; none before the call's name is known."""
+        """Return the messages of a piece of arguments; an empty list while the name of the call is
+        not known.
+        """
         has_pieces = self._in_pieces.get(event.tool_id)
         if has_pieces is None and not event.tool_name:
             return []
@@ -249,7 +260,7 @@ class AgUiEncoder(Encoder):
     # Ids
 
     def _new_id(self, event: Event) -> str:
-        """Return the id of a message that begins with `event`."""
+        """Return the id of the message that begins with `event`."""
         own = event.meta.get("message_id") if self.is_shown and event.meta else None
         return own or self._made_id()
 
@@ -263,7 +274,7 @@ class AgUiEncoder(Encoder):
 
     @classmethod
     def client_call_id(cls, tool_id: str, request_id: str) -> str:
-        """Return an id that no call of an earlier run on the same page has."""
+        """Return an id that no call of an earlier run on the page has."""
         return lasting_id(tool_id, request_id)
 
 

@@ -1,4 +1,4 @@
-"""How a run ends in AG-UI: with a success, a question, a cancellation or an error."""
+"""Writes the end of a run: with a success, a question, a cancellation or an error."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TOKENS: Final = {
     "totalTokens": "total_tokens",
 }
 _REASONS: Final = {"approval": "tool_call", "form": "input_required", "questions": "input_required"}
-"""By kind of question: why the run stopped, in the words of other servers."""
+"""The reason why a run stopped, in the words of other servers, by the kind of question."""
 
 
 def run_error(event: Error) -> Message:
-    """Return the error that ends the run."""
+    """Return the `RUN_ERROR` that ends the run."""
     error = {"type": "RUN_ERROR", "message": event.message, "code": event.code}
     more = {"recoverable": event.recoverable, "retry_after_ms": event.retry_after_ms}
     return with_metadata(error, event, error_type=event.error_type, details=event.details, **more)
 
 
 def run_cancelled(event: SessionEnd) -> Message:
-    """Return the end of a cancelled run for clients that know no such outcome."""
+    """Return the end of a cancelled run, for clients that do not know the outcome `cancelled`."""
     error = {"type": "RUN_ERROR", "message": CODES["CANCELLED"].message, "code": "CANCELLED"}
     return with_metadata(error, event, summary=event.summary)
 
@@ -50,7 +50,9 @@ def run_finished(event: SessionEnd, run: Mapping[str, Any], interrupts: Sequence
 
 
 def interrupt(event: Interaction, tool_id: str) -> Message:
-    """Return an interrupt of a run. Its id is the upstream's if that uses this protocol."""
+    """Return an interrupt of a run. If the upstream uses this protocol, the interrupt keeps the upstream's
+    id.
+    """
     own = (event.resume or {}).get("interruptId")
     asked: Message = {
         "id": own if isinstance(own, str) and own else event.interaction_id,

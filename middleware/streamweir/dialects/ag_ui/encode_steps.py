@@ -1,4 +1,6 @@
-"""Writes the steps of a run: a name is open at most once, and all are closed when the run ends."""
+"""Writes the steps of a run. At most one step of a name is open, and all steps are closed when the
+run ends.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,18 @@ Message = dict[str, Any]
 
 MAX_OPEN: Final = 1000
 _STEP: Final = 4096
-"""Bytes that an open step may take: its id and its name."""
+"""The most bytes that an open step takes, for its id and its name."""
 
 _NOT_STEPS: Final = frozenset({"session", "queue"})
 _ENDS: Final = frozenset({"finished", "failed"})
 
 
 class OpenSteps:
-    """The steps that have begun and not ended. Above the limit a step is not opened; its state is written.
+    """The steps that have begun and not ended. Above the limit a step is not opened, and only its state is
+    written.
 
     Args:
-        room: how many bytes may be kept of them, about.
+        room: the number of bytes, roughly, of open steps that may be kept.
     """
 
     def __init__(self, room: int) -> None:
@@ -31,7 +34,7 @@ class OpenSteps:
         self._open: dict[tuple[str, str], str] = {}
 
     def write(self, event: Status) -> list[Message]:
-        """Return the start or the end of a step; an empty list if `event` is neither."""
+        """Return the start or the end of a step; an empty list if `event` is no status of a step."""
         if event.scope in _NOT_STEPS:
             return []
         key = event.scope, (event.meta or {}).get("node_id") or _name(event)
@@ -43,13 +46,13 @@ class OpenSteps:
         return []
 
     def close(self) -> list[Message]:
-        """Return the ends of all steps that are open."""
+        """Return the ends of all open steps."""
         ended = [{"type": "STEP_FINISHED", "stepName": name} for name in self._open.values()]
         self._open.clear()
         return ended
 
     def _free(self, name: str) -> str:
-        """Return `name`, with a number added if a step of this name is open."""
+        """Return `name`, with a number added if a step with this name is open."""
         taken = {*self._open.values()}
         numbered = (f"{name} {number}" for number in range(2, len(taken) + 3))
         return next(free for free in (name, *numbered) if free not in taken)

@@ -1,4 +1,4 @@
-"""Text and reasoning in AG-UI: messages that are begun, continued and ended by their id."""
+"""Writes text and reasoning as messages that are begun, continued and ended by their id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Message = dict[str, Any]
 
 MAX_OPEN: Final = 1000
 _TEXT: Final = 6144
-"""Bytes that an open message may take: its ids and its channel."""
+"""The most bytes that an open message takes, for its ids and its channel."""
 
 _WORDS: Final = {
     "reasoning": (
@@ -28,16 +28,16 @@ _WORDS: Final = {
         ("THINKING_TEXT_MESSAGE_END", "THINKING_END"),
     ),
 }
-"""By form: the types that begin reasoning, add to it, and end it."""
+"""The types of the events that begin reasoning, add to it, and end it, by the option `reasoning`."""
 
 
 class OpenTexts:
-    """The text messages that are open, by message and channel: several agents may write side by side.
+    """The open text messages, by message and channel: several agents may write at the same time.
 
-    Of too many the oldest is ended before another begins.
+    If there are too many, the oldest message is ended before another one begins.
 
     Args:
-        room: how many bytes may be kept of them, about.
+        room: the number of bytes, roughly, of open messages that may be kept.
     """
 
     def __init__(self, room: int) -> None:
@@ -45,7 +45,8 @@ class OpenTexts:
         self._open: dict[tuple[str | None, str | None], str] = {}
 
     def write(self, event: Content, new_id: Callable[[Content], str]) -> list[Message]:
-        """Return the events that add the text of `event`, after the start of its message.
+        """Return the events that add the text of `event`; they include the start of its message if it is not
+        open.
 
         `new_id` makes the id of a message that begins.
         """
@@ -56,7 +57,9 @@ class OpenTexts:
         return [*begin, _piece(self._open[_key(event)], event.content)]
 
     def value(self, event: Content, value: str, new_id: Callable[[Content], str]) -> list[Message]:
-        """Return the events that give the message of `event` an encrypted value; it may begin."""
+        """Return the events that give the message of `event` an encrypted value; they include the start if it
+        is not open.
+        """
         begin = [] if _key(event) in self._open else self._begin(event, new_id(event))
         return [*begin, encrypted_value("message", self._open[_key(event)], value)]
 
@@ -75,19 +78,19 @@ class OpenTexts:
         return [] if text_id is None else [_end(text_id)]
 
     def end_all(self) -> list[Message]:
-        """Return the ends of all messages that are open."""
+        """Return the ends of all open messages."""
         ended = [_end(text_id) for text_id in self._open.values()]
         self._open.clear()
         return ended
 
 
 class Reasoning:
-    """Reasoning that is open.
+    """The open reasoning.
 
     Args:
-        form: `reasoning`, or `thinking` for older clients, which know no ids in it.
-        message_id: of it.
-        stage: as the standard has it.
+        form: `reasoning`, or `thinking` for older clients, whose reasoning has no ids.
+        message_id: the id of the reasoning message.
+        stage: the stage of the reasoning in the standard.
     """
 
     def __init__(self, form: str, message_id: str, stage: str | None) -> None:
@@ -97,7 +100,7 @@ class Reasoning:
         self.stage = stage
 
     def begin(self, event: Thinking) -> list[Message]:
-        """Return the frames before the first piece."""
+        """Return the events before the first piece."""
         span, message = self._begin
         first: Message = {"type": span, **self._id}
         return [
@@ -106,15 +109,15 @@ class Reasoning:
         ]
 
     def piece(self, text: str) -> Message:
-        """Return one piece of it."""
+        """Return the event of one piece."""
         return {"type": self._piece, **self._id, "delta": text}
 
     def value(self, value: str) -> Message:
-        """Return the frame that gives it an encrypted value; only in the form `reasoning`."""
+        """Return the event that gives the reasoning an encrypted value; only in the form `reasoning`."""
         return encrypted_value("message", self._id["messageId"], value)
 
     def end(self) -> list[Message]:
-        """Return the frames after the last piece."""
+        """Return the events after the last piece."""
         return [{"type": kind, **self._id} for kind in self._end]
 
 

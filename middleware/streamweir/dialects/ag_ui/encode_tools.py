@@ -1,4 +1,4 @@
-"""Calls of tools, their results, and patches of a state, as AG-UI's clients accept them."""
+"""Writes tool calls, their results, and patches of a state, in the form that AG-UI's clients accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamweir.events import ToolCallEnd
 __all__ = ["call_result", "is_patch", "lasting_id"]
 
 _LASTING: Final = 12
-"""An id of fewer characters may occur in each run of a conversation: `call_1`."""
+"""An id of fewer characters, such as `call_1`, may occur in several runs of a conversation."""
 
 _NEEDED: Final = {
     "add": ("value",),
@@ -22,19 +22,20 @@ _NEEDED: Final = {
     "copy": ("from",),
     "test": ("value",),
 }
-"""By operation of a JSON Patch: the fields that it must have (RFC 6902)."""
+"""The required fields of an operation of a JSON Patch (RFC 6902), by its name."""
 
 
 def lasting_id(tool_id: str, request_id: str) -> str:
-    """Return an id that no call of an earlier run on the same page has.
+    """Return an id that no call of an earlier run on the page has.
 
-    A page takes the start of a call that it has already for a repetition, and adds to its arguments.
+    If a page gets the start of a call that it has already, it takes the start for a repetition and adds to
+    the arguments of that call.
     """
     return tool_id if len(tool_id) >= _LASTING else f"{tool_id}-{request_id}"
 
 
 def call_result(event: ToolCallEnd, message_id: str, tool_id: str) -> dict[str, Any]:
-    """Return the result of a call. Metadata marks a failed one, and its content is the reason."""
+    """Return the result of a call. If the call failed, the metadata say so, and the content is the reason."""
     content = event.error["message"] if event.error else text_of(event.result)
     result = {
         "type": "TOOL_CALL_RESULT",
@@ -49,7 +50,7 @@ def call_result(event: ToolCallEnd, message_id: str, tool_id: str) -> dict[str, 
 
 
 def is_patch(operations: Sequence[Any]) -> bool:
-    """Tell whether a client can apply this JSON patch; an unknown operation ends the client's run."""
+    """Return whether a client can apply this JSON patch; an unknown operation ends the client's run."""
     return all(isinstance(item, dict) and _is_operation(item) for item in operations)
 
 

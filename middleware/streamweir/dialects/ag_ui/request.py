@@ -1,4 +1,4 @@
-"""Requests of AG-UI: `RunAgentInput`, 1.0 and older.
+"""Reads and writes requests of AG-UI: `RunAgentInput`, 1.0 and older.
 
 Source: ag-ui-protocol 1.0.0 (`RunAgentInput`, messages, parts), bodies of @ag-ui/client 1.0.0 and 0.0.40; the
 request contract, sections 3 to 5.
@@ -58,7 +58,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _read_messages(fields: Fields) -> list[Message]:
-    """Return the messages. Reasoning becomes a part of the next message of the assistant."""
+    """Return the messages. Reasoning becomes a part of the assistant's next message."""
     found: list[Message] = []
     reasoning: list[Part] = []
     for item in fields.objects("messages"):
@@ -79,7 +79,9 @@ def _read_messages(fields: Fields) -> list[Message]:
 
 
 def _add_before_calls(found: Sequence[Message], reasoning: Sequence[Part]) -> None:
-    """Add reasoning to the last message behind its text, if that is the assistant's: it led to the calls."""
+    """Add reasoning to the last message after its text, if the assistant wrote the message: the reasoning led
+    to calls.
+    """
     if reasoning and found and found[-1]["role"] == "assistant":
         found[-1]["content"] = [*parts_of(found[-1].get("content")), *reasoning]
 
@@ -100,7 +102,7 @@ def _read_result(item: Fields) -> Message:
 
 
 def _read_turn(item: Fields, reasoning: Sequence[Part]) -> Message:
-    """Return a message of the assistant, with its encrypted value on its text."""
+    """Return a message of the assistant; its encrypted value belongs to its text."""
     message = _read_message(item, "assistant")
     calls = [_read_call(call) for call in item.objects("toolCalls")]
     opaque = _opaque_of(item)
@@ -121,7 +123,7 @@ def _read_call(fields: Fields) -> ToolCall:
 
 
 def _reasoning_text(item: Fields) -> str:
-    """Return the text of a message of reasoning; a content of another type is lost."""
+    """Return the text of a reasoning message; empty if its content has another type."""
     content = item.get("content")
     return content if isinstance(content, str) else ""
 
@@ -172,7 +174,7 @@ def _held(fields: Fields, part: Part) -> Part:
 
 
 def _read_answer(fields: Fields) -> Answer:
-    """Read an answer to an interrupt; a payload that only accepts or refuses is an approval."""
+    """Read an answer to an interrupt. A payload that only accepts or refuses is read as an approval."""
     interrupt_id, payload = fields.required_text("interruptId"), fields.get("payload")
     if fields.word("status", _STATUSES) == "cancelled":
         return {"interaction_id": interrupt_id, "action": "cancel"}
@@ -208,9 +210,9 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _interrupts_of(outgoing: Outgoing) -> Sequence[tuple[Answer, str]]:
-    """Return the answers to interrupts with the interrupts' ids, without results of calls.
+    """Return the answers to interrupts with the interrupts' ids; results of calls are left out.
 
-    A client of this protocol has seen the interrupt's own id, and answers by it.
+    A client of this protocol knows the interrupt's own id, and uses it in its answer.
     """
     calls = {call["id"] for message in outgoing.messages for call in message.get("tool_calls", [])}
     found = []
@@ -236,7 +238,7 @@ def _answer(answer: Answer, interrupt_id: str) -> dict[str, Any]:
 
 
 def _messages(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """Yield messages of reasoning that the upstream made, then the message itself."""
+    """Yield the reasoning messages that the upstream made, then the message itself."""
     for part, _ in placed_items(message):
         if part["type"] == "reasoning":
             made = {"id": outgoing.new_id(), "role": "reasoning", "content": part.get("text", "")}

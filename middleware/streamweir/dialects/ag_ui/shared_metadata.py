@@ -1,7 +1,7 @@
-"""The object `metadata` of AG-UI's events, open by key: where the standard's ids and its own words travel.
+"""The object `metadata` of AG-UI's events, which may have any key: it carries the standard's ids and fields.
 
-Source: ag-ui-protocol 1.0.0, `BaseEvent.metadata`. A key beside `type` that the protocol does not know is
-taken off by its clients, with a warning each time.
+Source: ag-ui-protocol 1.0.0, `BaseEvent.metadata`. Clients remove unknown fields of the event itself, with a
+warning each time.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from streamweir.events import META_IDS, Event, Meta
 __all__ = ["BASE", "CHUNK", "is_chunk", "metadata_of", "read_metadata", "with_metadata"]
 
 BASE: Final = frozenset({"type", "timestamp", "rawEvent", "metadata", "subagentRunId"})
-"""Fields that every event may have; `rawEvent` is the server's event that it was made from."""
+"""The fields that every event may have; `rawEvent` is the server's event that the event was made from."""
 
 
 CHUNK: Final[Mapping[str, Any]] = MappingProxyType({"chunk": True})
-"""Private fields of a text that came in chunks, which have no end: a client ends it by itself."""
+"""The private fields of a text that arrived in chunks. Such a text has no end; the client ends it by
+itself.
+"""
 
 
 def is_chunk(event: Event) -> bool:
-    """Return whether the text has come in chunks."""
+    """Return whether the text arrived in chunks."""
     return bool(event.meta) and (event.meta or {}).get("private") == CHUNK
 
 
 def with_metadata(message: dict[str, Any], event: Event, **words: Any) -> dict[str, Any]:
-    """Return `message` with the metadata of `event` and with each value of `words` that is not None."""
+    """Return `message` with the metadata of `event`, and with each value of `words` that is not None."""
     metadata = {name: word for name, word in words.items() if word is not None}
     for name in event.meta or ():
         if name in META_IDS or name == "duration_ms":
@@ -47,9 +49,9 @@ def read_metadata(message: Mapping[str, Any], known: frozenset[str], *words: str
 
     Args:
         message: the event.
-        known: its fields that a rule reads.
-        words: the fields of its metadata that a rule reads.
-        ids: ids from its fields; ids in its metadata win.
+        known: the fields of the event that a rule reads.
+        words: the fields of the event's metadata that a rule reads.
+        ids: the ids from the event's fields; ids in its metadata have priority.
     """
     given = metadata_of(message)
     own: dict[str, Any] = {name: given[name] for name in META_IDS if name in given}

@@ -1,4 +1,4 @@
-"""Reads the events of a run: of an agent, of a team with its members, of a workflow with its steps."""
+"""Reads the events of a run of an agent, of a team with its members, or of a workflow with its steps."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _ENDS: Final[Mapping[str, str]] = {
     "CANCELLED": "Cancelled",
     "ERROR": "Error",
 }
-"""By the state of a whole answer: the event that says the same."""
+"""The event with the same meaning, by the state of a whole answer."""
 
 _TOOL: Final = (*RUN, "tool", "error")
 _BESIDE_A_TOOL: Final = frozenset({*RUN, "error"}) - {"content"}
 _OWN_STATE: Final = ("current_session_id", "current_run_id", "current_user_id", "reasoning_steps")
-"""Keys that the server itself keeps in the state of a session."""
+"""The keys that the server itself keeps in the state of a session."""
 
 _MAY_FAIL: Final = ("RunError", "WorkflowError")
-"""Events that start no session: they may be of a failure only."""
+"""The events that start no session, because the stream may be only a failure."""
 
 
 class AgnoDecoder(Decoder):
-    """Reads one run. The end of the run that was asked for is that of the stream; others are steps of it."""
+    """Reads one run. The end of the requested run ends the stream; other runs are steps of it."""
 
     in_a_row: ClassVar[bool] = True
     text_fields: ClassVar = TextFields(
@@ -76,7 +76,7 @@ class AgnoDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for an event with one of agno's ids, or for a run's whole answer."""
+        """Return a high score for an event with one of agno's ids, or for the whole answer of a run."""
         del event
         match fields:
             case {"event": str(name)} if name in EVENTS:
@@ -107,11 +107,11 @@ class AgnoDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._usage.summary or NO_EXTRA
 
     def close(self) -> Iterable[Event]:
-        """Return the end if the last run of a workflow is over and the workflow sends no events itself."""
+        """Return the end, if the last run of a workflow has ended and the workflow itself sends no events."""
         return (self._end(),) if self.complete else ()
 
     def _read(self, name: str, fields: Mapping[str, Any]) -> Iterator[Event]:
@@ -187,7 +187,7 @@ class AgnoDecoder(Decoder):
             yield self._end(and_extra(place.meta, rest))
 
     def _state(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield the application's own state of the session, if it has changed."""
+        """Yield the application's own state of the session, if the state has changed."""
         state = fields.get("session_state")
         own = leftover(state, _OWN_STATE) if isinstance(state, dict) else None
         if own and (digest := digest_of(own)) != self._last_state:
@@ -203,7 +203,7 @@ class AgnoDecoder(Decoder):
         yield from cancelled(fields, place, self._usage)
 
     def _paused(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Read a pause. A nested run's pause is reported by the outer run as well."""
+        """Read a pause. The outer run reports the pause of a nested run, too."""
         if not place.is_top:
             yield run_status("suspended", fields, place, leftover(fields, RUN))
             return
@@ -268,7 +268,7 @@ class AgnoDecoder(Decoder):
 
 
 def _tools_in(fields: Mapping[str, Any], request_id: str) -> list[dict[str, Any]]:
-    """Return the calls of an event; older servers repeat all calls of the run."""
+    """Return the calls in an event; older servers repeat all calls of the run."""
     tool, tools = fields.get("tool"), fields.get("tools")
     if isinstance(tool, dict):
         return [tool]

@@ -19,23 +19,23 @@ RUN: Final = (
     *("session_state", "status", "events", "followups", "metadata", "run_input", "formatted_tool_calls"),
     *("reason", "cancellation_stage", "redacted_thinking"),
 )
-"""The fields of a run that its rules know, and those that stay inside: prompts and histories."""
+"""The fields of a run that rules read, and the fields that are never sent: prompts and histories."""
 
 WORKFLOW: Final = (
     *(*RUN, "step_results", "step_executor_runs", "step_requirements", "paused_step_index"),
     *("paused_step_name", "pause_kind", "run_output", "workflow_agent_run"),
 )
-"""The same for a workflow."""
+"""The fields of a workflow that rules read, and the fields that are never sent."""
 
 _FAILURE: Final = (*RUN, "error", "error_type", "error_id", "additional_data")
 _CODES: Final = dict.fromkeys(("input_check_error", "output_check_error"), "content_filter")
-"""By the name of a failure: its code. Guards refuse the input or the output that they check."""
+"""The error code for the name of a failure. Guards refuse the input or the output that they check."""
 
 _OWN_METADATA: Final = ("agent_direct_response",)
 
 
 def failed(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield the failure of a run; the outer run continues after that of a nested one."""
+    """Yield the failure of a run. If the run is nested, the outer run continues."""
     kind = text_of(fields.get("error_type"))
     if not place.is_top:
         yield run_status("failed", fields, place)
@@ -49,7 +49,7 @@ def failed(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
 
 
 def cancelled(fields: Mapping[str, Any], place: Place, usage: Usage) -> Iterator[Event]:
-    """Yield that a run was stopped."""
+    """Yield the end of a run that was stopped."""
     rest = leftover(fields, (*WORKFLOW, "is_cancelled"))
     if place.is_top:
         yield SessionEnd("cancelled", summary=usage.summary, meta=and_extra(place.meta, rest))
@@ -70,6 +70,6 @@ def metadata(fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
 def run_status(
     state: State, fields: Mapping[str, Any], place: Place, rest: Mapping[str, Any] | None = None
 ) -> Status:
-    """Return the state of a nested run."""
+    """Return the status of a nested run."""
     name = text_in(fields, "agent_name", "team_name", "agent_id", "team_id") or None
     return Status("node", state, name, meta=and_extra(place.meta, rest))

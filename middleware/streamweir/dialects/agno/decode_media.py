@@ -1,4 +1,4 @@
-"""Reads files and references, each of which is yielded once."""
+"""Reads files and references, and yields each of them once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KINDS: Final[Mapping[str, tuple[DataType, str]]] = {
     "files": ("file", "application/octet-stream"),
 }
 MEDIA: Final = (*_KINDS, "citations", "references", "extra_data")
-"""The fields that hold them."""
+"""The fields that hold files and references."""
 
 _FILE: Final = ("url", "content", "base64_audio", "mime_type", "format", "filepath", "filename", "name", "id")
 _DOCUMENT: Final = {"id": "id", "name": "title", "content": "snippet"}
@@ -36,7 +36,7 @@ class Media:
     """Reads the files and references of one stream.
 
     Args:
-        room: how many bytes may be remembered of what has come, about.
+        room: the number of bytes, roughly, that may be kept to recognise repetitions.
     """
 
     def __init__(self, room: int) -> None:
@@ -44,7 +44,7 @@ class Media:
         self._speaks = False
 
     def read(self, fields: Mapping[str, Any], meta: Meta | None, *, is_end: bool = False) -> Iterator[Event]:
-        """Yield the files and references that are new; the end of a run repeats all of them."""
+        """Yield the files and references that are new; the end of a run repeats all of its files."""
         for name in _KINDS.keys() & fields.keys():
             if name == "response_audio" and is_end and self._speaks:
                 continue
@@ -63,7 +63,7 @@ class Media:
                 yield Reference(found, meta=meta)
 
     def _is_new(self, name: str, value: Mapping[str, Any]) -> bool:
-        """Tell whether this file is new; two parts of a spoken answer may be equal."""
+        """Return whether a file is new; two parts of a spoken answer may be equal."""
         own = text_of(value.get("id")) if name in _KINDS else ""
         if name == "response_audio":
             return True
@@ -94,7 +94,7 @@ def _file(name: str, file: Mapping[str, Any], meta: Meta | None) -> Iterator[Eve
 
 
 def _citations(given: Any) -> Iterator[dict[str, Any]]:
-    """Return the pages and documents that a model cites."""
+    """Yield the pages and documents that a model cites."""
     if not isinstance(given, dict):
         return
     for page in objects_in(given.get("urls")):
@@ -107,7 +107,7 @@ def _citations(given: Any) -> Iterator[dict[str, Any]]:
 
 
 def _documents(given: Any) -> Iterator[dict[str, Any]]:
-    """Return the documents that were found in a knowledge base."""
+    """Yield the documents that were found in a knowledge base."""
     for search in objects_in(given):
         documents = search.get("references")
         for document in documents if isinstance(documents, list) else ():

@@ -1,7 +1,8 @@
 """Reads the questions of a paused run, and the values that the server needs to continue.
 
-An agent is answered with the tools that wait, a team with their requirements, a workflow with those of its
-steps: each interaction holds its own one, for the answers to be put together again.
+An answer to an agent holds the waiting tools, an answer to a team their requirements, and an answer to a
+workflow the requirements of its steps. Each interaction holds one of these objects, so that the request can
+be assembled from the answers.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _NOT_SENT_BACK: Final = ("step_input", "step_output", "executor_requirements")
 
 
 def is_notice(text: str) -> bool:
-    """Return whether a text is the server's notice of a pause, and not a text of the model."""
+    """Return whether a text is the server's notice of a pause instead of a text of the model."""
     return text.startswith(_NOTICES)
 
 
 def paused_run(fields: Mapping[str, Any], place: Place, calls: Calls) -> Iterator[Event]:
     """Yield the waiting calls of a paused agent or team, and a question for each.
 
-    The calls of a team's members are in its requirements only.
+    The calls of a team's members are only in the requirements of the team.
     """
     resume = _resume(fields)
     requirements = objects_in(fields.get("requirements"))
@@ -170,7 +171,7 @@ def _step(step: Mapping[str, Any], resume: dict[str, Any], place: Place) -> Inte
 
 
 def _present(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object that are not None; the server fills in the rest."""
+    """Return the fields of an object that are not None; the server fills in absent fields."""
     return {
         name: _present(item) if isinstance(item, dict) and name == "tool_execution" else item
         for name, item in value.items()

@@ -1,4 +1,4 @@
-"""Where an event belongs: to the run that was asked for, to a step of it, or to a member of a team."""
+"""Finds the place of an event: the requested run, a step of it, or a member of a team."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ COMMON: Final = (
     *("step_id", "step_name", "step_index", "parent_step_id", "model", "model_provider"),
     *("model_provider_data", "content_type", "workflow_agent", "team_session_id", "user_id"),
 )
-"""Fields that say where an event belongs, and such as say nothing."""
+"""The fields that tell the place of an event, and fields without a meaning for users."""
 
 _OF_A_WORKFLOW: Final = ("Workflow", "Step", "Loop", "Parallel", "Condition", "Router")
 
 
 class Place(NamedTuple):
-    """Where an event belongs.
+    """The place of an event.
 
     Attributes:
-        run_id: of its run; blank where it has none.
-        is_top: the run is the requested one, so its end is the end of the stream.
-        channel: of its texts: the name of a team's member; None for the answer.
-        meta: the ids.
+        run_id: the id of the event's run; blank if the event has no id.
+        is_top: whether the run is the requested one, so that its end is the end of the stream.
+        channel: the channel of the run's texts: the name of a team's member; None for the answer.
+        meta: the ids, as metadata.
     """
 
     run_id: str
@@ -39,24 +39,24 @@ class Place(NamedTuple):
     meta: Meta | None
 
     def beside(self, rest: Mapping[str, Any] | None) -> Place:
-        """Return the place with `rest` among the fields that no rule knows."""
+        """Return the place, with `rest` added to the fields that no rule reads."""
         return self._replace(meta=and_extra(self.meta, rest)) if rest else self
 
 
 class Places:
-    """Finds where each event of one stream belongs.
+    """Finds the place of each event of one stream.
 
     Attributes:
-        in_workflow: a workflow's own events have come.
+        in_workflow: whether events of a workflow itself have arrived.
     """
 
     def __init__(self) -> None:
         self.in_workflow = False
         self._team: str | None = None
-        """The run of the team that was asked, if it was one."""
+        """The run of the requested team; None if no team was requested."""
 
     def of(self, name: str, fields: Mapping[str, Any]) -> Place:
-        """Return where the event `name` belongs."""
+        """Return the place of the event `name`."""
         run_id = short_id(text_of(fields.get("run_id")))
         is_workflows = name.startswith(_OF_A_WORKFLOW)
         parent = fields.get("parent_run_id") or None
@@ -89,10 +89,12 @@ class Places:
         )
 
     def _is_former_member(self, run_id: str) -> bool:
-        """Return whether a run is not the team's own. Members' events did not always name the team's run."""
+        """Return whether a run is not the team's own. In older versions, the events of members do not name
+        the team's run.
+        """
         return bool(run_id and self._team) and not self.in_workflow and run_id != self._team
 
 
 def and_message(place: Place) -> Meta | None:
-    """Return the ids of a text; all texts of a run are one message."""
+    """Return the ids of a text. All texts of a run are one message."""
     return {**(place.meta or {}), "message_id": place.run_id} if place.run_id else place.meta

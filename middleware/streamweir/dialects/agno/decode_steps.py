@@ -22,19 +22,19 @@ _PHASE: Final = (*COMMON, "run_input", "content", "tools", "messages", "metrics"
 
 
 def phase(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield the state of a phase of a run."""
+    """Yield the status of a phase of a run."""
     label, state = PHASES[name]
     yield Status("phase", state, label, meta=and_extra(place.meta, leftover(fields, _PHASE)))
 
 
 def block(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield the state of a group of steps."""
+    """Yield the status of a group of steps."""
     detail = {key: value for key, value in (leftover(fields, _BLOCK) or {}).items() if value != []}
     yield _status("phase", BLOCKS[name], fields, place, detail)
 
 
 def step(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-    """Yield the state of a step."""
+    """Yield the status of a step."""
     keys = ("content", "data", "attempt", "error") if name in ("StepProgress", "StepError") else ()
     detail = {key: fields[key] for key in keys if fields.get(key)}
     detail |= leftover(fields, _STEP) or {}
@@ -42,12 +42,12 @@ def step(name: str, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
 
 
 def step_status(state: State, fields: Mapping[str, Any], place: Place, failure: str | None = None) -> Status:
-    """Return the state of a step, and the reason if it has failed."""
+    """Return the status of a step, with the reason if the step has failed."""
     return _status("node", state, fields, place, {"error": failure} if failure else {})
 
 
 def failure_of(output: Mapping[str, Any]) -> str | None:
-    """Return the reason why a step has failed, or None if its output is a result."""
+    """Return the reason why a step has failed; None if its output is a result."""
     error = text_of(output.get("error"))
     return error if error and output.get("success") is False else None
 

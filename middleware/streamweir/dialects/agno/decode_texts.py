@@ -1,4 +1,4 @@
-"""Reads texts and thoughts of runs. The end of a run, a step or a workflow repeats all of them."""
+"""Reads texts and thoughts of runs. The end of a run, a step or a workflow repeats its texts."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from streamweir.ids import RecentIds, short_id
 __all__ = ["Texts"]
 
 _INTERMEDIATE: Final = "intermediate"
-"""The channel of a model's text that another model puts into words."""
+"""The channel of a model's text that another model rephrases."""
 
 _STEP: Final = {"title": "## {}\n", "reasoning": "{}\n", "action": "Action: {}\n", "result": "Result: {}\n"}
-"""How the server itself puts a step of reasoning into words."""
+"""The words in which the server itself writes each field of a reasoning step."""
 
 
 class Texts:
     """The texts of one stream.
 
     Args:
-        room: how many bytes may be remembered, about.
+        room: the number of bytes, roughly, that may be remembered.
     """
 
     def __init__(self, room: int) -> None:
         self._thought: RecentIds[None] = RecentIds(room // 3)
-        """Runs whose thoughts have come."""
+        """The runs that have sent thoughts."""
         self._whole: RecentIds[None] = RecentIds(room // 3)
-        """Texts that have come whole."""
+        """The digests of texts that arrived whole."""
         self._given: RecentIds[None] = RecentIds(room // 3)
-        """Steps that have given something and have not ended."""
+        """The steps that have sent output and have not ended."""
         self._steps = 0
-        """The number of steps of reasoning that came by themselves."""
+        """The number of reasoning steps that arrived in events of their own."""
 
     def piece(
         self,
@@ -66,7 +66,9 @@ class Texts:
             yield _without_words(fields, place)
 
     def step(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield a step of reasoning: the whole text so far, if the server sends it; else the step alone."""
+        """Yield a step of reasoning: all thoughts until now if the server sends them, else the text of the
+        step.
+        """
         meta = and_message(place)
         if text := text_of(fields.get("reasoning_content")):
             self._thought.add(place.run_id, None)
@@ -80,14 +82,16 @@ class Texts:
             yield _without_words(fields, place)
 
     def steps(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield all steps of reasoning, if none has come."""
+        """Yield all steps of reasoning, if no step has arrived before."""
         steps = _steps_in(fields.get("content"))
         if place.run_id not in self._thought and (text := "".join(map(_words_of, steps))):
             self._thought.add(place.run_id, None)
             yield Thinking(text, "reasoning", meta=and_message(place))
 
     def end_of_run(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield the part of a run's text and thoughts that has not come; a leader repeats its members'."""
+        """Yield the part of a run's text and thoughts that was not streamed; the leader of a team repeats its
+        members' texts.
+        """
         text = text_of(fields.get("content"))
         if place.channel is not None or is_notice(text):
             return
@@ -99,7 +103,7 @@ class Texts:
             yield Content(text, is_complete=True, whole="repeat", meta=and_message(place))
 
     def output(self, output: Mapping[str, Any], place: Place, *, is_end: bool) -> Iterator[Event]:
-        """Yield the output of a step unless its run has sent it; the end of a step repeats its output."""
+        """Yield the output of a step unless its run has sent it. The end of a step repeats the output."""
         text, step = text_of(output.get("content")), short_id(text_of(output.get("step_id")))
         is_repeated = is_end and self._is_given(output, step, text)
         if not is_end:
@@ -113,17 +117,19 @@ class Texts:
         yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)
 
     def _is_given(self, output: Mapping[str, Any], step: str, text: str) -> bool:
-        """Tell whether the output of a step was sent before; a function may return the same output twice."""
+        """Return whether the output of a step was sent before; a function may return the same output
+        twice.
+        """
         is_given = step in self._given
         self._given.discard(step)
         return is_given or (output.get("executor_type") != "function" and self.is_noted(text))
 
     def note(self, text: str) -> None:
-        """Note a text that has come whole."""
+        """Note a text that arrived whole."""
         self._whole.add(_digest(text), None)
 
     def is_noted(self, text: str) -> bool:
-        """Return whether this text has come whole."""
+        """Return whether this text arrived whole before."""
         return _digest(text) in self._whole
 
 
@@ -137,7 +143,7 @@ def _steps_in(content: Any) -> list[Any]:
 
 
 def _without_words(fields: Mapping[str, Any], place: Place) -> Thinking:
-    """Yield the metadata of a thought without a text."""
+    """Return an event for the metadata of a thought without a text."""
     content = fields.get("content")
     rest = None if content in (None, "", {}) else {"content": content}
     return Thinking("", "reasoning", meta=and_extra(and_message(place), rest))

@@ -1,4 +1,4 @@
-"""Reads calls of tools: each has one start and one end, however often the server reports it."""
+"""Reads tool calls. Each call gets one start and one end, even if the server reports it several times."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ _TOOL: Final = (
     *("external_execution_required", "external_execution_silent", "approval_type", "approval_id"),
 )
 _ENDED: Final = ""
-"""In the place of the id of a call that is over."""
+"""The value for a call that has ended, in place of its id."""
 
 
 class Calls:
-    """The calls of one stream, by the run that makes them: models count their calls from nought each time.
+    """The calls of one stream, by the run that makes them, because models number their calls from zero in
+    each run.
 
     Args:
-        room: how many bytes may be remembered, about.
+        room: the number of bytes, roughly, that may be remembered.
     """
 
     def __init__(self, room: int) -> None:
         self._calls: RecentIds[str] = RecentIds(room // 2)
-        """By run and id: the call's id on our side, or that it is over."""
+        """For each run and call id of the server: the id in the events, or `_ENDED`."""
         self._taken: RecentIds[str] = RecentIds(room // 2)
-        """By an open call's id on our side: the run that makes it."""
+        """For each id of an open call in the events: the run that makes the call."""
 
     def start(self, tool: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield the start of a call, unless it has begun."""
+        """Yield the start of a call, unless it has started."""
         own = short_id(text_of(tool.get("tool_call_id")))
         key = _key(place.run_id, own)
         if own and self._calls.get(key):
@@ -48,7 +49,9 @@ class Calls:
         )
 
     def end(self, tool: Mapping[str, Any], place: Place, error: Any = None) -> Iterator[Event]:
-        """Yield the end of a call, after its start if that has not come; nothing if it is over."""
+        """Yield the end of a call, and before it the start if the call has not started; nothing if the call
+        has ended.
+        """
         own = short_id(text_of(tool.get("tool_call_id")))
         key = _key(place.run_id, own)
         if own and self._calls.get(key) == _ENDED:
@@ -69,11 +72,11 @@ class Calls:
         yield ToolCallEnd(tool_id, result=result, tool_name=name, meta=and_extra(meta, leftover(tool, _TOOL)))
 
     def has_ended(self, tool_id: str, place: Place) -> bool:
-        """Return whether the call is over."""
+        """Return whether the call has ended."""
         return self._calls.get(_key(place.run_id, tool_id)) == _ENDED
 
     def id_of(self, own: str, place: Place) -> str:
-        """Return our id of a call."""
+        """Return the id that the call has in the events."""
         return self._calls.get(_key(place.run_id, own)) or own
 
     def _open(self, own: str, key: str, place: Place) -> str:
@@ -88,7 +91,7 @@ class Calls:
 
 
 def result_of(tool: Mapping[str, Any]) -> Any:
-    """Return the result of a call, or None if it has none yet."""
+    """Return the result of a call; None if it has no result yet."""
     result = tool.get("result")
     return tool.get("content") if result is None else result
 

@@ -1,7 +1,7 @@
-"""Reads how many tokens a run has used, with all runs within it.
+"""Counts the tokens that a run has used, with all runs within it.
 
-The end of a run counts calls of models that no event reports, but not those of a team's members; the events
-report the members', but not all of a run's own.
+The end of a run also counts calls of models that no event reports, but not the calls of a team's members. The
+events report the calls of members, but not all calls of the run itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Usage:
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """Return the usage as fields of a summary, or None if nothing is known."""
+        """The usage as fields of a summary; None if no usage is known."""
         known = [name for name in _TOKENS.values() if name in self._run or name in self._calls]
         return {name: max(self._run.get(name, 0), self._calls.get(name, 0)) for name in known} or None
 
@@ -37,12 +37,12 @@ class Usage:
         _add(self._calls, fields)
 
     def set(self, metrics: Any) -> None:
-        """Take the numbers of a run, which may be lists with one for each call."""
+        """Note the counts of a run, which may be lists with one number for each call."""
         self._run = {}
         _add(self._run, metrics)
 
     def set_of_steps(self, metrics: Any) -> None:
-        """Take the sum of the numbers of a workflow's steps."""
+        """Note the sum of the counts of a workflow's steps."""
         self._run = {}
         steps = metrics.get("steps") if isinstance(metrics, dict) else None
         for step in steps.values() if isinstance(steps, dict) else ():

@@ -1,4 +1,4 @@
-"""Reads the events of a workflow: its steps, what they give, and how it ends."""
+"""Reads the events of a workflow: its steps, their outputs, and how the workflow ends."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _STEP_OUTPUT: Final = (
 
 
 class Workflow:
-    """Reads one workflow, and those within it.
+    """Reads one workflow, and the workflows within it.
 
     Attributes:
-        is_over: it has said that it is complete.
+        is_over: whether the workflow has reported that it is complete.
 
     Args:
-        calls: of the stream.
-        media: likewise.
-        texts: likewise.
-        usage: likewise.
+        calls: the calls of the stream.
+        media: the files and references of the stream.
+        texts: the texts of the stream.
+        usage: the tokens of the stream.
     """
 
     def __init__(self, calls: Calls, media: Media, texts: Texts, usage: Usage) -> None:
@@ -44,7 +44,7 @@ class Workflow:
         self._texts = texts
         self._usage = usage
         self._agent_works = False
-        """An agent runs the workflow, and may have the last word."""
+        """Whether an agent runs the workflow, so that it may write the last text."""
 
     def read(self, name: str, fields: Mapping[str, Any], place: Place) -> Iterable[Event]:
         """Return the events for one of `WORKFLOW_EVENTS`."""
@@ -56,7 +56,7 @@ class Workflow:
     def _step_output(
         self, fields: Mapping[str, Any], place: Place, *, is_end: bool = False
     ) -> Iterator[Event]:
-        """Yield the output of a step unless its run has sent it; the text of an error is not an answer."""
+        """Yield the output of a step unless its run has sent it; the text of an error is no answer."""
         given = fields.get("step_output") or fields.get("step_response")
         output: dict[str, Any] = given if isinstance(given, dict) else {}
         output = {"content": fields.get("content"), "step_id": fields.get("step_id"), **output}
@@ -82,7 +82,9 @@ class Workflow:
             yield named_data("step_output", rest, place.meta)
 
     def _completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Read the end of a workflow, which has failed if its last step has: the server does not say so."""
+        """Read the end of a workflow. If its last step has failed, the workflow has failed; the server does
+        not say so.
+        """
         last = (results_of(fields) or [{}])[-1]
         failure = failure_of(last)
         yield from self._failed_steps(fields, place)
@@ -114,7 +116,7 @@ class Workflow:
             yield SessionEnd(summary=self._usage.summary)
 
     def _failed_steps(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield the steps that have failed without an event of their own."""
+        """Yield the status of steps that have failed without an event of their own."""
         for result in results_of(fields):
             text = text_of(result.get("content"))
             if (failure := failure_of(result)) is not None and not self._texts.is_noted(text):
@@ -124,7 +126,9 @@ class Workflow:
     def _last_words(
         self, fields: Mapping[str, Any], last: Mapping[str, Any], place: Place
     ) -> Iterator[Event]:
-        """Yield the text of the workflow, unless its last step has sent it or its steps ran in parallel."""
+        """Yield the text of the workflow, unless its last step has sent the text or its steps ran in
+        parallel.
+        """
         is_list = last.get("step_type") == "Parallel" or last.get("executor_type") == "parallel"
         text = text_of(fields.get("content"))
         if text and not is_list and not self._texts.is_noted(text):
@@ -162,4 +166,4 @@ _READERS: Final[Mapping[str, Callable[[Workflow, Mapping[str, Any], Place], Iter
     "StepCompleted": Workflow._step_completed,
 }
 WORKFLOW_EVENTS: Final = frozenset(_READERS)
-"""The names that it reads."""
+"""The names of the events that `Workflow` reads."""

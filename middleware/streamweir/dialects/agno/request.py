@@ -1,4 +1,5 @@
-"""Requests to AgentOS and to the playground: a form with a message, or with the answers to a paused run.
+"""Writes requests to AgentOS and to the playground: a form with a message, or with the answers to a paused
+run.
 
 Source: agno 3.1.10 (`os/routers`, `run/requirement.py`, `workflow/types.py`), 1.8.1 (`app/playground`); the
 request contract, sections 4 and 5.
@@ -22,10 +23,10 @@ from streamweir.requests.written import Upload, Written, path_segment, without_a
 __all__ = ["WRITER"]
 
 _FORMER_WORKFLOW: Final = re.compile(r"/playground/workflows/[^/]+/runs/?\Z")
-"""A route of the playground's that takes JSON."""
+"""The route of the playground that takes JSON."""
 
 _FORMS: Final = ("tools", "requirements", "step_requirements")
-"""The forms in which an answer goes back: an interaction holds exactly one of these fields."""
+"""The forms in which an answer is sent. Each interaction holds exactly one of these fields."""
 
 _REFUSALS: Final = ("cancel", "reject")
 _CANCELLED: Final = "cancelled"
@@ -59,7 +60,7 @@ def _upload(part: Part) -> Upload:
 
 
 def _continued(outgoing: Outgoing) -> Written:
-    """Return the request that continues a run with all answers, each in its interaction's own object."""
+    """Return the request that continues a run with all answers, each inside the object of its interaction."""
     found: dict[str, list[dict[str, Any]]] = {}
     run_id = session = None
     for answer in outgoing.answers:
@@ -79,7 +80,7 @@ def _continued(outgoing: Outgoing) -> Written:
 
 
 def _merged(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the answered items; items of one step, each with another call, are joined."""
+    """Return the answered items; items that are the same step with different calls are joined."""
     steps: dict[str, dict[str, Any]] = {}
     merged = []
     for item in items:
@@ -94,7 +95,9 @@ def _merged(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
-    """Return a call with its answer. A refusal is written like a refused confirmation for all kinds."""
+    """Return a call with its answer. A refusal of any kind of question is written like a refused
+    confirmation.
+    """
     value = answer.get("value")
     if tool.get("external_execution_required") and not tool.get("requires_confirmation"):
         return {**tool, "result": _CANCELLED if _refuses(answer) else answer_text(value)}
@@ -141,14 +144,14 @@ def _step(step: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str,
 
 
 def _rejected(step: dict[str, Any], why: Any) -> dict[str, Any]:
-    """Return a refused step. It has the form of a refused confirmation for every kind of question."""
+    """Return a refused step. The form is that of a refused confirmation for every kind of question."""
     asked = {"requires_confirmation": True, "requires_user_input": False, "requires_route_selection": False}
     feedback = why if isinstance(why, str) and why else None
     return {**step, **asked, "confirmed": False, **without_absent(rejection_feedback=feedback)}
 
 
 def _is_edit(answer: Answer) -> bool:
-    """Return whether the value is an edited output of a step, not a yes or no."""
+    """Return whether the value is an edited output of a step, not an approval."""
     value = answer.get("value")
     if isinstance(value, str):
         return bool(value) and decision_in(value) is None
@@ -162,7 +165,7 @@ def _refuses(answer: Answer) -> bool:
 
 
 def _filled(fields: list[dict[str, Any]], value: Any, outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return the fields of a form, filled in. A value that is no object is for the only open field."""
+    """Return the filled-in fields of a form. A value that is no object is for the only open field."""
     if not isinstance(value, dict):
         open_fields = [field["name"] for field in fields if field.get("value") is None]
         if value is not None and len(open_fields) != 1 and fields:
@@ -172,7 +175,9 @@ def _filled(fields: list[dict[str, Any]], value: Any, outgoing: Outgoing) -> lis
 
 
 def _chosen(questions: list[dict[str, Any]], value: Any) -> list[dict[str, Any]]:
-    """Return the questions with the chosen options: by their texts, in their order, or the same for all."""
+    """Return the questions with the chosen options: found by the question's text, by order, or one choice for
+    all.
+    """
     return [
         {**question, "selected_options": [*_choices(_choice_of(question, at, value))]}
         for at, question in enumerate(questions)

@@ -1,4 +1,4 @@
-"""The names of Agno's events, old ones included, and the meaning of those of steps and phases."""
+"""The names of Agno's events, including old names, and the meanings of events about steps and phases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORMER: Final[Mapping[str, str]] = {
     "RunOutput": "WorkflowRunOutput",
     "UpdatingMemory": "MemoryUpdateStarted",
 }
-"""By the name that an event had before: its name now."""
+"""The present name of an event, by its former name."""
 
 _ENDINGS: Final[Mapping[str, State]] = {"Started": "started", "Completed": "finished"}
 
@@ -53,7 +53,7 @@ PHASES: Final[Mapping[str, tuple[str, State]]] = {
     }.items()
     for ending, state in _ENDINGS.items()
 }
-"""Phases of a run: the name and the status of each."""
+"""The events about phases of a run: the name and the state of each phase."""
 
 STEPS: Final[Mapping[str, State]] = {
     "StepStarted": "started",
@@ -65,7 +65,7 @@ STEPS: Final[Mapping[str, State]] = {
     "StepOutputReview": "suspended",
     "StepError": "failed",
 }
-"""A workflow's steps."""
+"""The events about a workflow's steps: the state of each step."""
 
 BLOCKS: Final[Mapping[str, State]] = {
     **{
@@ -78,16 +78,16 @@ BLOCKS: Final[Mapping[str, State]] = {
     "RouterPaused": "suspended",
     "ConditionPaused": "suspended",
 }
-"""The groups of steps."""
+"""The events about groups of steps: the state of each group."""
 
 _OF_AGENTS: Final = (*_RUNS, *_FORMER, *PHASES)
 EVENTS: Final = frozenset(
     {*_OF_AGENTS, *(f"{TEAM}{name}" for name in _OF_AGENTS), *_WORKFLOWS, *STEPS, *BLOCKS, "CustomEvent"}
 )
-"""All of them, as they are spelt on the wire."""
+"""The names of all events, as servers write them."""
 
 
 def known_as(name: str) -> str:
-    """Return the present name of an event, without the word for a team."""
+    """Return the present name of an event, without the prefix for teams."""
     bare = name.removeprefix(TEAM)
     return _FORMER.get(bare, bare)

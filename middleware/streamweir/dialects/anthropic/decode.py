@@ -28,11 +28,11 @@ _TYPES: Final = frozenset(
 )
 _TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _PAUSES: Final = ("pause_turn", "compaction")
-"""Stop reasons of a turn that goes on when the client sends it back."""
+"""The stop reasons of a turn that continues when the client sends it back."""
 
 _DELTA: Final = frozenset({"stop_reason", "stop_sequence", "stop_details", "container"})
 _BOOKKEEPING: Final = ("context_management", "input_transformations")
-"""Reports of changes to the request, which leave with the counts."""
+"""Reports of changes to the request, which are passed on with the counts."""
 
 _START: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
 _TYPE: Final = frozenset({"type"})
@@ -41,11 +41,11 @@ _OF_BLOCK: Final = frozenset({"type", "index", "content_block"})
 _OF_DELTA: Final = frozenset({"type", "index", "delta"})
 _OF_STOP: Final = frozenset({"type", "index"})
 _OF_END: Final = frozenset({"type", "delta", "usage"})
-"""The fields of each message that a rule reads."""
+"""The fields of the last messages that rules read."""
 
 
 class AnthropicDecoder(Decoder):
-    """Reads one stream. `message_stop` is the end; without it the message has broken off."""
+    """Reads one stream. `message_stop` is its end; without it, the message has broken off."""
 
     text_fields: ClassVar = TextFields(
         texts=(("delta", "text"), ("delta", "thinking")),
@@ -86,7 +86,7 @@ class AnthropicDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._summary
 
     def _read(self, message: dict[str, Any]) -> Iterable[Event]:
@@ -103,7 +103,7 @@ class AnthropicDecoder(Decoder):
         return self._read_other(kind, message)
 
     def _read_other(self, kind: Any, message: dict[str, Any]) -> Iterable[Event]:
-        """Return the events of a message that neither begins one nor belongs to a block."""
+        """Return the events of a message that does not begin the answer and belongs to no block."""
         match kind:
             case "message_delta":
                 return self._message_delta(message)
@@ -136,7 +136,7 @@ class AnthropicDecoder(Decoder):
         return tuple(events)
 
     def _close_blocks(self, delta: Mapping[str, Any]) -> Iterable[Event]:
-        """Return the calls whose blocks were not closed (Kimi), unless the message broke off."""
+        """Return the calls whose blocks were not closed (as Kimi does), unless the message broke off."""
         reason = delta.get("stop_reason")
         return self._blocks.stop_all() if isinstance(reason, str) and not is_broken_off(reason) else ()
 
@@ -165,7 +165,7 @@ class AnthropicDecoder(Decoder):
         return (*calls, end)
 
     def _whole(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield a message in place of a stream."""
+        """Yield the events of a whole message, sent in place of a stream."""
         yield from self._start(message, leftover(message, (*_START, SUSPENSION)))
         for index, block in enumerate(message["content"]):
             if isinstance(block, dict):
@@ -190,7 +190,7 @@ class AnthropicDecoder(Decoder):
         )
 
     def _count(self, usage: Any) -> tuple[Event, ...]:
-        """Note the tokens: counts are of the whole message, so that later ones replace earlier ones."""
+        """Note the tokens. Counts are of the whole message, so that later counts replace earlier ones."""
         if not isinstance(usage, dict):
             return ()
         counted = {name: count for name, count in usage.items() if name not in _TOKENS and count is not None}
@@ -205,5 +205,5 @@ class AnthropicDecoder(Decoder):
 
 
 def _beside(fields: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
-    """Return the fields that no rule knows and that have a value; None if there are none."""
+    """Return the fields that no rule reads and that have a value; None if there are no such fields."""
     return None if fields.keys() <= known else leftover(fields, known)

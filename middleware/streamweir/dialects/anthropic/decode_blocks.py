@@ -31,17 +31,17 @@ __all__ = ["Blocks"]
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
 _ESTIMATE: Final = "estimated_tokens"
-"""A running estimate in deltas of thoughts; the counts at the end replace it."""
+"""A running estimate of tokens in deltas of thoughts; the counts at the end replace it."""
 
 _CALL: Final = 2048
-"""Bytes that a call takes beside its arguments."""
+"""The bytes of a call in addition to its arguments."""
 _MOST_ASKED: Final = 1000
 _EMPTY_TEXT: Final = {"type": "text", "text": ""}
 _TEXT_DELTA: Final = frozenset({"type", "text"})
 
 
 class _Call(msgspec.Struct):
-    """A call while its arguments arrive; its first fields are kept as JSON, which takes little memory."""
+    """A call whose arguments are arriving; the other fields are kept as JSON, which takes little memory."""
 
     tool_id: str
     name: str
@@ -53,7 +53,7 @@ class _Call(msgspec.Struct):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The number of bytes, roughly, that the call takes."""
         return _CALL + len(self.given) + len(self.rest) + self.pieces.size
 
 
@@ -64,9 +64,9 @@ class Blocks:
     block is closed, another block begins or the message ends. A later signature of a block replaces it.
 
     Attributes:
-        meta: of the message.
-        request_id: of the stream.
-        room: for the calls that are not whole.
+        meta: the metadata of the message.
+        request_id: the request id of the stream.
+        room: the room for incomplete calls.
     """
 
     def __init__(self) -> None:
@@ -81,11 +81,13 @@ class Blocks:
 
     @property
     def called(self) -> bool:
-        """A call is the client's to run: it has no result."""
+        """Whether a call is for the client to run, because it has no result."""
         return bool(self._asked)
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
-        """Return the events of a block's start. Results, and blocks of a whole message, are complete then."""
+        """Return the events of a block's start. Results, and blocks of a whole message, are complete at their
+        start.
+        """
         if block == _EMPTY_TEXT and not beside and not self._has_value:
             return ()
         return self._start(index, block, beside)
@@ -143,7 +145,7 @@ class Blocks:
         return left if event is None else (event, *left)
 
     def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterable[Event]:
-        """Return the call that is whole now; the client is to run it unless the server has."""
+        """Return the call that is complete now. The client is to run it, unless the server has run it."""
         return self._stop(index, beside) if beside or self._calls or self._has_value else ()
 
     def _stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
@@ -170,7 +172,7 @@ class Blocks:
 
     @property
     def _has_value(self) -> bool:
-        """An opaque value of thinking, or a compaction, waits for the end of its block."""
+        """Whether an opaque value of thinking, or a compaction, waits for the end of its block."""
         return bool(self._signature) or self._compaction.has_begun
 
     def _stop_all(self) -> Iterator[Event]:
@@ -179,7 +181,7 @@ class Blocks:
             yield from self.stop(index, None)
 
     def _signed(self) -> Iterator[Event]:
-        """Yield the opaque value of the thinking, or the compaction, that is whole now."""
+        """Yield the opaque value of the thinking, or the compaction, that is complete now."""
         if self._signature:
             yield Thinking("", "reasoning", opaque={NAME: {"signature": self._signature}}, meta=self.meta)
             self._signature = ""
@@ -221,7 +223,7 @@ class Blocks:
         return ToolCallDelta(call.tool_id, call.name, text, for_client=call.for_client, meta=self.meta)
 
     def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-        """Read a result; it shows that the server has run the call, so the client must not."""
+        """Read a result. It shows that the server has run the call, so the client must not run it."""
         content = block.get("content")
         rest = {
             **(leftover(block, ("type", "tool_use_id", "content", "is_error", "caller")) or {}),
@@ -239,7 +241,7 @@ class Blocks:
     def _rest(
         self, fields: Mapping[str, Any], beside: dict[str, Any] | None, known: tuple[str, ...]
     ) -> Iterator[Event]:
-        """Return the unknown fields of a block or of a piece."""
+        """Yield an event for the unknown fields of a block or of a piece."""
         if beside or not fields.keys() <= set(known):
             rest = {**(leftover(fields, known) or {}), **(beside or {})}
             if rest:
@@ -247,12 +249,12 @@ class Blocks:
 
 
 def _is_error(content: Any) -> bool:
-    """Return whether the result of a server's own tool is an error object."""
+    """Return whether the result of a server tool is an error object."""
     return isinstance(content, dict) and str(content.get("type")).endswith("_error")
 
 
 def _plain(content: Any) -> Any:
-    """Return the content of a result; a single block of text as its text."""
+    """Return the content of a result; if it is a single block of text, the text."""
     match content:
         case [dict(block)] if not leftover(block, ("type", "text")) and block.get("type") == "text":
             return text_of(block.get("text"))

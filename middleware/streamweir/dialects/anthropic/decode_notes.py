@@ -1,4 +1,4 @@
-"""Reads the blocks that are no part of the answer's text: notes of the server, and its files.
+"""Reads the blocks that are not part of the answer's text: notes of the server, and its files.
 
 Source: the Messages API, content blocks of responses.
 """
@@ -18,14 +18,14 @@ from streamweir.jsontext import write_json
 __all__ = ["NOTES", "Compaction", "note"]
 
 NOTES: Final = frozenset({"compaction", "container_upload", "fallback", "mcp_tool_listing"})
-"""The types of these blocks."""
+"""The types of the blocks that this module reads."""
 
 _OPAQUE: Final = ("encrypted_content", "signature")
-"""Fields of a compaction that are for the upstream alone: no person is shown them."""
+"""The fields of a compaction that only the upstream can read; they are not shown to people."""
 
 
 def note(block: Mapping[str, Any], meta: Meta | None) -> Event:
-    """Return the event of a block whose type is in `NOTES`. A compaction without content has only started."""
+    """Return the event of a block whose type is in `NOTES`. A compaction without content has only begun."""
     match block:
         case {"type": "compaction"}:
             content = block.get("content")
@@ -66,15 +66,15 @@ class Compaction:
         return self._fields is not None
 
     def begin(self, block: Mapping[str, Any]) -> None:
-        """Take the start of a block."""
+        """Note the start of a block."""
         self._forget()
         self.add(block)
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """Take a piece of the block: its content is continued, other fields are replaced.
+        """Add a piece of the block: its content is appended, other fields are replaced.
 
         Raises:
-            LimitExceeded: there is more than can be kept.
+            LimitExceeded: the fields are larger than can be kept.
         """
         self._fields = self._fields or {}
         for name, value in piece.items():
@@ -85,7 +85,7 @@ class Compaction:
                 self._fields[name] = value
 
     def take(self) -> dict[str, Any] | None:
-        """Return the fields and forget them; None if there is no compaction, or one that has failed."""
+        """Return the fields and forget them; None if there is no compaction, or it has failed."""
         fields, text = self._fields, self._content.text
         if fields is None:
             return None
@@ -104,5 +104,5 @@ class Compaction:
 
 
 def _model(target: Any) -> str:
-    """Return the name of the model that a fallback went to."""
+    """Return the name of the model that a fallback switched to."""
     return text_of(target.get("model") if isinstance(target, dict) else target)

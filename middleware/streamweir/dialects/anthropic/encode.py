@@ -1,4 +1,4 @@
-"""Writes the Messages API: blocks one after the other, never two at a time."""
+"""Writes the Messages API: blocks in sequence, of which only one is open at a time."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from streamweir.jsontext import write_json, write_json_text
 __all__ = ["AnthropicEncoder"]
 
 _HELD: Final = 128
-"""Bytes that a held text counts in addition to its characters."""
+"""The bytes that a held text counts in addition to its characters."""
 _MCP_BETA: Final = "mcp-client"
 MAX_HELD: Final = 1 << 20
-"""The most characters that wait for the end of a call."""
+"""The most characters that may wait for the end of a call."""
 
 
 class AnthropicEncoder(ChatEncoder):
-    """Writes a message. Every frame has its name: clients skip one without.
+    """Writes a message. Every frame has an SSE event name, because clients skip frames without a name.
 
-    Calls that the client is to run stream one at a time; pieces of another call meanwhile are held back until
-    that is whole.
+    Calls that the client is to run are streamed one at a time. Pieces of another call are held back until the
+    open call is complete.
 
     Options:
         tools: `blocks` writes calls that have been run as blocks of the MCP beta, `none` leaves them out;
             `auto` writes them for clients whose request names that beta.
-        opaque: `off` leaves out the values that the upstream wants to see again.
+        opaque: `off` leaves out opaque values, which the upstream expects back in the next request.
     """
 
     option_values: ClassVar = {"tools": ("auto", "blocks", "none"), **OPAQUE_OPTION}
@@ -65,10 +65,12 @@ class AnthropicEncoder(ChatEncoder):
         self._index = -1
         self._block: str | None = None
         self._call: str | None = None
-        """The call whose block is open."""
+        """The id of the call whose block is open; None if no such block is open."""
         self._arguments = ObjectExtent()
         self._held: list[tuple[str, str]] = []
-        """Texts and values, by their kind, that came while the arguments of a call were not whole."""
+        """Texts and values, each with its kind, that arrived before the arguments of the open call were
+        complete.
+        """
         self._held_size = 0
         self._is_paused = False
         self._text_seal: str | None = None
@@ -76,13 +78,15 @@ class AnthropicEncoder(ChatEncoder):
 
     @cached_property
     def _written(self) -> RecentIds[None]:
-        """The calls that are written already: whole, or begun and still going on."""
+        """The ids of the calls that are written already, completely or in part."""
         return RecentIds(self.room // 8)
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return no numbers; text of another channel has no template, because it is counted as lost."""
+        """Return an empty mapping; None for text of another channel, which is counted as lost and has no
+        template.
+        """
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
@@ -99,7 +103,9 @@ class AnthropicEncoder(ChatEncoder):
 
     @property
     def _writes_tools(self) -> bool:
-        """Calls that have been run are written; of frames that were copied they are known anyway."""
+        """Whether calls that have been run are written; if frames are copied, the client knows such calls
+        already.
+        """
         chosen = self.option("tools")
         names_beta = _MCP_BETA in (self.names.betas or "")
         return self.is_shown or chosen == "blocks" or (chosen == "auto" and names_beta)
@@ -114,7 +120,7 @@ class AnthropicEncoder(ChatEncoder):
         return {"type": "error", "error": error, "request_id": failure.request_id}
 
     def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
-        """Yield a piece of text; each message begins a new block."""
+        """Yield the frames of a piece of text; each message begins a new block."""
         if self._is_held("text", text):
             return
         if begins or self._block != "text" or self._text_seal is not None:
@@ -122,7 +128,7 @@ class AnthropicEncoder(ChatEncoder):
         yield self._delta({"type": "text_delta", "text": text})
 
     def write_thinking(self, text: str) -> Iterator[Frame]:
-        """Yield a piece of thinking, without a signature."""
+        """Yield the frames of a piece of thinking, without a signature."""
         if self._is_held("thinking", text):
             return
         if self._block != "thinking":
@@ -130,13 +136,14 @@ class AnthropicEncoder(ChatEncoder):
         yield self._delta({"type": "thinking_delta", "thinking": text})
 
     def write_thinking_opaque(self, opaque: Opaque) -> Iterator[Frame]:
-        """Yield the signature of the thinking, or a block of redacted thinking."""
+        """Yield the frames of the signature of the thinking, or of a block of redacted thinking."""
         return self._write_value(*thinking_value(opaque, self.upstream))
 
     def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Yield a block of thinking without a text, which holds the seal of the text before it.
+        """Yield the frames of a block of thinking without a text, which holds the seal of the preceding text.
 
-        While the block of that text is open, the seal waits for its end: citations may still come.
+        While the block of that text is open, the seal waits for the end of the block, because citations may
+        still arrive.
         """
         seal = seal_of(opaque, "text", self.upstream)
         if self._block == "text" and self._text_seal is None:
@@ -145,7 +152,9 @@ class AnthropicEncoder(ChatEncoder):
         return self._write_value("seal", seal)
 
     def _write_value(self, kind: str, value: str) -> Iterator[Frame]:
-        """Yield a value: a `signature` ends the thinking that is open, others have a block of their own."""
+        """Yield the frames of a value: a `signature` ends the open thinking, other values have a block of
+        their own.
+        """
         if self._is_held(kind, value):
             return
         if kind == "redacted":
@@ -157,12 +166,12 @@ class AnthropicEncoder(ChatEncoder):
         yield from self._close_block()
 
     def _write_call_seal(self, opaque: Opaque | None) -> Iterator[Frame]:
-        """Yield a block with the seal of the call that follows."""
+        """Yield the frames of a block with the seal of the next call."""
         if opaque is not None:
             yield from self._write_value("seal", seal_of(opaque, "call", self.upstream))
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
-        """Yield a piece of a call, if its block is open or can be opened."""
+        """Yield the frames of a piece of a call, if the block of the call is open or can be opened."""
         if piece.tool_id != self._call:
             if piece.tool_id in self._written or piece.tool_name is None or not self._may_switch():
                 return
@@ -172,7 +181,7 @@ class AnthropicEncoder(ChatEncoder):
         yield self._delta({"type": "input_json_delta", "partial_json": piece.arguments_delta})
 
     def write_call(self, call: ToolCallStart) -> Iterator[Frame]:
-        """Yield a whole call, or end the block that its pieces were written to."""
+        """Yield the frames of a whole call, or of the end of the block that holds its pieces."""
         if call.tool_id == self._call:
             yield from self._close_block()
             yield from self._release()
@@ -183,7 +192,9 @@ class AnthropicEncoder(ChatEncoder):
             yield from self._close_block()
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
-        """Yield the two blocks of a call that has been run: both are whole when they begin."""
+        """Yield the frames of the two blocks of a call that has been run; each block is complete when it
+        begins.
+        """
         if not self._writes_tools:
             self.lost["tool call that has been run"] += 1
             return
@@ -192,7 +203,7 @@ class AnthropicEncoder(ChatEncoder):
         yield from self._close_block()
 
     def write_references(self, event: Reference) -> Iterator[Frame]:
-        """Yield citations of the text that is open; only a text can cite."""
+        """Yield the frames of citations of the open text; only a text can cite."""
         for given in event.citations:
             citation = citation_of(given)
             if citation is None or self._block != "text":
@@ -201,7 +212,9 @@ class AnthropicEncoder(ChatEncoder):
                 yield self._delta({"type": "citations_delta", "citation": citation})
 
     def write_question(self, event: Interaction) -> Iterable[Frame] | None:
-        """Return no frames for a pause of the same dialect, which is a stop reason; None for any other."""
+        """Return no frames for a pause of the same dialect, which becomes a stop reason; None for any other
+        question.
+        """
         if not (self.writes_extra and is_pause(wire_data(event))):
             return None
         self._is_paused = True
@@ -215,13 +228,13 @@ class AnthropicEncoder(ChatEncoder):
         yield _frame({"type": "error", "error": {"type": kind, "message": error.message}})
 
     def write_cancelled(self) -> Iterator[Frame]:
-        """Yield an error: a stop reason would mean that the message is whole."""
+        """Yield an error, because a stop reason would mean that the message is complete."""
         yield from self._close_block()
         error = {"type": "api_error", "message": CODES["CANCELLED"].message, "details": CANCELLED}
         yield _frame({"type": "error", "error": error})
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
-        """Yield the stop reason with the usage, and the end."""
+        """Yield the frames of the stop reason with the usage, and of the end."""
         yield from self._message_start()
         yield from self._close_block()
         yield from self._release()
@@ -278,10 +291,11 @@ class AnthropicEncoder(ChatEncoder):
         self._written.add(tool_id, None)
 
     def _is_held(self, kind: str, text: str) -> bool:
-        """Hold a text back while a call's block is open; closing that block would cut its arguments.
+        """Hold a text back if the block of a call is open; return whether it is held. To close the block
+        would cut the arguments.
 
         Raises:
-            LimitExceeded: there is more of it than can be kept.
+            LimitExceeded: more text waits than can be kept.
         """
         if self._may_switch():
             return False
@@ -303,7 +317,7 @@ class AnthropicEncoder(ChatEncoder):
                     yield from self._write_value(kind, text)
 
     def _may_switch(self) -> bool:
-        """Return whether the arguments of the open call are whole, so that another block may begin."""
+        """Return whether the arguments of the open call are complete, so that another block may begin."""
         return self._call is None or self._arguments.is_whole
 
     def _delta(self, delta: dict[str, Any]) -> Frame:

@@ -1,4 +1,4 @@
-"""Blocks that are written in one piece: calls that have been run, and citations."""
+"""Makes blocks that are written in one piece: calls that have been run, and citations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from streamweir.events import Opaque, ToolCallEnd, ToolCallStart
 __all__ = ["citation_of", "is_pause", "ran_blocks", "result_block", "thinking_value", "use_block"]
 
 _SERVER: Final = "agent"
-"""The server's name for a tool that has been run: an upstream does not name its server."""
+"""The server name in the block of a call that has been run, because an upstream does not name its server."""
 
 
 def thinking_value(opaque: Opaque, upstream: str) -> tuple[str, str]:
-    """Return the kind of a value of thinking, `signature` or `redacted`, and its text.
+    """Return the kind of an opaque value of thinking, `signature` or `redacted`, and the text of the value.
 
-    A value of another dialect is a seal, and so is a compaction: clients without its beta refuse its block.
+    A value of another dialect becomes a seal. So does a compaction, because clients without the beta refuse
+    its block.
     """
     for kind in ("signature", "redacted"):
         if isinstance(value := opaque.get(NAME, {}).get(kind), str):
@@ -28,10 +29,10 @@ def thinking_value(opaque: Opaque, upstream: str) -> tuple[str, str]:
 
 
 def is_pause(asked: Mapping[str, Any]) -> bool:
-    """Return whether a question says no more than that the turn is paused, which is a stop reason.
+    """Return whether a question means only that the turn is paused, for which there is a stop reason.
 
     Args:
-        asked: the question, as the `data` of its event.
+        asked: the `data` of the question's event.
     """
     return asked.keys() <= {"interaction_id", "kind", "state"} and asked.get("kind") == "continue"
 
@@ -46,7 +47,7 @@ def ran_blocks(call: ToolCallStart, end: ToolCallEnd) -> Iterable[dict[str, Any]
 
 
 def use_block(tool_id: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the block of a call that a client must not run."""
+    """Return the block of a call that the client must not run."""
     return {
         "type": "mcp_tool_use",
         "id": tool_id,
@@ -63,7 +64,7 @@ def result_block(tool_id: str, result: Any, *, failed: bool) -> dict[str, Any]:
 
 
 def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a citation with an address, or None if `given` has no address."""
+    """Return a citation with an address; None if `given` has no address."""
     if not isinstance(url := given.get("url"), str):
         return None
     return {

@@ -1,4 +1,4 @@
-"""Where an object that arrives in pieces ends, found while they come: each character is looked at once."""
+"""Finds the end of an object that arrives in pieces; each character is looked at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MARKS: Final = re.compile(r'\\.|["{}\[\]\\]', re.DOTALL)
 
 
 class ObjectExtent:
-    """The nesting of one JSON text so far.
+    """Tracks the nesting of one JSON text that arrives in pieces.
 
     Attributes:
-        is_whole: everything that was opened has been closed.
+        is_whole: whether all opened brackets have been closed.
     """
 
     __slots__ = ("_depth", "_escaped", "_in_text", "is_whole")

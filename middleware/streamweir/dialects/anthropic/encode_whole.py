@@ -1,4 +1,4 @@
-"""A whole message for a client that wants no stream."""
+"""Makes a whole message, for a client that wants no stream."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def message_of(
 
     Args:
         folded: the result.
-        stamp: of the last event.
-        model: the client's name of it.
-        with_tools: also calls that have been run.
-        with_pause: a pause is a stop reason: the upstream speaks the same dialect.
+        stamp: the stamp of the last event.
+        model: the client's name of the model.
+        with_tools: whether to include calls that have been run.
+        with_pause: whether a pause becomes a stop reason, because the upstream uses the same dialect.
         upstream: the name or URL of the upstream, for seals.
     """
     has_form = is_pause if with_pause else None
@@ -87,7 +87,7 @@ def _thinking(part: Part, upstream: str) -> dict[str, Any]:
 
 
 def _seal(opaque: Opaque | None, of: SealedKind, upstream: str) -> Iterator[dict[str, Any]]:
-    """Yield a block of thinking with the seal of a text before it, or of a call behind it."""
+    """Yield a block of thinking with the seal of the preceding text or of the next call."""
     if opaque:
         yield {"type": "thinking", "thinking": "", "signature": seal_of(opaque, of, upstream)}
 

@@ -1,4 +1,5 @@
-"""Requests of the Messages API: the system apart, roles in turn, results of tools in the user's messages.
+"""Reads and writes requests of the Messages API: the system prompt is separate, roles alternate, and user
+messages hold the results of tools.
 
 Source: the Messages API (2023-06-01); the request contract, sections 3 to 5.
 """
@@ -58,7 +59,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _check_thread(fields: Fields) -> None:
-    """Refuse a request whose history the server is to hold: the messages before it would be lost.
+    """Refuse a request whose history only the server has: the earlier messages would be lost.
 
     The official libraries read `details`, and then send the whole conversation in each request. Source: the
     error `thread_unsupported_request` of the Messages API (beta, 2026).
@@ -73,7 +74,7 @@ def _check_thread(fields: Fields) -> None:
 
 
 def _system(fields: Fields) -> list[Message]:
-    """Return the system prompt; its blocks are joined by line breaks."""
+    """Return the system prompt as a message; its blocks are joined by line breaks."""
     value = fields.get("system")
     if value is None or isinstance(value, str):
         text = value or ""
@@ -83,7 +84,9 @@ def _system(fields: Fields) -> list[Message]:
 
 
 def _messages(item: Fields) -> Iterator[Message]:
-    """Return the messages for one Anthropic message: first one for each tool result, then the rest."""
+    """Yield the messages for one Anthropic message: one for each tool result, then one for the other
+    blocks.
+    """
     role = item.word("role", _ROLES)
     if role is None:
         raise item.error("role", "user, assistant or system")
@@ -110,7 +113,7 @@ def _messages(item: Fields) -> Iterator[Message]:
 
 
 def _add_thinking(turn: TurnContent, block: Fields) -> None:
-    """Add a block of thinking; one without a text may hold the seal of a text or a call beside it."""
+    """Add a block of thinking; a block without a text may hold the seal of a text or a call."""
     name = "signature" if block.get("type") == "thinking" else "data"
     text = block.text("thinking") or ""
     value = block.get(name)
@@ -125,7 +128,7 @@ def _add_thinking(turn: TurnContent, block: Fields) -> None:
 
 
 def _compaction(block: Fields) -> Part | None:
-    """Return the part for a compaction, which is opaque as a whole."""
+    """Return the part for a compaction, whose fields are all kept as an opaque value."""
     fields = {name: value for name, value in block.value.items() if name not in ("type", "cache_control")}
     return None if holds_seal(fields) else reasoning_part("", {_DIALECT: {"compaction": fields}})
 
@@ -183,7 +186,7 @@ def _source(block: Fields, kind: Any) -> Part:
 
 
 def _tools(fields: Fields) -> Iterator[dict[str, Any]]:
-    """Yield the tools that the client runs, without tools of the server."""
+    """Yield the tools that the client runs, without server tools."""
     for tool in fields.objects("tools"):
         if tool.get("type") in (None, "custom"):
             yield without_absent(
@@ -224,7 +227,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _turns(outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return the messages without the system's. Neighbours of the same role become one message."""
+    """Return the messages without the system prompt. Consecutive messages of one role are joined."""
     turns: list[dict[str, Any]] = []
     continued = without_continuation(outgoing)
     for message in answered_calls(outgoing) if continued is None else continued:
@@ -250,7 +253,7 @@ def _without_last_thinking(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Return a single text as a string, and all else as a list of blocks."""
+    """Return a single text as a string, and other content as a list of blocks."""
     match blocks:
         case [{"type": "text", "text": str(text), **others}] if not others:
             return text

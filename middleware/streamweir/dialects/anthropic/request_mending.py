@@ -1,4 +1,4 @@
-"""Mends a refused request: thinking is left out, which the API accepts, and the model thinks anew.
+"""Repairs a refused request: thinking is left out, which the API accepts, so that the model thinks again.
 
 Source: the Messages API (extended thinking); the conversation contract, section 4 (lost).
 """
@@ -14,11 +14,11 @@ _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
-    """Return the body without blocks of thinking and without `thinking`; None if there is neither.
+    """Return the body without blocks of thinking and without `thinking`; None if it has neither.
 
     Args:
-        body: of the refused request.
-        refusal: the words of the upstream, which do not matter here.
+        body: the body of the refused request.
+        refusal: the error text of the upstream, which is ignored.
     """
     del refusal
     messages = body.get("messages", [])

@@ -22,7 +22,7 @@ FINISH_REASONS: Final = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-"""By stop reason."""
+"""The standard's finish reason, by the stop reason of the API."""
 
 STOP_REASONS: Final = {
     "stop": "end_turn",
@@ -32,7 +32,7 @@ STOP_REASONS: Final = {
 }
 
 PAUSED: Final = "pause_turn"
-"""The stop reason of a turn that goes on when it is sent back."""
+"""The stop reason of a turn that continues when the client sends it back."""
 
 STATUSES: Final = {
     "invalid_request_error": 400,
@@ -46,7 +46,7 @@ STATUSES: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status of each type of error."""
+"""The HTTP status, by the type of an error."""
 
 ERROR_TYPES: Final = {
     **{status: kind for kind, status in STATUSES.items()},
@@ -54,4 +54,4 @@ ERROR_TYPES: Final = {
 }
 
 CANCELLED: Final = "cancelled"
-"""The detail of an error whose meaning is that the run was stopped on request."""
+"""The detail of an error that means that the run was stopped on request."""

@@ -18,7 +18,7 @@ __all__ = ["AnthropicTurn"]
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 _OPAQUE: Final = ("redacted_thinking", "compaction")
 _TEXTS: Final = {"text": "text", "thinking": "thinking", "compaction": "content"}
-"""The field of a block that arrives in pieces, by the type of the block."""
+"""For each type of block: the field whose text arrives in pieces."""
 
 _PIECES: Final = {
     "text_delta": ("text", "text"),
@@ -27,16 +27,18 @@ _PIECES: Final = {
     "input_json_delta": ("partial_json", "input"),
     "compaction_delta": ("content", "content"),
 }
-"""The field of a delta that holds a piece, and the field of the block that it extends, by its type."""
+"""For each type of delta: the field that holds the piece, and the field of the block that the piece
+extends.
+"""
 
 
 class _Block:
-    """One block: the fields of its start, and the pieces of fields that follow.
+    """One block: the fields of its start, and the pieces of its other fields.
 
     state     entered by                              what it holds
     ───────   ─────────────────────────────────────   ──────────────────────────────────────────────────
     open      construction                            fields and pieces
-    closed    `close`, for thinking and calls, which  its JSON alone, written while the answer goes on:
+    closed    `close`, for thinking and calls, which  only its JSON, written while the answer continues:
               makes it take no more pieces            the client waits for the turn at the end
     """
 
@@ -66,14 +68,16 @@ class _Block:
         return self.kind in _OPAQUE or self.is_signed or bool(self.text_of("signature"))
 
     def close(self) -> None:
-        """Write a block of thinking or a call: its pieces have come. Raises the errors of `written`."""
+        """Close a block of thinking or a call, because all pieces have arrived. Raises the errors of
+        `written`.
+        """
         if self.kind == "thinking" or self.kind in _CALLS:
             self.is_signed = self.has_opaque
             self._closed = self.written()
             self.pieces.clear()
 
     def check_open(self) -> None:
-        """Raise `ValueError` if no further piece may come."""
+        """Raise `ValueError` if the block is closed, so that it takes no more pieces."""
         if self._closed is not None:
             raise ValueError("a piece of a block that has ended")
 
@@ -142,7 +146,7 @@ class AnthropicTurn(TurnCollector):
             self._thinking = pieces
 
     def _add_citation(self, block: _Block, kind: str, data: bytes) -> None:
-        """Add a citation; a delta of any other type is a part of the block that cannot be kept."""
+        """Add a citation. Give the turn up if the delta has another type, which cannot be kept."""
         if kind != "citations_delta":
             self._give_up()
             return
@@ -151,7 +155,7 @@ class AnthropicTurn(TurnCollector):
         self._count(len(citation))
 
     def _keep_opaque(self, block: _Block, data: bytes) -> None:
-        """Keep the fields of a compaction that arrive whole beside its content."""
+        """Keep the fields of a compaction that arrive whole, in addition to its content."""
         delta = raw_object(raw_object(data)["delta"])
         for name in delta.keys() - {"type", "content"}:
             block.fields[name] = delta[name]

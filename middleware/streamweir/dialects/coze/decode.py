@@ -1,4 +1,4 @@
-"""Reads Coze's events: the chat's states, the answer in pieces and once more, calls of its plugins."""
+"""Reads Coze's events: states of the chat, the answer in pieces and again as a whole, calls of plugins."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ _CODES: Final = {
     4028: "insufficient_quota",
     4100: "unauthorized",
 }
-"""The meaning of the platform's own numbers (its page on errors)."""
+"""The meanings of the platform's error numbers (its page on errors)."""
 
 _MOST_OPEN: Final = 1000
-"""The most calls without a result that are known."""
+"""The most calls without a result that are remembered."""
 
 _FINISHED: Final = "generate_answer_finish"
-"""A verbose message that says nothing else than that the answer is there."""
+"""The type of a verbose message that only says that the answer is complete."""
 
 
 class _OpenCall(NamedTuple):
@@ -99,7 +99,7 @@ class CozeDecoder(Decoder):
         return 0.97 if event is not None and event.startswith((_CHAT, _MESSAGE)) else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         name = frame.event or ""
         if name == "done":
             self.complete = True
@@ -113,7 +113,7 @@ class CozeDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._summary
 
     def close(self) -> Iterable[Event]:
@@ -153,7 +153,9 @@ class CozeDecoder(Decoder):
             yield SessionStart(session_id=conversation, meta=meta)
 
     def _completed(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield a whole message: the answer once more, a call, a result, a follow-up question, a note."""
+        """Yield the events of a whole message: the repeated answer, a call, a result, a follow-up question,
+        or a note.
+        """
         rest = leftover(fields, _MESSAGE_FIELDS)
         meta = and_extra(_meta(fields), rest)
         text = text_of(fields.get("content"))
@@ -185,7 +187,7 @@ class CozeDecoder(Decoder):
                 yield custom(text_of(kind) or "message", {**fields}, _meta(fields))
 
     def _call(self, call: Mapping[str, Any], meta: Meta | None) -> Event:
-        """Read a call. It has no id, so results are matched in the order of the calls."""
+        """Return the start of a call. It has no id, so results are matched in the order of the calls."""
         self._calls += 1
         tool_id = made_call_id(self.request_id, self._calls)
         given = arguments(call.get("arguments", call.get("params")))
@@ -222,8 +224,8 @@ class CozeDecoder(Decoder):
     def _required(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
         """Yield the calls that the client has to run; the server waits for their results.
 
-        A message may have told of such a call before, without an id. It keeps the id that it was given then,
-        and `resume` holds the server's.
+        An earlier message may have reported such a call without an id. The call then keeps the id that was
+        made for it, and `resume` holds the server's id.
         """
         submit = object_in(object_in(fields, "required_action"), "submit_tool_outputs")
         ids = {"chat_id": fields.get("id"), "conversation_id": fields.get("conversation_id")}
@@ -246,7 +248,9 @@ class CozeDecoder(Decoder):
                 yield Interaction(known.tool_id, "tool", title=name, resume=held, meta=meta)
 
     def _known_call(self, name: str, given: bytes) -> _OpenCall | None:
-        """Remove and return the first open call with this name and these arguments, or None."""
+        """Remove and return the first open call with this name and these arguments; None if there is no such
+        call.
+        """
         found = next((call for call in self._open if call.name == name and call.arguments == given), None)
         if found is not None:
             self._open.remove(found)
@@ -260,7 +264,7 @@ def _meta(fields: Mapping[str, Any]) -> Meta | None:
 
 
 def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
-    """Read a piece of the answer or of the reasoning."""
+    """Yield a piece of the answer or of the reasoning."""
     rest = leftover(fields, _MESSAGE_FIELDS)
     meta = and_extra(_meta(fields), rest)
     if fields.get("type") not in ("answer", None):
@@ -282,7 +286,9 @@ def _plain(text: str) -> Any:
 
 
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:
-    """Return a failure: of the chat (`last_error`), of the stream, or of the request as a body."""
+    """Return the event of a failure: of the chat (`last_error`), of the stream, or of the request in an error
+    body.
+    """
     given = error if isinstance(error, dict) else fields
     code = given.get("code")
     return upstream_error(

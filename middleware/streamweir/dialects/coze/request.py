@@ -1,4 +1,4 @@
-"""Requests to Coze: messages for a bot that the configuration names, results for a chat that waits.
+"""Writes requests to Coze: messages for the bot that the configuration names, or results for a waiting chat.
 
 Source: the documentation of the open platform (v3 chat); the request contract, sections 4 and 5.
 """
@@ -61,7 +61,7 @@ def _file(part: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _answered(outgoing: Outgoing) -> Written:
-    """Return the results of the calls that a chat waits for."""
+    """Return the request with the results of the calls that a chat waits for."""
     held = outgoing.held(outgoing.answers[0])
     chat, conversation = held.get("chat_id"), held.get("conversation_id")
     if not isinstance(chat, str) or not isinstance(conversation, str):
@@ -81,7 +81,7 @@ def _answered(outgoing: Outgoing) -> Written:
 
 
 def _call_id(held: Mapping[str, Any], interaction_id: str) -> str:
-    """Return the id that the server has for a call, which clients may know by another one."""
+    """Return the server's id of a call, which clients may know by another id."""
     own = held.get("tool_call_id")
     return own if isinstance(own, str) and own else interaction_id
 

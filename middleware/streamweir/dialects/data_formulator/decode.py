@@ -1,4 +1,4 @@
-"""Reads Data Formulator's streams: the family of an event, and the events that end a stream."""
+"""Reads Data Formulator's streams: finds the family of each event, and the end of the stream."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ __all__ = ["DataFormulatorDecoder"]
 _ONLY_PROBLEMS = ("warning", "error")
 
 _CALLED_AS = {"completion": "summary"}
-"""For an end of the run, the name of the call that a model may make in its place (0.7), if it differs."""
+"""The name of the call that a model may make in place of an end of the run (0.7), if the name differs."""
 
 _ANY_ACTION = "action"
-"""The name of a call that may be any of the actions."""
+"""The name of a call that may be for any of the actions."""
 
 
 class DataFormulatorDecoder(Decoder):
-    """Reads all families of events; they do not collide, so that one decoder needs no choice.
+    """Reads all families of events in one decoder; no two families use one event in different ways.
 
     attribute       set by                                       cleared by            decides
     ─────────────   ──────────────────────────────────────────   ───────────────────   ──────────────────────
@@ -61,7 +61,7 @@ class DataFormulatorDecoder(Decoder):
                                                                  warnings and errors   end of the body
 
     Options:
-        endpoint: which endpoint is read. It matters only where a stream ends without saying so: reports and
+        endpoint: which endpoint is read. It matters only if a stream ends without an end event: reports and
             questions end with the body, loading chats and agent runs do not.
     """
 
@@ -87,17 +87,19 @@ class DataFormulatorDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a score for the type of an event together with fields that only this dialect gives it."""
+        """Return a score for the type of an event and the fields that only this dialect uses with
+        this type.
+        """
         return evidence.score(fields, event)
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return the endpoint, by the last part of its path."""
+        """Return the option `endpoint`, by the last part of the path."""
         endpoint = ENDPOINT_OF_PATH.get(path.partition("?")[0].rstrip("/").rpartition("/")[2])
         return {"endpoint": endpoint} if endpoint else NO_OPTIONS
 
     def decode(self, frame: Frame) -> Iterator[Event]:
-        """Yield the events that `frame` means."""
+        """Yield the events of `frame`."""
         if not frame.data:
             return
         self._half = frame.unterminated
@@ -110,7 +112,7 @@ class DataFormulatorDecoder(Decoder):
         self._half = False
 
     def accepts_text(self, text: str) -> bool:
-        """Tell whether the text only continues the answer; failures and thoughts need a full read."""
+        """Return whether the text only continues the answer; failures and thoughts have to be decoded."""
         if not self._is_text or text_failure(text):
             return False
         self._answered = self._answered or bool(text.strip())
@@ -118,11 +120,11 @@ class DataFormulatorDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """The page that reads such events."""
+        """The page that reads the events of this stream, as options of the encoder."""
         return {"profile": "analyst" if self._seen in ("agent", "analyst") else "loading"}
 
     def close(self) -> Iterator[Event]:
-        """Yield the events that only the end of the body decides."""
+        """Yield the events that depend on the end of the body."""
         if self.complete:
             yield SessionEnd("suspended" if self._waits else "completed")
         elif self._flat_error is not None:
@@ -131,7 +133,7 @@ class DataFormulatorDecoder(Decoder):
             yield from self._end_at_eof()
 
     def _apart(self, event: Event) -> Event:
-        """Make each thought a separate message, because it is a whole paragraph."""
+        """Return the event; a thought gets a message id of its own, because it is a whole paragraph."""
         if isinstance(event, Thinking) and event.content:
             self._thoughts += 1
             meta: Meta = {**(event.meta or {}), "message_id": f"thought_{self._thoughts}"}
@@ -210,7 +212,7 @@ class DataFormulatorDecoder(Decoder):
                 yield from questions.pause(message)
 
     def _done(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the end of a chat; its text is a failure only if it is all that came."""
+        """Yield the end of a chat. Its text is a failure only if no other text has arrived."""
         text = text_of(message.get("full_text"))
         failure = None if self._answered else text_failure(text)
         if failure:
@@ -221,7 +223,7 @@ class DataFormulatorDecoder(Decoder):
         yield SessionEnd("suspended" if self._waits else "completed", meta=meta)
 
     def _data_operation(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Read the outcome of the loading that the user chose; it is the only event of its stream."""
+        """Yield the outcome of the loading that the user chose, which is the only event of its stream."""
         operation = message.get("operation")
         if isinstance(operation, dict) and operation.get("status") == "failed":
             yield operation_failure(operation)
@@ -232,14 +234,18 @@ class DataFormulatorDecoder(Decoder):
         yield SessionEnd()
 
     def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield a custom event, or a tool result whose own `type` has overwritten the event's."""
+        """Yield a custom event, or the result of a tool whose own field `type` has replaced the
+        event's type.
+        """
         if self._calls.has(message.get("tool")):
             yield from self._tool_result(message)
         else:
             yield custom(kind, leftover(message, ("type",)) or {})
 
     def _read_untyped(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield an envelope, a whole answer in place of a stream, or an event of the first releases."""
+        """Yield the events of a message without a type: an envelope, a whole answer, or an event of the first
+        releases.
+        """
         modern = modern_form(message)
         if modern is not None and modern["type"] == "error" and "step" not in modern:
             yield error_event(modern, terminal=True)
@@ -254,7 +260,7 @@ class DataFormulatorDecoder(Decoder):
             yield custom("message", message)
 
     def _text(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Read a piece of text or a failure; a run may continue after a failed report."""
+        """Yield a piece of text, or a failure; a run may continue after a failed report."""
         channel = message.get("channel")
         named = channel if isinstance(channel, str) and channel not in ("", "main") else None
         text = text_of(message.get("content"))
@@ -278,7 +284,7 @@ class DataFormulatorDecoder(Decoder):
         return start
 
     def _tool_result(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Read a result; without a tool's name it belongs to the last open call."""
+        """Yield a result; if it names no tool, it belongs to the last open call."""
         self._actions.note(message)
         name, tool_id = text_of(message.get("tool")), text_of(message.get("tool_id"))
         if not name and not tool_id:
@@ -288,7 +294,9 @@ class DataFormulatorDecoder(Decoder):
         yield tool_result({**message, "tool": name})
 
     def _close_calls(self, kind: str) -> Iterator[Event]:
-        """Yield ends for calls of unknown tools, which get no result: the client must not run them."""
+        """Yield the ends of calls of unknown tools, which get no result, so that the client does not run
+        them.
+        """
         for name in self._calls.end_all():
             if name in (_ANY_ACTION, _CALLED_AS.get(kind, kind)):
                 yield ToolCallEnd("", tool_name=name)
@@ -319,7 +327,9 @@ class DataFormulatorDecoder(Decoder):
             yield named_data("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
 
     def _close_action(self, failure: Error | None = None) -> Iterator[Event]:
-        """Close an action when the run continues: a report is complete, a missing chart has failed."""
+        """Yield the end of the open action if the run continues: a report is complete, a missing chart has
+        failed.
+        """
         name, self._action = self._action, None
         if name is None:
             return
@@ -338,7 +348,7 @@ class DataFormulatorDecoder(Decoder):
             yield error
 
     def _flat(self, error: Error) -> Iterator[Event]:
-        """Read an error of an agent; it is the terminal error only if nothing follows."""
+        """Yield an error of an agent; it is the terminal error only if no other event follows."""
         self._flat_error = error
         yield from self._close_action(error)
         yield error
@@ -349,7 +359,7 @@ def _failed(name: str, code: str, message: str | None = None) -> Event:
 
 
 def _values(frame: Frame) -> Iterator[Any]:
-    """Yield the JSON values of a frame: one value, an array of events, or one on each `data:` line."""
+    """Yield the JSON values of a frame: one value, an array of events, or one value on each `data:` line."""
     try:
         value = frame.json()
     except MalformedEvent:

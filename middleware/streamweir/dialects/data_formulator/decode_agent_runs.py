@@ -1,6 +1,6 @@
-"""Reads the events of agent runs alone: actions, their results, and the end.
+"""Reads the events that only agent runs have: actions, their results, and the end.
 
-`dialog` holds the application's own prompt: it goes back untouched, and into nothing that a page shows.
+`dialog` holds the application's own prompt: the client sends it back unchanged, and pages do not show it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _SUMMARY: Final = "summary"
-"""The id of the message that is the summary of a run, behind other text."""
+"""The message id of the summary of a run, if it follows other text."""
 
 _FAILED: Final = ("llm_error", "parse_failed", "error", "failed")
 
@@ -55,7 +55,7 @@ def action_start(message: Mapping[str, Any], name: str) -> Event:
 
 
 def action_called(message: Mapping[str, Any], name: str) -> Event:
-    """Return the progress of the call `name`, which a later event ends."""
+    """Return the progress of the call `name`; a later event ends the call."""
     return ToolCallProgress(
         tool_id="",
         message=text_of(message.get("display_instruction")) or None,
@@ -65,12 +65,12 @@ def action_called(message: Mapping[str, Any], name: str) -> Event:
 
 
 def result_failed(message: Mapping[str, Any]) -> bool:
-    """Tell whether a `result` means that its action has failed."""
+    """Return whether a `result` means that its action has failed."""
     return _has_failed(message) or _has_failed(_result(message))
 
 
 def result_outcome(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the result of an action's call, without its table, which is sent as data."""
+    """Return the result of an action's call without its table, which is a separate data event."""
     result = _result(message)
     virtual = _object(_object(result.get("content")).get("virtual"))
     outcome = {"chart_id": result.get("chart_id"), **virtual}
@@ -106,12 +106,13 @@ def result_data(message: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def completion(message: Mapping[str, Any], *, waits: bool, has_text: bool) -> Iterator[Event]:
-    """Yield the final answer and the end of the run. A run that stopped at its limit is completed.
+    """Yield the final answer and the end of the run. A run that has reached its limit counts as completed.
 
     Args:
-        message: the `completion`.
-        waits: a person was asked something before.
-        has_text: text came before. The summary is a message of its own then, unless it repeats that text.
+        message: the `completion` event.
+        waits: whether a person has been asked a question.
+        has_text: whether text has arrived. If so, the summary is a separate message, unless it repeats that
+            text.
     """
     content = message.get("content")
     fields = content if isinstance(content, dict) else {"summary": content}
@@ -134,7 +135,7 @@ def completion(message: Mapping[str, Any], *, waits: bool, has_text: bool) -> It
 
 
 def final_text(message: Mapping[str, Any], text: str) -> Iterator[Event]:
-    """Yield the repeated whole answer, if there is one. Only another gateway writes `op`."""
+    """Yield the whole answer that a message repeats, if there is one. Only another gateway writes `op`."""
     if message.get("op") == "replace":
         yield Content(text, is_complete=True, op="replace")
     elif text:

@@ -1,4 +1,4 @@
-"""How sure an event makes one that a stream is Data Formulator's."""
+"""Scores one message: how likely the stream is Data Formulator's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ __all__ = ["score"]
 
 
 def score(message: Mapping[str, Any], event: str | None) -> float:
-    """Return 0..1 for one message; its type alone is never enough where others use the word too."""
+    """Return a score from 0 to 1 for one message. The type is not enough if other dialects use the
+    word, too.
+    """
     if isinstance(message.get("data"), dict) and isinstance(message.get("metadata"), dict):
         return 0.0
     named = message if "type" in message or event is None else {"type": event, **message}

@@ -1,6 +1,6 @@
-"""Leftovers of 0.5 and 0.6: lines `{token, status, result}`, questions without a type, `error: {...}`.
+"""Reads leftovers of 0.5 and 0.6: lines `{token, status, result}`, questions without a type, `error: {...}`.
 
-Raw text of a model that those servers mixed into the stream is no JSON and is left out.
+These servers also mix raw text of a model into the stream; it is no JSON and is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ERROR_LINE = b"error:"
 
 
 def modern_form(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the later releases' event for a `message` without a type, or None."""
+    """Return the event of later releases for a `message` without a type; None if there is no such event."""
     match message:
         case {"status": "error"} | {"error": dict()}:
             return {**message, "type": "error"}

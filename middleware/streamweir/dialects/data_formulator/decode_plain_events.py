@@ -1,4 +1,4 @@
-"""Reads events that are one standard event each, independent of earlier events."""
+"""Reads messages that become one standard event each, independent of earlier messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRIVATE: Final = ("dialog", "trajectory")
 
 
 def extra_of(message: Mapping[str, Any], known: Iterable[str]) -> Meta | None:
-    """Return the unknown fields of `message` as metadata, with the application's prompt kept apart."""
+    """Return the unknown fields of `message` as metadata; the application's prompt is marked as private."""
     rest = leftover(message, {"type", *known}) or {}
     private = {name: rest.pop(name) for name in _PRIVATE if name in rest}
     return meta_of(extra=rest, private=private)
@@ -27,7 +27,7 @@ def _thinking(message: Mapping[str, Any]) -> Event:
 
 
 def _context(message: Mapping[str, Any]) -> Event:
-    """Return a status with the rules and the knowledge that went into the prompt."""
+    """Return a status with the rules and the knowledge that were added to the prompt."""
     return Status("phase", "finished", "context", leftover(message, ("type",)))
 
 
@@ -51,7 +51,7 @@ def _question(message: Mapping[str, Any]) -> Event:
 
 
 def _warning(message: Mapping[str, Any]) -> Event:
-    """Return a warning: its message is written for users, its detail may be the text of an exception."""
+    """Return a warning. Its message is written for users, but its detail may be the text of an exception."""
     nested = message.get("warning")
     fields = nested if isinstance(nested, dict) else {**message, "message": message.get("message", nested)}
     code = fields.get("message_code")

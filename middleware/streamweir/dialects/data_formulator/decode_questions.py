@@ -1,6 +1,6 @@
-"""The events that end a run by asking for something, read: questions, forms, handing over.
+"""Reads the events that end a run with a request to the client: questions, forms, handovers.
 
-`trajectory` holds the application's own prompt: the client sends it back untouched and shows it nowhere.
+`trajectory` holds the application's own prompt: the client sends it back unchanged and does not show it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ _QUESTION: Final = frozenset(
     {"text", "text_code", "text_params", "responseType", "response_type", "options", "required"}
 )
 _SHOWS_THOUGHT: Final = ("clarify", "explain")
-"""The pages of 0.7 show why they ask; 0.8 asks with `interact`, and keeps the thought to itself."""
+"""The questions whose reason is shown: pages of 0.7 show why they ask; 0.8 uses `interact` and hides the
+reason.
+"""
 
 
 def pause(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the questions of a run, which ends here and is resumed by a new request."""
+    """Yield the questions of a run; the run ends with them, and a new request resumes it."""
     known = list(_RESUME)
     if message.get("type") in _SHOWS_THOUGHT or not message.get("thought"):
         known.append("thought")
@@ -46,7 +48,7 @@ def pause(message: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def handing_over(message: Mapping[str, Any]) -> Event:
-    """Read a handover to another agent; the run may send a last text before it."""
+    """Return a handover to another agent. The run may send a last text before the handover."""
     return Interaction(
         interaction_id="delegate",
         kind="handoff",
@@ -69,7 +71,7 @@ def _asked(message: Mapping[str, Any]) -> tuple[list[dict[str, Any]], tuple[str,
 
 
 def _is_covered(question: Any) -> bool:
-    """Tell whether a standard interaction holds all fields of this question."""
+    """Return whether a standard interaction holds all fields of this question."""
     if not isinstance(question, dict) or not question.keys() <= _QUESTION:
         return False
     options = question.get("options") or []
@@ -109,7 +111,7 @@ def _label(option: Any) -> str:
 
 
 def _form(message: Mapping[str, Any], form: Mapping[str, Any], known: Iterable[str]) -> Event:
-    """Read a form that the page draws by its kind (`ui`), with the fields that have a value."""
+    """Return a form that the page draws by its kind (`ui`), with the fields that have a value."""
     connector = form.get("connector")
     filled = connector.get("prefilled") if isinstance(connector, dict) else None
     fields = filled if isinstance(filled, dict) else {}

@@ -1,7 +1,8 @@
-"""`tool_start`, `tool_result` and `actions`, of agents and of the loading chat.
+"""Reads `tool_start`, `tool_result` and `actions`, of agents and of the loading chat.
 
-There are no call ids: the server works on one call at a time. Our own encoder adds a `tool_id`, which the
-pages ignore, and says in `stdout_holds` that a result was no object and how it became the output.
+The server sends no call ids, because it works on one call at a time. The encoder of this library adds a
+`tool_id`, which the pages ignore. If a result was no object, the encoder notes in `stdout_holds` how the
+result was put into the output.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MAX_OPEN: Final = 1000
 
 
 def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
-    """Return the start of a call, with all of its arguments or some of them beside the tool's name."""
+    """Return the start of a call; some or all of its arguments are next to the tool's name."""
     given = arguments(message.get("args", message.get("arguments")))
     detached = {
         name: message[name]
@@ -43,7 +44,7 @@ def tool_start(message: Mapping[str, Any]) -> ToolCallStart:
 
 
 def tool_result(message: Mapping[str, Any]) -> Event:
-    """Read a result, whose keys are next to the tool's name. Its error may be an exception's text."""
+    """Return a result, whose keys are next to the tool's name. Its error may be the text of an exception."""
     status = message.get("status")
     state = STATES.get(status) if isinstance(status, str) else None
     known = ENVELOPE if state is None else {*ENVELOPE, "status"}
@@ -65,7 +66,7 @@ def tool_result(message: Mapping[str, Any]) -> Event:
 
 
 def _is_failure_alone(message: Mapping[str, Any]) -> bool:
-    """Tell whether the output of a failed call only repeats its error, as for skills."""
+    """Return whether the output of a failed call only repeats its error, as for skills."""
     output = message.get("stdout")
     return bool(output) and "stdout_holds" not in message and message.get("error") in (None, "", output)
 
@@ -83,14 +84,14 @@ def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
 
 
 class OpenCalls:
-    """The calls without a result. Those without an id are told apart by their names.
+    """The calls without a result. Calls without an id are distinguished by their names.
 
-    Of very many the oldest are forgotten.
+    If there are too many, the oldest ones are forgotten.
     """
 
     def __init__(self) -> None:
         self._all: dict[int, tuple[str, str]] = {}
-        """Name and id of each, by the number of its beginning."""
+        """The name and the id of each open call, by the number that the call got at its start."""
         self._by_name: dict[str, dict[int, None]] = {}
         self._by_name_and_id: dict[tuple[str, str], dict[int, None]] = {}
         self._without_id: dict[int, None] = {}
@@ -109,7 +110,7 @@ class OpenCalls:
             self._without_id[self._begun] = None
 
     def end(self, name: str, tool_id: str = "") -> bool:
-        """Remove the last call with this name and id (or name alone); return whether there was one."""
+        """Remove the last call with this name and id (or only this name); return whether there was one."""
         name, tool_id = short_id(name), short_id(tool_id)
         calls = self._by_name_and_id.get((name, tool_id)) if tool_id else self._by_name.get(name)
         if not calls:
@@ -122,7 +123,7 @@ class OpenCalls:
         return isinstance(name, str) and bool(self._by_name.get(short_id(name)))
 
     def last(self) -> str:
-        """Return the name of the last open call without an id, or an empty text."""
+        """Return the name of the last open call without an id; an empty text if there is none."""
         return self._all[next(reversed(self._without_id))][0] if self._without_id else ""
 
     def end_all(self) -> list[str]:
@@ -140,25 +141,25 @@ class OpenCalls:
 
 
 def _remove(calls: dict[K, dict[int, None]], key: K, number: int) -> None:
-    """Take one call out of those of a key, which goes if it was the last."""
+    """Remove one call from the calls of a key, and the key if it has no more calls."""
     del calls[key][number]
     if not calls[key]:
         del calls[key]
 
 
 class Actions:
-    """The actions of the loading chat, each once: `actions` repeats those of the tool results."""
+    """The actions of the loading chat, each passed on once: `actions` repeats the actions in tool results."""
 
     def __init__(self) -> None:
         self._shown: set[bytes] = set()
 
     def note(self, result: Mapping[str, Any]) -> None:
-        """Remember the actions that leave as part of a tool's result."""
+        """Remember the actions that are sent as part of a tool's result."""
         for _ in self._new(result):
             pass
 
     def events(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the actions that were in no tool result, each named by its type."""
+        """Yield the actions that no tool result contained; each event is named for the type of its action."""
         for action in self._new(message):
             name = action.get("type") if isinstance(action, dict) else None
             yield named_data(name if isinstance(name, str) and name else "action", action)

@@ -1,4 +1,4 @@
-"""Writes Data Formulator's streams, as its own pages read them."""
+"""Writes Data Formulator's streams in the form that its own pages read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class DataFormulatorEncoder(Encoder):
     """Writes NDJSON.
 
     Options:
-        profile: which of its pages reads. `loading`: the chat, which ends with `done`; `analyst`: an agent
+        profile: the page that reads the stream. `loading`: the chat, which ends with `done`; `analyst`: an
+            agent
             run, which ends with `completion`.
     """
 
@@ -80,7 +81,7 @@ class DataFormulatorEncoder(Encoder):
 
     @cached_property
     def _names(self) -> RecentIds[str]:
-        """By the id of a call that is open, the name of its tool."""
+        """The names of tools, by the ids of open calls."""
         return RecentIds(self.room // 8)
 
     @cached_property
@@ -92,7 +93,7 @@ class DataFormulatorEncoder(Encoder):
         return OpenInteractions(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frame for `event`; questions are written at the end, because they end the run."""
+        """Return the frames for `event`; questions are written at the end, because they end the run."""
         del stamp
         messages = (*self._words_to_continue(event), self._message(event))
         return [Frame(write_json(piece)) for message in messages if message for piece in _in_pieces(message)]
@@ -100,12 +101,14 @@ class DataFormulatorEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return no numbers; a text that looks like a failure is split, so it has no template."""
+        """Return an empty mapping; None for a text that looks like a failure, which is split and has no
+        template.
+        """
         del event, stamp
         return None if any(map(text_failure, texts)) else {}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Add texts that were written to the answer so far."""
+        """Add written texts to the kept answer."""
         if isinstance(event, Content):
             self._answer.add(event.with_text("".join(texts)))
 
@@ -169,7 +172,9 @@ class DataFormulatorEncoder(Encoder):
         return {**result, **self._own(event, "iteration")}
 
     def _progress(self, event: ToolCallProgress) -> _Message | None:
-        """Return the action that a call turned out to be; None if its progress has no place."""
+        """Return the message of the action that a call has become; None if the progress has no place in the
+        protocol.
+        """
         own = self._own(event)
         if "action" not in own:
             self._lose("tool call progress")
@@ -226,7 +231,7 @@ class DataFormulatorEncoder(Encoder):
         return None
 
     def _words_to_continue(self, event: Event) -> Iterable[_Message | None]:
-        """Return the question of whether to continue, in the fixed words that the page knows."""
+        """Return the question whether to continue, in the fixed words that the page knows."""
         if isinstance(event, Interaction) and event.kind == "continue" and event.state == "requested":
             text = "\n".join(text for text in (event.title, event.description) if text)
             return (self._text(Content(f"\n\n{text}")),) if text else ()
@@ -255,7 +260,7 @@ class DataFormulatorEncoder(Encoder):
         }
 
     def _full_text(self) -> str:
-        """Return the text that the chat shows in place of all text before it."""
+        """Return the text that the chat shows in place of all earlier text."""
         keeps = self._answer.has_channels and not self._answer.replaced
         return "" if keeps else self._answer.text
 
@@ -271,7 +276,7 @@ class DataFormulatorEncoder(Encoder):
         return {**clarification(asked), **(self._own(asked[-1]) if own_pause else {})}
 
     def _own(self, event: Event, *names: str) -> _Message:
-        """Return the fields of this dialect that came with the event."""
+        """Return the fields of this dialect that arrived with the event."""
         if not event.meta:
             return {}
         extra = self.extra_of(event)
@@ -279,7 +284,7 @@ class DataFormulatorEncoder(Encoder):
 
 
 def _in_pieces(message: _Message) -> tuple[_Message, ...]:
-    """Return the messages of a text; one that looks like a server's report of a failure is cut in two."""
+    """Return the messages of a text. A text that looks like a failure report of a server is split in two."""
     if message["type"] != "text_delta" or not text_failure(message["content"]):
         return (message,)
     text = message["content"]
@@ -314,7 +319,7 @@ def _tool_result(event: ToolCallEnd, name: str) -> _Message:
 
 
 def _spread(result: Any) -> _Message:
-    """Return a result as keys next to the tool's name; text and ambiguous keys become its output."""
+    """Return a result as keys next to the tool's name; text and ambiguous keys become the tool's output."""
     if result is None:
         return {}
     if not isinstance(result, dict):
@@ -333,7 +338,7 @@ def _as_output(result: Any) -> _Message:
 
 
 def _result(event: Data, own: Mapping[str, Any]) -> _Message:
-    """Return a table as the result of an agent's action; its page needs a goal, if only an empty one."""
+    """Return a table as the result of an agent's action; the page needs a goal, which may be empty."""
     assert isinstance(event.data, dict)
     about, rows, table = event.metadata or {}, _records(event.data), own.get("content")
     virtual = {

@@ -1,4 +1,4 @@
-"""The answer so far: the last event repeats it, and is the one place where text can be corrected."""
+"""Keeps the answer: the last event repeats it, and is the only event that can correct text."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from streamweir.events import Content
 __all__ = ["Answer"]
 
 _MESSAGE: Final = 512
-"""Bytes that a message counts in addition to its text."""
+"""The bytes that a message counts in addition to its text."""
 
 
 class Answer:
     """Collects the text of a stream by message; a text above the limit is not repeated at the end.
 
     Args:
-        room: how many bytes may be kept.
+        room: the most bytes that may be kept.
 
     Attributes:
-        has_channels: text of another channel was sent, so that the client has seen more than the answer.
-        replaced: the text that was sent is no longer the answer.
-        too_long: it is not kept any more.
-        begins_further_message: the last piece was the first of a message behind another one.
+        has_channels: whether text of another channel was sent, so that the client has seen more than the
+            answer.
+        replaced: whether the answer has been replaced, so that it differs from the sent text.
+        too_long: whether the text exceeds the limit and is no longer kept.
+        begins_further_message: whether the last piece was the first piece of a message other than the first
+            message.
     """
 
     def __init__(self, room: int) -> None:
@@ -60,5 +62,5 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """Return the whole text, or an empty one if it was too long."""
+        """The whole text; empty if it was too long."""
         return "\n\n".join([pieces.text for pieces in self._messages.values() if pieces.size])

@@ -1,4 +1,4 @@
-"""The events that end a run by asking for something, written."""
+"""Writes the events that end a run with a request to the client."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamweir.events import Interaction
 __all__ = ["clarification", "delegation", "own_form"]
 
 _OPEN_QUESTION: Final = "How would you like to proceed?"
-"""The page refuses a clarification without any question."""
+"""The question in a clarification without a question, which the page would refuse."""
 
 
 def clarification(asked: Sequence[Interaction]) -> dict[str, Any]:
-    """Return all questions as one event. The run resumes with the state of the last question."""
+    """Return one event for all questions. The run resumes with the state of the last question."""
     last = asked[-1] if asked else None
     form = own_form(last) if last and len(asked) == 1 else None
     questions = [question for item in asked for question in _questions(item)]
@@ -29,7 +29,7 @@ def clarification(asked: Sequence[Interaction]) -> dict[str, Any]:
 
 
 def own_form(event: Interaction) -> Mapping[str, Any] | None:
-    """Return the form that the pages draw by its kind, or None for a form of another protocol."""
+    """Return the form that the pages draw by its kind; None for a form of another protocol."""
     is_own = event.kind == "form" and event.interaction_id in PAUSES and event.ui
     return event.ui if is_own else None
 
@@ -68,7 +68,7 @@ def _questions(event: Interaction) -> list[dict[str, Any]]:
 
 
 def _introduced(text: str, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the questions; the first begins with the text that introduces all of them."""
+    """Return the questions; the text that introduces all of them is put before the first question."""
     if text and text != asked[0]["text"]:
         asked[0]["text"] = f"{text}\n{asked[0]['text']}"
     return asked

@@ -1,7 +1,7 @@
-"""Requests of Data Formulator's pages: one body for each of its endpoints.
+"""Reads and writes requests of Data Formulator's pages: one form of body for each endpoint.
 
-Source: microsoft/data-formulator 0.7.0 and 0.8.0b1, its pages and routes; the request contract, sections 3
-to 5.
+Source: microsoft/data-formulator 0.7.0 and 0.8.0b1, its pages and routes; the request contract, sections 3 to
+5.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _QUESTION_FIELDS: Final[Mapping[str, str]] = {
     "report": "user_prompt",
     "questions": "start_question",
 }
-"""By endpoint: the name of the question."""
+"""The name of the question's field, by endpoint."""
 
 _STATE: Final = ("trajectory", "completed_step_count")
 _QUESTION_NAME: Final = re.compile(r"(?:question_)?(\d{1,3})")
-"""The name that a form gives the answer to a question (`form_schema`)."""
+"""The name under which a form (`form_schema`) returns the answer to a question."""
 
 
 def _read(fields: Fields) -> Request:
@@ -77,7 +77,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _messages(outgoing: Outgoing) -> list[dict[str, str]]:
-    """Return the conversation as texts; tool results become part of the user's."""
+    """Return the conversation as texts; tool results become part of the user's texts."""
     if any(map(files_of, outgoing.messages)):
         outgoing.lose("files")
     return [_message(message) for message in outgoing.messages if text_of_message(message)]
@@ -91,7 +91,9 @@ def _message(message: Message) -> dict[str, str]:
 
 
 def _answered(outgoing: Outgoing) -> dict[str, Any]:
-    """Return the state that came with the question, and the answers: several as numbered lines."""
+    """Return the state that arrived with the question, and the answers; several answers become numbered
+    lines.
+    """
     if any(answer["action"] in ("cancel", "reject") for answer in outgoing.answers):
         raise outgoing.cannot_answer()
     held = outgoing.held(outgoing.answers[0])
@@ -99,7 +101,7 @@ def _answered(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def _reply(answers: Sequence[Answer]) -> str:
-    """Return the answers as the page writes them: `1. first; 2. second`, and free text in the next line."""
+    """Return the answers in the page's form: `1. first; 2. second`, and free text on the next line."""
     numbered: dict[int, str] = {}
     free: list[str] = []
     is_structured = any(isinstance(answer.get("value"), dict | list) for answer in answers)
@@ -140,5 +142,5 @@ READER: Final = RequestReader(
     asks_by_inputs=frozenset({"input_tables"}),
     field_names={"message": "user_question"},
 )
-"""`get-recommendation-questions` is asked with nothing but tables."""
+"""Reads the requests; `get-recommendation-questions` is called with nothing but tables."""
 WRITER: Final = RequestWriter(_write, takes=frozenset({"files", "inputs"}))

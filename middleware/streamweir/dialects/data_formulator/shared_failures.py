@@ -1,8 +1,9 @@
-"""The failures: structured and flat errors, the envelope in place of a stream, and errors sent as text.
+"""Reads failures: structured and flat errors, the envelope in place of a stream, and errors sent as text.
 
-A structured error comes from the server's routes: a code, a message for users, whether to retry; it ends the
-stream. A flat one comes from an agent: its message may be an exception's, and the run often goes on.
-An error sent as text is one whole `text_delta`: a model's own words come in pieces, or in a summary.
+A structured error is sent by the server's routes. It has a code, a message for users and whether to retry,
+and it ends the stream. A flat error is sent by an agent. Its message may be the text of an exception, and the
+run often continues. An error sent as text is one whole `text_delta`, while a model's text arrives in pieces
+or in a summary.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _FIXED_TEXTS: Final = {
     "Invalid request — please check your input and try again": "UPSTREAM_REJECTED",
     "Model request failed": "UPSTREAM_ERROR",
 }
-"""The server's sentence for a model's error, by its meaning: flat errors have no other code."""
+"""The fixed sentences of the server for errors of a model, with their meaning; flat errors have no other
+code.
+"""
 
 _KNOWN: Final = ("type", "status", "error", "message", "error_message", "token", "result")
 
@@ -59,7 +62,7 @@ def with_translation_keys(failure: Error, fields: Mapping[str, Any]) -> Error:
 
 
 def agent_error(text: str, *, terminal: bool = True, details: Any = None) -> Error:
-    """Return the error of an agent, which has no code; `text` may be an exception's."""
+    """Return the error of an agent, which has no code; `text` may be the text of an exception."""
     return upstream_error(text, code=_FIXED_TEXTS.get(text), terminal=terminal, details=details)
 
 
@@ -72,7 +75,7 @@ def operation_failure(operation: Mapping[str, Any]) -> Error | SessionEnd:
 
 
 def text_failure(text: str) -> Error | None:
-    """Return the error at the very beginning of a piece of text."""
+    """Return the error that a text reports at its very beginning; None if it reports no error."""
     bare = text.lstrip()
     for prefix in _TEXT_FAILURES:
         if bare.startswith(prefix):

@@ -1,4 +1,4 @@
-"""The words that reader and writer share: types of events, fields, endpoints, error codes."""
+"""The words that the decoder and the encoder share: types of events, fields, endpoints, error codes."""
 
 from __future__ import annotations
 
@@ -21,25 +21,29 @@ __all__ = [
 ]
 
 PAUSES: Final = ("clarify", "interact", "explain")
-"""The questions to the user: 0.7 asks and explains, 0.8 says `interact` for both."""
+"""The types of questions to the user: 0.7 has `clarify` and `explain`, 0.8 uses `interact` for both."""
 
 ENDINGS: Final = (*PAUSES, "delegate", "completion", "done", "data_operation_result")
-"""The events that end a run, or say why it will end."""
+"""The types of events that end a run, or that announce its end."""
 
 ACTIONS: Final = ("preview_table", "load_plan", "connect_form")
-"""Actions that the loading chat offers its user."""
+"""The actions that the loading chat offers to its user."""
 
 DETACHED_ARGUMENTS: Final = ("purpose", "code", "table_names", "query", "skill")
-"""The arguments of an agent's tools that the server writes beside the tool's name; it sends no others."""
+"""The arguments of an agent's tools that the server writes next to the tool's name; other arguments are not
+sent.
+"""
 
 STATES: Final = {"ok": "success", "success": "success", "error": "failed", "failed": "failed"}
-"""A `status` with another value belongs to the tool's own result."""
+"""The meanings of `status`. Another value belongs to the tool's own result."""
 
 ENVELOPE: Final = frozenset({"type", "tool", "tool_id", "stdout_holds", "error", "iteration"})
-"""The fields of a result that are not the tool's own."""
+"""The fields of a result that do not belong to the tool's own result."""
 
 OWN_CUSTOM: Final = ("question", "embed_chart", "embed_table", "data_operation_result")
-"""Events that are custom data in the standard and can be written again under their own type."""
+"""The types of events that become custom data in the standard, and that are written again under their own
+type.
+"""
 
 ENDPOINT_OF_TYPE: Final = {
     **dict.fromkeys(("question", "progress"), "questions"),
@@ -62,7 +66,9 @@ ENDPOINT_OF_TYPE: Final = {
         "agent",
     ),
 }
-"""Which endpoint an event gives away. Tools are the agent's or the loading chat's; neither ends at EOF."""
+"""The endpoint that a type of event reveals. Agent runs and loading chats have tools; neither ends with the
+body.
+"""
 
 ENDPOINT_OF_PATH: Final = {
     "analyst-streaming": "analyst",
@@ -107,7 +113,7 @@ ERROR_TYPES: Final[dict[str, ErrorType]] = {
         "system",
     ),
 }
-"""All codes of the server."""
+"""The meanings of all error codes of the server."""
 
 OWN_CODE: Final = {
     "UPSTREAM_UNREACHABLE": "SERVICE_UNAVAILABLE",
@@ -125,4 +131,6 @@ OWN_CODE: Final = {
     "GATEWAY_DRAINING": "SERVICE_UNAVAILABLE",
     "INTERNAL": "INTERNAL_ERROR",
 }
-"""Standard code -> the server's own, for which its pages have translated texts; others stay as they are."""
+"""The server's own code for a standard code, for which its pages have translated texts; other codes are
+unchanged.
+"""

@@ -1,9 +1,8 @@
 """Dify's chat, agent, chatflow, workflow and completion apps.
 
 Source: langgenius/dify `api/core/app/entities/task_entities.py`, `apps/base_app_generator.py` and
-`apps/common/workflow_response_converter.py`, to 1.11.
-Intended differences: what an agent's thought repeats of its answer is not said twice; the prompts and inputs
-of nodes stay where they are.
+`apps/common/workflow_response_converter.py`, to 1.11. Intended differences: text of the answer that an
+agent's thought repeats is not sent twice; the prompts and inputs of nodes are not passed on.
 """
 
 from streamweir.codec.dialect import Dialect

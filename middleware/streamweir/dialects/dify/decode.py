@@ -1,4 +1,4 @@
-"""Reads Dify's events, which bear their name within their JSON."""
+"""Reads Dify's events, whose names are inside their JSON."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ _NAMES: Final = frozenset(
     }
 )
 _MAY_FAIL: Final = ("error", "workflow_finished")
-"""Events that, like steps, start no session: they may be of a failure only."""
+"""The events that, like steps, do not start a session, because the stream may be only a failure."""
 
 _OWN_FIELDS: Final = ("conversation_id", "workflow_run_id", "answer")
 
 
 class DifyDecoder(Decoder):
-    """Reads one run. The end of the message or of the workflow completes it; more may follow either.
+    """Reads one run. The end of the message or of the workflow completes the run; more events may follow.
 
     `complete` is set by `message_end`, by the end of a workflow and by a pause, and never cleared: the body
     may end then. `_is_paused` makes that end a suspension; a form sets it, and so does a
@@ -102,7 +102,7 @@ class DifyDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; a bare `event: ping` has nothing to say."""
+        """Return the events of `frame`; a bare `event: ping` has no events."""
         if not frame.data.strip():
             return ()
         fields = frame.json()
@@ -118,17 +118,17 @@ class DifyDecoder(Decoder):
         return (custom("message", fields),)
 
     def accepts_text(self, text: str) -> bool:
-        """Take note of the answer, which an agent's thoughts repeat."""
+        """Note a text of the answer, which an agent's thoughts repeat."""
         self._thoughts.note(text)
         return True
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """Return the end, if one has been announced; suspended if a person was asked."""
+        """Return the end, if it has been announced; the end is suspended if a person was asked."""
         if not self.complete:
             return ()
         return (SessionEnd("suspended" if self._is_paused else "completed", summary=self._summary or None),)
@@ -158,7 +158,9 @@ class DifyDecoder(Decoder):
         return self._thoughts.read(fields, meta)
 
     def _message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield a piece, the whole text behind an agent's pieces, or with `mode` the whole answer."""
+        """Yield a piece of text, the whole text after an agent's pieces, or (with `mode`) the whole
+        answer.
+        """
         is_whole = "mode" in fields
         known = (*_COMMON, "answer", "metadata", "audio") if is_whole else (*_COMMON, "answer")
         text, rest = text_of(fields.get("answer")), leftover(fields, known)
@@ -231,7 +233,7 @@ class DifyDecoder(Decoder):
             self._summary["total_tokens"] = data["total_tokens"]
 
     def _outputs(self, outputs: Any, meta: Meta | None) -> Iterator[Event]:
-        """Yield the outputs of a workflow that its pieces did not have: a single text is the answer."""
+        """Yield the outputs of a workflow that were not streamed; a single text is the answer."""
         if not isinstance(outputs, dict):
             return
         found = {

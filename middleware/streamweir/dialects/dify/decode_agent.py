@@ -1,4 +1,6 @@
-"""Reads an agent's thoughts, which are sent again as they fill: its thinking, its tools, their results."""
+"""Reads an agent's thoughts, which are sent again as they grow: the thinking, the tools, and their
+results.
+"""
 
 from __future__ import annotations
 
@@ -20,35 +22,35 @@ _THOUGHT: Final = (
 _FAILED: Final = re.compile(
     r"\s*(?:tool (?:invoke|response|parameters validation) error|unknown error)\b", re.I
 )
-"""How the server (`tool_engine.py`) writes down that a tool has raised."""
+"""Matches the texts in which the server (`tool_engine.py`) records that a tool has raised an exception."""
 
 _ROOM: Final = 32 << 10
-"""Bytes of an answer that are remembered; any later text is taken for a repetition of it."""
+"""The most bytes of an answer that are remembered. After a longer answer, any text counts as a repetition."""
 
 
 class Thoughts:
-    """One thought at a time, and the answer around it, which thoughts repeat."""
+    """Reads one thought at a time, and keeps the answer, which thoughts repeat."""
 
     def __init__(self) -> None:
         self._answer = TextPieces()
         self._id: str | None = None
         self._thought = ""
         self._calls: list[tuple[str, str]] = []
-        """The ids and names of its calls, as far as they have no result."""
+        """The ids and names of the thought's calls that have no result yet."""
         self._has_called = False
 
     @property
     def is_silent(self) -> bool:
-        """No text has come."""
+        """Whether no text has arrived."""
         return not self._answer.size
 
     @property
     def answer(self) -> str | None:
-        """The answer so far; None if it is longer than the limit."""
+        """The answer until now; None if it is longer than the limit."""
         return self._answer.text if self._answer.size <= _ROOM else None
 
     def note(self, text: str) -> None:
-        """Take note of a piece of the answer."""
+        """Note a piece of the answer."""
         if self._answer.size <= _ROOM:
             self._answer.append(text)
 
@@ -71,14 +73,18 @@ class Thoughts:
             yield custom("agent_thought", rest, meta)
 
     def _new_in(self, text: str) -> str:
-        """Return the part of a thought that is new after its earlier pieces and the answer, or ""."""
+        """Return the new part of a thought: text that its earlier pieces and the answer do not contain; may
+        be empty.
+        """
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text
         return "" if not new.strip() or is_repeated(self, new) else new
 
     def _call(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the tools of a thought, their names separated by semicolons; inputs are found by name."""
+        """Yield the calls of a thought. The names of tools are separated by semicolons; inputs are found by
+        name.
+        """
         names = [name for name in text_of(fields.get("tool")).split(";") if name][:100]
         if self._has_called or not names:
             return
@@ -92,7 +98,7 @@ class Thoughts:
             yield ToolCallStart(tool_id, name, arguments=given_here, meta=meta)
 
     def _observe(self, observation: Any, meta: Meta | None) -> Iterator[Event]:
-        """Yield the results, with the names of their tools if there are several."""
+        """Yield the results of calls; if there are several, they are found by the names of the tools."""
         results = arguments(observation)
         calls, self._calls = self._calls, []
         for tool_id, name in calls:
@@ -104,6 +110,6 @@ class Thoughts:
 
 
 def is_repeated(thoughts: Thoughts, text: str) -> bool:
-    """Whether the answer contains this text; True if the answer is too long to be remembered."""
+    """Return whether the answer contains this text; True if the answer is too long to be remembered."""
     answer = thoughts.answer
     return answer is None or text.strip() in answer

@@ -1,4 +1,4 @@
-"""Reads the calls that an agent within a workflow logs; no other event has them.
+"""Reads the calls that an agent within a workflow logs; no other event reports these calls.
 
     label        status    data
     ──────────   ───────   ─────────────────────────────────────────────────────────────────────────────
@@ -27,17 +27,17 @@ _ROOM: Final = 64 << 10
 
 
 class AgentLog:
-    """The calls of one run that were logged; each starts and ends with the log of its end."""
+    """The logged calls of one run. Each call starts and ends with the log entry of its end."""
 
     def __init__(self) -> None:
         self._known: RecentIds[None] = RecentIds(_ROOM)
 
     def calls_in(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the start and the end of the call that an `agent_log` is the end of, once.
+        """Yield the start and the end of the call whose end an `agent_log` reports, once for each call.
 
         Args:
-            fields: of the event.
-            meta: of the run.
+            fields: the fields of the event.
+            meta: the metadata of the run.
         """
         log = object_in(fields, "data")
         label, status = text_of(log.get("label")), text_of(log.get("status"))

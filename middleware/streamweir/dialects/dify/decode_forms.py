@@ -1,4 +1,4 @@
-"""Reads forms: a workflow waits until a person has filled one in."""
+"""Reads forms: a workflow waits until a person has filled in the form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORM: Final = (*_ANSWER, "node_title", "form_content", "inputs", "actions", "re
 
 
 def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
-    """Return a form for a person to fill in, with the values by which the server knows the answer."""
+    """Return a form for a person, with the values by which the server recognises the answer."""
     data = object_in(fields, "data")
     resume = {name: data[name] for name in _ANSWER if data.get(name)}
     if run := fields.get("workflow_run_id"):
@@ -41,7 +41,7 @@ def form(fields: Mapping[str, Any], meta: Meta | None) -> Event:
 
 
 def form_state(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield that a form is no longer waited for."""
+    """Yield the event for a form that the workflow no longer waits for."""
     state = _STATES[fields["event"]]
     yield Interaction(_id(object_in(fields, "data")), "form", state, meta=meta)
 

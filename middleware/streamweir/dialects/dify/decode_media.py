@@ -37,7 +37,9 @@ _CITATION: Final = {
 
 
 def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a file of the assistant, or its other fields if it has no address; a user's file is skipped."""
+    """Yield a file of the assistant, or its other fields if it has no address; files of the user are
+    skipped.
+    """
     url = text_of(fields.get("url") or fields.get("remote_url"))
     if fields.get("belongs_to") == "user":
         return
@@ -55,7 +57,7 @@ def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event
 
 
 def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a piece of the spoken answer; the last one is empty."""
+    """Yield a piece of the spoken answer; of the last piece, which is empty, only other fields."""
     rest = leftover(fields, (*_IDS, "audio"))
     if audio := text_of(fields.get("audio")):
         yield Data("audio", {"base64": audio, "media_type": "audio/mpeg"}, meta=and_extra(meta, rest))
@@ -64,7 +66,7 @@ def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
 
 
 def references(resources: Any) -> list[dict[str, Any]]:
-    """Return the citations that retrieved resources are."""
+    """Return the citations for retrieved resources."""
     return [citation for resource in objects_in(resources) if (citation := _citation(resource))]
 
 

@@ -1,4 +1,4 @@
-"""Reads the steps of a workflow: nodes, their repetitions, and what an agent within one logs."""
+"""Reads the steps of a workflow: its nodes, their iterations, and the log of an agent within a node."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FIELDS: Final = (
 
 
 def step(name: str, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a step's status; its inputs and outputs may be a prompt, and are left out."""
+    """Yield the status of a step. Its inputs and outputs are left out, because they may be a prompt."""
     data = object_in(fields, "data")
     scope, state = STEPS[name]
     status = text_of(data.get("status"))

@@ -1,4 +1,4 @@
-"""Requests to Dify: a question with named inputs for chats, inputs alone for workflows and completions.
+"""Writes requests to Dify: a question with named inputs for chats, only inputs for workflows and completions.
 
 Source: Dify's service API; the request contract, sections 4 and 5.
 """
