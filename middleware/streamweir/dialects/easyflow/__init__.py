@@ -2,9 +2,9 @@
 
 Source: the EasyFlow chat protocol specification 1.1; AIFlowy 2.x as its servers really write it (June 2026):
 upper-case domains and types, camelCase keys, the conversation in the payload, `event:needSaveMessage`.
-Intended differences: keys and words are taken in either case; where `domain` or `type` is missing, the SSE
-event name is taken; `content` after `delta`s repeats; `index` is ignored; `system/error` ends the run under
-any event name, other errors only under `event: error`.
+Intended differences: keys and words are read in upper and lower case; if `domain` or `type` is missing, the
+SSE event name replaces it; `content` after `delta`s is a repetition; `index` is ignored; `system/error` ends
+the run under any event name, other errors only under `event: error`.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -21,11 +21,11 @@ __all__ = ["EasyflowDecoder"]
 _HISTORY: Final = "needsavemessage"
 _DONE_MARK: Final = b"[DONE]"
 _ANSWERING: Final = ("llm", "tool")
-"""The domains whose events show that a run goes on after an error or a pause."""
+"""The domains whose events show that a run continues after an error or a pause."""
 
 
 class EasyflowDecoder(Decoder):
-    """Reads EasyFlow chat 1.1 and AIFlowy; where the envelope has no words, by the event name."""
+    """Reads EasyFlow chat 1.1 and AIFlowy. If the envelope has no domain and type, the event name decides."""
 
     errors_for_users = True
     text_fields: ClassVar = TextFields(
@@ -40,11 +40,11 @@ class EasyflowDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for the protocol's name, a lower one for a known domain with a payload."""
+        """Return a high score for the protocol's name, and a lower one for a known domain with a payload."""
         return _evidence(fields, event)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; `done` and errors that end the run end the stream."""
+        """Return the events of `frame`; `done` and errors that end the run end the stream."""
         if frame.data.strip() == _DONE_MARK and (frame.event or "message") == "message":
             self.complete = self._is_done = self._began
             return ()
@@ -59,16 +59,16 @@ class EasyflowDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """The variant of the vocabulary that the server writes."""
+        """The variant of the vocabulary that the server writes, as options of the encoder."""
         return {"variant": self._variant}
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._run.usage
 
     def close(self) -> Iterable[Event]:
-        """Return the end: suspended if the run waits for a person, failed if its last event was an error."""
+        """Return the end: suspended if the run waits for a person, failed if the last event was an error."""
         if self._run.waits or self._run.paused_steps:
             return (self._run.suspended(),)
         if self._run.failure:
@@ -103,7 +103,9 @@ class EasyflowDecoder(Decoder):
 
 
 def _message_of(frame: Frame) -> Any:
-    """Return the JSON of a frame; of a bare event name, an empty object if it ends the stream."""
+    """Return the JSON value of a frame; for an event name without data that ends the stream, an empty
+    object.
+    """
     event = (frame.event or "").lower()
     if not frame.data.strip():
         return {} if event in ("done", "error") else None
@@ -117,7 +119,7 @@ def _message_of(frame: Frame) -> Any:
 
 
 def _is_history(envelope: Envelope) -> bool:
-    """Return whether a message without an event name is one to be saved."""
+    """Return whether a message without an event name is a part of the history to be saved."""
     return (envelope.domain, envelope.type) == ("system", "message") and "role" in envelope.payload
 
 

@@ -1,4 +1,4 @@
-"""Reads each domain and type."""
+"""Reads the payload of each domain and type of message."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Reader = Callable[[Envelope, Run], Iterable[Event]]
 _STAGES: Final = ("reasoning", "planning", "analyzing")
 _FAILED: Final = frozenset({"error", "failed", "failure"})
 _RAW_CODE: Final = "SYSTEM_ERROR"
-"""AIFlowy's code for an exception: its text was not written for users."""
+"""AIFlowy's code for an exception, whose text was not written for users."""
 
 _CALL_ID: Final = ("tool_call_id", "id")
 _NAME: Final = ("name", "tool_name")
@@ -74,7 +74,7 @@ def _thinking(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _of_thought(meta: Meta | None, run: Run) -> Meta:
-    """Return metadata with an id for a thought that has none: it is a message of its own."""
+    """Return metadata with an id for a thought without an id, because it is a separate message."""
     return {"message_id": f"thought_{run.thoughts + 1}", **(meta or {})}
 
 
@@ -100,7 +100,7 @@ def _relation(meta: Meta | None, has_pieces: bool) -> Whole | None:
 
 
 def _without_text(envelope: Envelope, meta: Meta | None) -> Iterator[Event]:
-    """Yield nothing for an empty piece, unless it has fields that no rule reads."""
+    """Yield an event for the unknown fields of an empty piece; nothing if it has no such fields."""
     if meta and "extra" in meta:
         yield read_other(envelope)
 
@@ -142,7 +142,7 @@ def _tool_result(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _tool_error(payload: Mapping[str, Any], result: Any) -> Any:
-    """Return the reason of a failed call: in its result, or beside it."""
+    """Return the reason of a failed call: from its result, or from another field of the payload."""
     for place in (payload.get("error"), result):
         if isinstance(place, dict):
             reason = place.get("message") or place.get("error")
@@ -202,13 +202,13 @@ def _step_status(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _scope_status(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """Yield the status of a step that is no node, which streamweir wrote in the standard's words."""
+    """Yield the status of a step that is no node; streamweir wrote the status in the standard's words."""
     del run
     yield _standard("status", envelope, {**envelope.payload, "scope": envelope.type})
 
 
 def _data(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """Yield data in the standard's form; other payloads may mean something else by this type."""
+    """Yield data in the standard's form; payloads in another form may have another meaning."""
     del run
     yield _standard("data", envelope) if "data_type" in envelope.payload else read_other(envelope)
 
@@ -263,7 +263,9 @@ def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def read_other(envelope: Envelope) -> Event:
-    """Return an event that no rule reads, under its domain and type, or under the name of its SSE event."""
+    """Return the event of a message that no rule reads, named by its domain and type or by its SSE event
+    name.
+    """
     name = "/".join(part for part in (envelope.domain, envelope.type) if part) or envelope.event
     value = envelope.value
     if value is None:
@@ -276,7 +278,7 @@ def read_other(envelope: Envelope) -> Event:
 
 
 def _standard(kind: str, envelope: Envelope, data: Mapping[str, Any] | None = None) -> Event:
-    """Return an event that has the standard's own fields in its payload."""
+    """Return an event for a payload with the standard's own fields."""
     fields = dict(envelope.payload if data is None else data)
     fields.pop("conversation_id", None)
     event = read_standard({"type": kind, "data": fields, "metadata": None})
@@ -298,4 +300,4 @@ READERS: Final[dict[tuple[str, str], Reader]] = {
     **{("workflow", scope): _scope_status for scope in SCOPES},
     ("business", "data"): _data,
 }
-"""By domain and type; `interaction` and errors are told apart by their readers."""
+"""The reader for each domain and type; readers of `interaction` and errors distinguish further."""

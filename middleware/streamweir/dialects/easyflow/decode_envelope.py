@@ -1,4 +1,4 @@
-"""One message, in the specification's spelling or in AIFlowy's, and the state of a stream of them."""
+"""Reads one message, in the specification's spelling or in AIFlowy's, and keeps the state of the stream."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ENDS: Final = ("completed", "cancelled", "suspended", "error")
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _LONGEST_CAMEL: Final = 64
 _ROOM: Final = 256 << 10
-"""Bytes for the ids of steps, of forms and of calls."""
+"""The most bytes for the ids of steps, forms and calls."""
 
 
 def _snake(name: str) -> str:
@@ -49,7 +49,9 @@ def _snake(name: str) -> str:
 
 
 def snake_keys(value: Any) -> dict[str, Any]:
-    """Return the non-empty fields of an object, with names in snake_case; no fields if it is no object."""
+    """Return the fields of an object that are not empty, with names in snake_case; no fields if `value` is no
+    object.
+    """
     if not isinstance(value, dict):
         return {}
     return {_snake(key): item for key, item in value.items() if item is not None}
@@ -75,16 +77,17 @@ class Run:
     failing     `failure`                             an error that does      the next message
                                                       not end the stream
 
-    `waits` is True while the run is asking or suspended. `pauses` is True directly behind a question or a
-    suspension and cleared by the next message, so that a body may end there.
+    `waits` is True while the run is asking or suspended. `pauses` is set by a question or a suspension and
+    cleared by the next message: a body may end while it is set.
 
     Attributes:
-        conversation_id: the last that was named.
-        is_suspended: the server has suspended the run.
+        conversation_id: the conversation id of the latest message that has one.
+        is_suspended: whether the server has suspended the run.
         forms: the forms that wait for an answer.
-        paused_steps: the workflow's steps that are suspended: for a person, or for something else.
-        pieces: the current message without id has deltas; likewise `thought` for thinking.
-        thoughts: so many thoughts without id have come whole.
+        paused_steps: the suspended steps of the workflow, which wait for a person or for another reason.
+        pieces: whether the current message without an id has deltas; `thought`: whether the current thinking
+            without an id has deltas.
+        thoughts: the number of thoughts without an id that have arrived whole.
         failure, pauses, went_on: see above.
     """
 
@@ -104,7 +107,7 @@ class Run:
 
     @property
     def waits(self) -> bool:
-        """The run waits for a person."""
+        """Whether the run waits for a person."""
         return self.is_suspended or bool(self.forms)
 
     def resume(self) -> None:
@@ -114,26 +117,26 @@ class Run:
         self.forms.clear()
 
     def suspend(self) -> None:
-        """Note that the server says that the run waits."""
+        """Note that the server has reported that the run waits."""
         self.is_suspended = self.pauses = True
         self.went_on = False
 
     def go_on(self) -> None:
-        """Note output of the run, which may have been resumed without a message."""
+        """Note output of the run, which shows that the run may have been resumed without a message."""
         self.failure = self.pauses = False
         self.went_on = self.is_suspended
 
     def pause(self, node_id: str) -> None:
-        """Note a step that waits."""
+        """Note that a step waits."""
         self.paused_steps.add(short_id(node_id), None)
 
     def ask(self, form_id: str) -> None:
-        """Note a form that waits for its answer."""
+        """Note that a form waits for its answer."""
         self.forms.add(short_id(form_id), None)
         self.pauses = True
 
     def is_new_call(self, call_id: str, source: str) -> bool:
-        """Return False if another source (an event, the saved history) has reported this call already."""
+        """Return False if another source (an event or the saved history) has reported this call already."""
         if not call_id:
             return True
         call_id = short_id(call_id)
@@ -143,11 +146,11 @@ class Run:
         return known in (None, source)
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
-        """Add the tokens that one saved message took."""
+        """Add the tokens of one saved message."""
         self.usage.update(_tokens(fields))
 
     def end(self, envelope: Envelope) -> SessionEnd:
-        """Return the end at `event: done`; a run that waits for a person is suspended, not completed."""
+        """Return the end at `event: done`. If the run waits for a person, it is suspended, else completed."""
         source = {**envelope.payload, **envelope.open_meta}
         summary: dict[str, Any] = {**self.usage, **_tokens(source)}
         status = text_of(source.get("status")).lower()
@@ -172,12 +175,13 @@ class Envelope:
 
     Attributes:
         event: the SSE event name in lower case, or an empty string.
-        domain: of the message, else of its type or its event name.
-        type: likewise.
-        payload: the event's data; an empty object if it has none. A bare text is a piece of text.
+        domain: the domain of the message; by default derived from its type or its event name.
+        type: the type of the message; by default derived from its event name.
+        payload: the data of the event; an empty object if it has no data. A bare text is read as a piece of
+            text.
         open_meta: the envelope's own `meta`.
         value: the payload unchanged, for events that no rule reads.
-        conversation_id: of the envelope, of its payload, or the last known one.
+        conversation_id: the conversation id of the envelope or its payload, else the last known id.
     """
 
     __slots__ = ("_top", "conversation_id", "domain", "event", "open_meta", "payload", "type", "value")
@@ -211,17 +215,17 @@ class Envelope:
         return {} if not self._top else None
 
     def __bool__(self) -> bool:
-        """Return an empty object says nothing."""
+        """Return False if the message is an empty object, which has no meaning."""
         return bool(self._top)
 
     @property
     def ends(self) -> bool:
-        """The run is over; `done` in a domain of its own is an extension that may mean anything."""
+        """Whether the run is over. A `done` in any other domain is an extension with an unknown meaning."""
         return self.event == "done" or (self.type == "done" and self.domain in ("system", ""))
 
     @property
     def loose(self) -> dict[str, Any]:
-        """The payload, or the value in its place: a text, or the fields at the top level."""
+        """The payload, or the value that replaces it: a text, or the fields at the top level."""
         if self.payload:
             return self.payload
         if isinstance(self.value, str):
@@ -230,11 +234,11 @@ class Envelope:
 
     @property
     def rest(self) -> dict[str, Any]:
-        """The fields at the top level that are not the envelope's."""
+        """The fields at the top level that do not belong to the envelope."""
         return leftover(self._top, _ENVELOPE) or {}
 
     def text(self, *names: str) -> str:
-        """Return the first of the payload's fields `names` that holds anything, as text."""
+        """Return the first of the payload's fields `names` that is not empty, as text."""
         return next((text_of(self.payload[name]) for name in names if self.payload.get(name)), "")
 
     def meta(
@@ -242,7 +246,7 @@ class Envelope:
     ) -> Meta | None:
         """Return the metadata: ids, a duration, and as `extra` the fields that no rule reads.
 
-        Of several names for one thing, given as a tuple, the one is known that is read.
+        If a tuple names one field in several ways, only the name that is read counts as known.
         """
         names = self._read(known)
         beside = same_as(self.conversation_id, self.payload, ("conversation_id",))
@@ -271,11 +275,11 @@ class Envelope:
         return names
 
     def ids(self, extra: Mapping[str, Any] = NO_EXTRA) -> Meta | None:
-        """Return the metadata without the payload's fields."""
+        """Return the ids as metadata, without the payload's fields."""
         return self.meta(*self.payload, extra=extra)
 
     def duration(self) -> int | None:
-        """Return the duration, if `meta` has one."""
+        """Return the duration in `meta`; None if it has no duration."""
         return next(
             (milliseconds(self.open_meta[name]) for name in _DURATIONS if name in self.open_meta), None
         )

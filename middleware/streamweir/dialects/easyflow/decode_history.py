@@ -1,6 +1,7 @@
-"""AIFlowy's `event:needSaveMessage`: the history that the client is to keep.
+"""Reads AIFlowy's `event:needSaveMessage`: the history that the client has to keep.
 
-Its texts were streamed, or are the user's own; but calls of tools and their results appear nowhere else.
+The texts in it were streamed, or are the user's own. Tool calls and their results are not sent in other
+messages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["read_history"]
 
 
 def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """Yield the calls and results in a message to be saved."""
+    """Yield the calls and results in a message of the history."""
     message = _saved(envelope.payload.get("content"))
     run.add_usage(message)
     match envelope.text("role").lower():
@@ -32,7 +33,9 @@ def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _saved(content: Any) -> dict[str, Any]:
-    """Return a message of the server's model library, as JSON text; an empty one if it cannot be read."""
+    """Return a message that the server's model library wrote as JSON text; an empty object if it cannot be
+    parsed.
+    """
     if not isinstance(content, str):
         return snake_keys(content)
     try:

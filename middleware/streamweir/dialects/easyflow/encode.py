@@ -45,7 +45,9 @@ from streamweir.jsontext import write_json
 __all__ = ["EasyflowEncoder"]
 
 _ANY_NAME: Final = re.compile(r"([a-z][a-z0-9_-]{0,63})/([a-z][a-z0-9_-]{0,63})")
-"""The name of an event whose domain or type is new: a stream of the same dialect has it back."""
+"""The form of an event name whose domain or type is new, so that a stream of this dialect gets the
+name back.
+"""
 
 _OWN_NAME: Final = re.compile(rf"({'|'.join(sorted(DOMAINS))})/(\w+)")
 _SESSION_WORDS: Final = {state: word for word, state in SESSION_STATES.items()}
@@ -53,11 +55,13 @@ _STEP_WORDS: Final = {state: word for word, state in STEP_STATES.items()}
 _INTERACTION_WORDS: Final = {"requested": "request", "cancelled": "cancel", "resolved": "resolve"}
 _FORMS: Final = frozenset({"form", "questions", "approval"})
 _MISREAD: Final = frozenset({"tool_progress"})
-"""Types of our own that AIFlowy's pages would take for another: any tool event is a call or its result."""
+"""The types of this library that AIFlowy's pages would misread: they take any tool event for a call or its
+result.
+"""
 
 
 class _Parts(NamedTuple):
-    """A message: its domain and type, its payload, and the name of its event."""
+    """The parts of a message: its domain and type, its payload, and the name of its event."""
 
     domain: str
     type: str
@@ -67,10 +71,11 @@ class _Parts(NamedTuple):
 
 
 class EasyflowEncoder(Encoder):
-    """Writes the specification's dialect; an event that it lacks is a new type of one of its domains.
+    """Writes the specification's dialect. An event without a type in the specification becomes a new type in
+    one of its domains.
 
-    Clients ignore domains and types that they do not know (section 16, rules 1 and 2). After `event: error`
-    nothing is sent; a suspended run has no end event.
+    Clients ignore domains and types that they do not know (section 16, rules 1 and 2). No frame is sent after
+    `event: error`. A suspended run has no end event.
 
     Options:
         variant: `aiflowy` writes the form of AIFlowy's pages: upper-case words, the conversation in the
@@ -87,15 +92,15 @@ class EasyflowEncoder(Encoder):
         self._has_asked = False
         self._message_id = ""
         self._index = 0
-        """The number of the next piece of the message that is written."""
+        """The number of the next piece of the current message."""
 
     @cached_property
     def _indexes(self) -> RecentIds[int]:
-        """The same of other messages."""
+        """The number of the next piece of each other message."""
         return RecentIds(self.room // 4)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frame that says `event`, none where there is nothing to say."""
+        """Return the frames of `event`; an empty list if the event has no content for this protocol."""
         del stamp
         meta: Meta = event.meta or {}
         self._conversation_id = meta.get("thread_id") or self._conversation_id
@@ -115,7 +120,9 @@ class EasyflowEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return the number of the piece; only in the specification's spelling pieces are numbered."""
+        """Return the number of the piece, which changes from frame to frame; only the specification's
+        spelling has it.
+        """
         del texts, stamp
         if isinstance(event, Content) and event.channel is not None:
             return None
@@ -166,7 +173,7 @@ class EasyflowEncoder(Encoder):
         return _Parts("llm", "message", {"delta": event.content, "channel": event.channel})
 
     def _session(self, state: str, detail: Any = None) -> _Parts | None:
-        """Return the state of the session; None if it is still the same."""
+        """Return the message of the session's state; None if the state has not changed."""
         if state == self._state and detail is None:
             return None
         self._state = state
@@ -203,7 +210,9 @@ class EasyflowEncoder(Encoder):
         return message
 
     def _aiflowy(self, parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a message as fastjson writes the servers' beans: keys in order, without null."""
+        """Return a message in the form in which fastjson writes the servers' beans: keys in order, without
+        null.
+        """
         message: dict[str, Any] = {"domain": parts.domain.upper()}
         if "message_id" in meta:
             message["messageId"] = meta["message_id"]
@@ -231,7 +240,7 @@ class EasyflowEncoder(Encoder):
         return self._index - 1
 
     def _turn_to(self, message_id: str) -> None:
-        """Let `message_id` be the message whose pieces are counted."""
+        """Make `message_id` the message whose pieces are counted."""
         self._indexes.add(self._message_id, self._index)
         self._message_id, self._index = message_id, self._indexes.get(message_id) or 0
 
@@ -280,7 +289,9 @@ def _step(event: Status) -> _Parts:
 
 
 def _error(event: Error) -> _Parts:
-    """Return the error. One that does not end the stream is a business error: a system error ends it."""
+    """Return the message of an error. An error that does not end the stream is a business error, else a
+    system error.
+    """
     payload = {
         "code": event.code,
         "message": event.message,
@@ -308,7 +319,9 @@ def _other(event: Event) -> _Parts:
 
 
 def _interaction(event: Interaction) -> _Parts:
-    """Return a question. EasyFlow has one form of question; any other keeps its kind beside the form."""
+    """Return the message of a question. EasyFlow has one form of question; other kinds are named in an extra
+    field.
+    """
     fields = wire_data(event)
     for name in ("interaction_id", "kind", "state"):
         del fields[name]

@@ -1,4 +1,4 @@
-"""Requests of EasyFlow chat: a message, or the values of a form.
+"""Reads and writes requests of EasyFlow chat: a message, or the values of a form.
 
 Source: the EasyFlow chat protocol specification 1.1; the request contract, sections 3 to 5.
 """

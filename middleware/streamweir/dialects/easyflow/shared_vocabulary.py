@@ -1,4 +1,4 @@
-"""The words that reader and writer share: domains, ids, states, scopes."""
+"""The words that the decoder and the encoder share: domains, ids, states, scopes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DOMAINS", "META_IDS", "SCOPES", "SESSION_STATES", "STEP_STATES"]
 
 DOMAINS: Final = frozenset({"llm", "tool", "system", "business", "workflow", "interaction", "debug"})
 META_IDS: Final = ("run_id", "parent_run_id", "node_id", "node_name")
-"""Ids for which the envelope has no field: they travel in its open `meta`."""
+"""The ids for which the envelope has no field; they are written in its open `meta`."""
 
 SESSION_STATES: Final[dict[str, State]] = {
     "initializing": "started",
@@ -30,4 +30,4 @@ STEP_STATES: Final[dict[str, State]] = {
     "error": "failed",
 }
 SCOPES: Final = frozenset(get_args(Scope)) - {"session", "node"}
-"""Scopes that the specification has no event for: types of our own in the domain `workflow`."""
+"""The scopes for which the specification has no event; they become new types in the domain `workflow`."""

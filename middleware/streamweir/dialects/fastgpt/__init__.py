@@ -2,8 +2,8 @@
 
 Source: labring/FastGPT 4.9 `packages/service/common/response/index.ts`,
 `packages/global/core/workflow/runtime/constants.ts`, `projects/app/src/pages/api/v1/chat/completions.ts`.
-Intended differences: tools have been run by the server; without `detail` the stream is OpenAI's and read as
-that, unless this dialect is named.
+Intended differences: the server has run the tools; without `detail` the stream is OpenAI's and is read in
+that dialect, unless this dialect is named.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -1,4 +1,4 @@
-"""Reads FastGPT's events: chunks of the answer, calls of tools, steps, questions to a person."""
+"""Reads FastGPT's events: chunks of the answer, tool calls, steps, questions to a person."""
 
 from __future__ import annotations
 
@@ -35,16 +35,18 @@ _TEXTS: Final = (
     "reasoningText",
     "moduleLogo",
 )
-"""Fields of a node's record that are left out: its prompt and history, and text that is no answer."""
+"""The fields of a node's record that are left out: its prompt and history, and text that is no part of the
+answer.
+"""
 
 _RECORD: Final = (*_TEXTS, "nodeId", "id", "moduleName", "moduleType", "runningTime", "error", "errorText")
 _CITATION: Final = {"id": "id", "sourceName": "title", "q": "snippet", "collectionId": "document_id"}
 _SUCCESS: Final = 200
-"""The code of an answer in an envelope that did not fail."""
+"""The code in the envelope of a successful answer."""
 
 
 class FastGPTDecoder(Decoder):
-    """Reads one stream. A finish reason or `[DONE]` completes it; the records of the nodes still follow."""
+    """Reads one stream. A finish reason or `[DONE]` completes it; the records of the nodes may follow."""
 
     text_fields: ClassVar = TextFields(
         texts=(
@@ -78,7 +80,7 @@ class FastGPTDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         text = frame.data.strip()
         if text == b"[DONE]":
             self.complete = True
@@ -87,11 +89,11 @@ class FastGPTDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._chunks.summary
 
     def close(self) -> Iterable[Event]:
-        """Return the end: suspended if a person was asked, or the client is to run calls."""
+        """Return the end: suspended if a person was asked or the client is to run calls."""
         if not self.complete:
             return ()
         if self._asked:
@@ -133,7 +135,7 @@ class FastGPTDecoder(Decoder):
         self.complete = self.complete or self._chunks.complete
 
     def _whole(self, answer: Mapping[str, Any]) -> Generator[Event, None, Mapping[str, Any]]:
-        """Yield the parts of a whole answer that only FastGPT has; return the rest of the answer."""
+        """Yield the events of the parts of a whole answer that only FastGPT has; return the other fields."""
         if parts := parts_of(answer):
             for event in read_parts(parts):
                 self._asked = self._asked or isinstance(event, Interaction)
@@ -177,7 +179,9 @@ def _record(record: Mapping[str, Any]) -> Event:
 
 
 def _records(records: Iterable[Any]) -> Iterator[Event]:
-    """Read the repeated records of all nodes: the sources of the answer, failures, and the rest as data."""
+    """Yield the events of the repeated records of all nodes: sources of the answer, failures, and other
+    fields as data.
+    """
     rest: list[dict[str, Any]] = []
     for record in records:
         if not isinstance(record, dict):

@@ -13,11 +13,11 @@ __all__ = ["question"]
 _TYPES: Final = {"numberInput": "number", "switch": "boolean"}
 _PARAMS: Final = ("description", "userSelectOptions", "inputForm", "userSelectedVal", "submitted", "options")
 _ID: Final = "interactive"
-"""There is one at a time, and it has no id."""
+"""The id of every question: only one question is open at a time, and the server gives it no id."""
 
 
 def question(asked: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-    """Yield the question; the next message of the same chat is the answer."""
+    """Yield the question; the next message in the chat is its answer."""
     params = object_in(asked, "params")
     kind = asked.get("type")
     meta = meta_of(extra={**(leftover(asked, ("type", "params")) or {}), **(beside or {})})

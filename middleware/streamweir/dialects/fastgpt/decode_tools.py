@@ -1,4 +1,4 @@
-"""Reads calls of tools that the server runs: announced, their arguments in pieces, their results."""
+"""Reads tool calls that the server runs: the start, the arguments in pieces, and the result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Tools"]
 
 _TOOL: Final = ("id", "toolName", "toolAvatar", "functionName", "params", "response")
 _CALL: Final = 2048
-"""Bytes that a call takes beside its arguments."""
+"""The bytes of a call in addition to its arguments."""
 
 
 class _Call(msgspec.Struct):
-    """A call while its arguments arrive."""
+    """A call whose arguments are arriving."""
 
     name: str
     meta: Meta | None
@@ -32,7 +32,7 @@ class Tools:
     """Reads the calls of one stream by their ids.
 
     Attributes:
-        room: for the calls that are not whole.
+        room: the room for incomplete calls.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Tools:
         self._open: dict[str, _Call] = {}
 
     def read(self, name: str, tool: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
-        """Yield the events of a call: pieces, and with the result the whole of it."""
+        """Yield the events of a call: its pieces; at the result, its start with all arguments and its end."""
         tool_id = short_id(text_of(tool.get("id"))) or "call"
         rest = {**(leftover(tool, _TOOL) or {}), **(beside or {})}
         if name == "toolCall" and tool_id not in self._open:
@@ -71,7 +71,7 @@ class Tools:
         yield ToolCallEnd(tool_id, result=tool.get("response"), meta=meta_of(extra=rest))
 
     def close(self) -> Iterator[Event]:
-        """Yield the calls whose results have not come."""
+        """Yield the calls whose results have not arrived."""
         for tool_id, call in self._open.items():
             yield ToolCallStart(tool_id, call.name, arguments=arguments(call.pieces.text), meta=call.meta)
         self._open.clear()

@@ -15,7 +15,7 @@ _TOOL: Final = ("id", "toolName", "toolAvatar", "functionName", "params", "respo
 
 
 def parts_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the parts of an answer that was asked for with `detail` and not to stream; none of any other."""
+    """Return the parts of a whole answer with `detail`; an empty list for any other answer."""
     match answer:
         case {"choices": [{"message": {"content": list() as parts}}, *_]}:
             return objects_in(parts)

@@ -1,4 +1,4 @@
-"""Requests to FastGPT: chat completions with `detail`, of a chat that the client names.
+"""Writes requests to FastGPT: chat completions with `detail`, in the chat that the client names.
 
 Source: FastGPT's documentation of its chat API; the request contract, sections 4 and 5.
 """
@@ -26,7 +26,9 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _messages(outgoing: Outgoing) -> list[Message]:
-    """Return the messages that the chat does not know; an answer is the next one of the user."""
+    """Return the messages that the chat does not know yet; an answer to a question is the user's next
+    message.
+    """
     if not outgoing.answers:
         return [_of_known_role(message) for message in outgoing.new_messages]
     (answer, *_) = outgoing.answers
@@ -36,7 +38,9 @@ def _messages(outgoing: Outgoing) -> list[Message]:
 
 
 def _of_known_role(message: Message) -> Message:
-    """Return the message; results of tools become texts of the user, because their role is unknown."""
+    """Return the message; results of tools become texts of the user, because FastGPT does not know their
+    role.
+    """
     if message["role"] in _ROLES:
         return message
     content = message.get("content", "")

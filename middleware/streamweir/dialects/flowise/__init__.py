@@ -1,8 +1,8 @@
 """Flowise's predictions: chatflows and agentflows.
 
 Source: FlowiseAI/Flowise 3.0 `packages/server/src/utils/SSEStreamer.ts`; the flowise client 1.0.4 for Python.
-Intended differences: the trajectory of an agentflow, which holds its prompts, is left out; calls that a
-later list repeats are made once.
+Intended differences: the trajectory of an agentflow, which holds its prompts, is left out; calls that a later
+list repeats are passed on once.
 """
 
 from streamweir.codec.dialect import Dialect

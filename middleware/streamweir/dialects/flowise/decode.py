@@ -1,4 +1,4 @@
-"""Reads Flowise's events, `{event, data}`; the line `message:` before each is no field of SSE."""
+"""Reads Flowise's events, `{event, data}`. The line `message:` before each event is not an SSE field."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ _WHOLE: Final = (
     *("fileAnnotations", "action", "artifacts"),
 )
 _NOTHING: Final = frozenset({"start", "agentFlowExecutedData", "tts_start", "tts_end"})
-"""The first token once more; the trajectory with its prompts; marks around speech."""
+"""The events that are left out: the first token again, the trajectory with its prompts, and marks around
+speech.
+"""
 
 
 class FlowiseDecoder(Decoder):
-    """Reads one prediction. `end` or `abort` is the end."""
+    """Reads one prediction. `end` or `abort` ends it."""
 
     text_fields: ClassVar = TextFields(texts=(("data",),))
 
@@ -59,7 +61,7 @@ class FlowiseDecoder(Decoder):
         return 0.8 if {"text", "chatId", "chatMessageId"} <= fields.keys() else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         if not frame.data.strip():
             return ()
         self._tools.request_id = self.request_id
@@ -92,7 +94,7 @@ class FlowiseDecoder(Decoder):
         return _STATELESS[name](value) if read is None else read(self, value)
 
     def _whole(self, answer: Mapping[str, Any]) -> Iterator[Event]:
-        """Read the JSON body of a request that did not ask for a stream."""
+        """Yield the events of the JSON body for a request without a stream."""
         yield from _metadata({name: answer.get(name) for name in _IDS})
         for name in ("usedTools", "agentReasoning", "sourceDocuments", "fileAnnotations", "artifacts"):
             if answer.get(name):
@@ -123,11 +125,11 @@ class FlowiseDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """Yield the end if a person was asked: such a run ends without a mark of its own."""
+        """Yield the end if a person was asked, because such a run sends no end event."""
         return (self._end(),) if self._asked else ()
 
 
@@ -137,7 +139,7 @@ def _sources(value: Any) -> Iterator[Event]:
 
 
 def _metadata(value: Any) -> Iterator[Event]:
-    """Read the ids, which come near the end, and other fields of the answer."""
+    """Yield the events of the ids, which arrive near the end, and of other fields of the answer."""
     if not isinstance(value, dict):
         return
     meta = meta_of(thread_id=value.get("chatId"), message_id=value.get("chatMessageId"))

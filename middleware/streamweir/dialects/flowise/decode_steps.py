@@ -1,4 +1,4 @@
-"""Reads the steps of agents: which agent works, the messages between agents, the status of the flow."""
+"""Reads the steps of agents: the active agent, messages between agents, the status of the flow."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MOST: Final = 1000
 
 
 class AgentReasoning:
-    """The agents' turns, of which each list repeats those before it."""
+    """Reads the agents' turns; each list of turns repeats the earlier ones."""
 
     def __init__(self, tools: UsedTools) -> None:
         self._tools = tools
         self._known: list[int] = []
-        """For each agent's turn: how many of its messages are known."""
+        """For each turn of an agent: the number of messages that have been read."""
         self._thoughts = 0
 
     def read(self, value: Any) -> Iterator[Event]:
@@ -58,7 +58,7 @@ class AgentReasoning:
 
 
 def next_agent(value: Any) -> Iterator[Event]:
-    """Yield that the work goes over to another agent."""
+    """Yield the status that the work passes to another agent."""
     if name := text_of(value):
         yield Status("node", "started", name, meta=meta_of(node_name=name))
 

@@ -1,4 +1,4 @@
-"""Reads lists of calls that have been run, each of which may repeat those before it."""
+"""Reads lists of calls that have been run; each list may repeat the calls of earlier lists."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MOST: Final = 10_000
 
 
 class UsedTools:
-    """The calls so far, by name, input and the number of equal calls before them in a list.
+    """The calls that have been read, by name, input and the number of equal calls before them in a list.
 
     Attributes:
-        request_id: of the stream.
+        request_id: the request id of the stream.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,9 @@ class UsedTools:
                 yield custom("tool", call)
 
     def read_asked(self, value: Any) -> Iterator[Event]:
-        """Yield the calls that the model asks for: an empty result says that they are yet to be run."""
+        """Yield the calls that the model asks for; an empty result means that the call has not been
+        run yet.
+        """
         calls = value if isinstance(value, list) else [value]
         return self.read([_asked(call) if isinstance(call, dict) else call for call in calls])
 
@@ -67,7 +69,7 @@ def _end(tool_id: str, call: Mapping[str, Any]) -> Event:
 
 
 def _asked(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the call without its empty result; as LangChain writes one, in Flowise's own words."""
+    """Return the call without its empty result; a call in LangChain's form gets Flowise's field names."""
     match call:
         case {"name": str(name), "args": given, **rest} if "tool" not in call:
             return {"tool": name, "toolInput": given, **(leftover(rest, ("type",)) or {})}

@@ -1,4 +1,4 @@
-"""Reads the values beside the answer: sources, files, speech, a request for approval."""
+"""Reads the values in addition to the answer: sources, files, speech, a request for approval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ACTION: Final = ("id", "mapping", "elements", "data")
 
 
 def references(documents: Any) -> list[dict[str, Any]]:
-    """Return the citations that source documents are."""
+    """Return the citations for source documents."""
     found = []
     for document in objects_in(documents):
         metadata = object_in(document, "metadata")
@@ -52,7 +52,7 @@ def speech(value: Any) -> Iterator[Event]:
 
 
 def approval(action: Any) -> Event | None:
-    """Return the question to a person that the flow waits for."""
+    """Return the question to a person that the flow waits for; None if there is no question."""
     if not isinstance(action, dict):
         return custom("action", action) if action else None
     data = object_in(action, "data")

@@ -1,4 +1,4 @@
-"""Requests to Flowise: one question, with variables and uploads.
+"""Writes requests to Flowise: one question, with variables and uploads.
 
 Source: Flowise's prediction API; the request contract, sections 4 and 5.
 """
@@ -27,7 +27,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _upload(part: Part) -> dict[str, Any]:
-    """Return a file: by its URL, or as a data URL."""
+    """Return an uploaded file, by its URL or as a data URL."""
     media_type = media_type_of(part)
     kind = "audio" if part["type"] == "audio" else "file"
     held = {"type": "url", "data": part["url"]} if "url" in part else {"type": kind, "data": data_url(part)}

@@ -1,7 +1,7 @@
 """Gemini's streamGenerateContent and generateContent, on AI Studio and on Vertex.
 
 Source: the Gemini API (v1beta), `GenerateContentResponse`; google-genai 1.5 (`_api_client.py`, `types.py`).
-Intended differences: functions are the client's to run; code that the server has run is a call with a result.
+Intended differences: the client has to run functions; code that the server has run is a call with a result.
 """
 
 from streamweir.codec.dialect import Dialect

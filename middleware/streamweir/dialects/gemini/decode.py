@@ -1,4 +1,4 @@
-"""Reads the responses of one generation: frames of SSE, the elements of a JSON array, or a whole one."""
+"""Reads the responses of one generation: SSE frames, the elements of a JSON array, or one whole response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamweir.framing import Frame
 __all__ = ["GeminiDecoder"]
 
 _FAILED: Final = frozenset({"UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"})
-"""The model has made a call that cannot be run: there is no answer."""
+"""The finish reasons of a model that has made a call which cannot be run, so that there is no answer."""
 
 _RESPONSE: Final = (
     "candidates",
@@ -37,7 +37,7 @@ _CANDIDATE: Final = (
 
 
 class GeminiDecoder(Decoder):
-    """Reads one generation. A finish reason completes it; there is no other mark of the end."""
+    """Reads one generation. A finish reason completes it; there is no other sign of the end."""
 
     text_fields: ClassVar = TextFields(
         texts=(("candidates", 0, "content", "parts", 0, "text"),),
@@ -53,7 +53,9 @@ class GeminiDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for candidates, a lower one for the error of any of Google's APIs."""
+        """Return a high score for candidates, and a lower one for an error, which all of Google's APIs may
+        have.
+        """
         del event
         match fields:
             case {
@@ -70,12 +72,12 @@ class GeminiDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return the highest score of the objects at the head, or 0.9 for the beginning of an array."""
+        """Return the highest score of the objects in the head; 0.9 for the beginning of an array."""
         found = (cls.score(item, None) for item in head_objects(head))
         return max(found, default=0.9 if _begins_array(head) else 0.0)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         if not frame.data.strip():
             return ()
         self._parts.request_id = self.request_id
@@ -84,7 +86,7 @@ class GeminiDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._summary
 
     def close(self) -> Iterable[Event]:
@@ -162,7 +164,7 @@ class GeminiDecoder(Decoder):
         self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
 
     def _count(self, usage: Any) -> None:
-        """Note the tokens; counts are of all so far, so that later ones replace earlier ones."""
+        """Note the tokens. Counts include all earlier tokens, so that later counts replace earlier ones."""
         if not isinstance(usage, dict):
             return
         self._summary |= counts_in(usage, TOKENS)
@@ -184,6 +186,6 @@ def _failure(error: Any) -> Event:
 
 
 def _begins_array(head: bytes) -> bool:
-    """Return whether the body is an array, as the API writes without `alt=sse`."""
+    """Return whether the body is an array, which the API sends without `alt=sse`."""
     start = b"".join(head[:256].split())
     return start.startswith((b'[{"candidates":[', b'[{"error":{"code":'))

@@ -1,7 +1,8 @@
-"""The names of fields in snake_case, which servers write if they dump Google's models without aliases.
+"""Converts the names of fields in snake_case, which servers write if they dump Google's models without
+aliases.
 
 Source: google-genai 1.5 (`types.py`): `model_dump_json()` without `by_alias=True`; protobuf's JSON mapping
-lets readers take both names.
+allows both names.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ _NAMES: Final = (
 )
 _KNOWN: Final = by_snake_case(_NAMES)
 _APPLICATION: Final = frozenset({"args", "response"})
-"""Fields whose objects are the application's: arguments and results of functions."""
+"""The fields whose objects belong to the application: arguments and results of functions."""
 
 _ANY: Final = re.compile(b'"(?:%s)"' % "|".join(_KNOWN).encode())
 _DEPTH: Final = 10
-"""No field of the API lies deeper."""
+"""The greatest depth of a field of the API."""
 
 
 def has_snake_case(data: bytes) -> bool:
-    """Return whether `data` holds the name of a field in snake_case, or a text that looks like one."""
+    """Return whether `data` holds the name of a field in snake_case, or a text that looks like such a
+    name.
+    """
     return b"_" in data and _ANY.search(data) is not None
 
 

@@ -34,9 +34,9 @@ class Parts:
     """Reads the parts of one generation.
 
     Attributes:
-        meta: of the message.
-        request_id: of the stream.
-        has_called: a function is the client's to run.
+        meta: the metadata of the message.
+        request_id: the request id of the stream.
+        has_called: whether a function has been called that the client has to run.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Parts:
             yield Content(text, channel=channel, opaque=opaque, meta=self.meta)
 
     def _call(self, call: Mapping[str, Any], opaque: Opaque | None) -> Iterator[Event]:
-        """Yield a call, whole; the client is to run it."""
+        """Yield the start of a complete call, which the client is to run."""
         self._calls += 1
         self.has_called = True
         tool_id = text_of(call.get("id")) or made_call_id(self.request_id, self._calls)
@@ -108,7 +108,7 @@ class Parts:
 
 
 def _opaque_in(part: Mapping[str, Any]) -> Opaque | None:
-    """Return the signature of a part; only some parts have one."""
+    """Return the signature of a part as an opaque value; None if the part has no signature."""
     signature = part.get(_SIGNATURE)
     return {_NAME: {_SIGNATURE: signature}} if isinstance(signature, str) and signature else None
 
@@ -121,7 +121,9 @@ def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:
 
 
 def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the citations in `citationMetadata` or `groundingMetadata`, and its other fields."""
+    """Return the citations in `citationMetadata` or `groundingMetadata`, and the other fields of the
+    metadata.
+    """
     if not isinstance(metadata, dict):
         return [], None
     found = [

@@ -1,4 +1,4 @@
-"""Requests to Gemini: contents of parts, the system apart, functions as declarations.
+"""Writes requests to Gemini: contents with parts, a separate system prompt, functions as declarations.
 
 Source: the Gemini API (v1beta), `GenerateContentRequest`; the request contract, sections 4 and 5.
 """
@@ -48,7 +48,9 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _contents(outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return the messages except the system's; neighbours of one role are merged, as results have to be."""
+    """Return the messages except the system prompt. Consecutive messages of one role are joined, as results
+    have to be.
+    """
     messages = answered_calls(outgoing)
     calls = _Calls(messages, outgoing)
     contents: list[dict[str, Any]] = []
@@ -69,8 +71,8 @@ class _Calls:
     """The calls of a conversation.
 
     Attributes:
-        names: of their functions, by the ids of the calls.
-        own_ids: the ids that the upstream has given itself; it is shown no others.
+        names: the names of their functions, by the ids of the calls.
+        own_ids: the ids that the upstream itself has given; no other ids are sent to it.
     """
 
     def __init__(self, messages: Sequence[Message], outgoing: Outgoing) -> None:
@@ -83,7 +85,7 @@ class _Calls:
                 self.own_ids.update(call["id"] for call in calls if not is_made_call_id(call["id"]))
 
     def shown_id(self, call_id: str) -> dict[str, str]:
-        """Return the field with the id of a call; empty if the upstream has not given it."""
+        """Return the field with the id of a call; empty if the upstream has not given the id."""
         return {"id": call_id} if call_id in self.own_ids else {}
 
 
@@ -96,7 +98,7 @@ def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict
 
 
 def _turn_parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    """Yield the parts of one message of the assistant, each with its own signature only."""
+    """Yield the parts of one message of the assistant; each part has only its own signature."""
     if (kept := kept_items(message, "parts")) is not None:
         yield from kept
         return

@@ -1,4 +1,4 @@
-"""Mends a refused request: a placeholder that the API accepts replaces a missing or invalid signature.
+"""Repairs a refused request: a placeholder that the API accepts replaces a missing or invalid signature.
 
 Source: the Gemini API (v1beta), thought signatures; the conversation contract, section 4 (lost).
 """
@@ -20,9 +20,9 @@ def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
     """Return the body with the placeholder on the first call of each step; None if nothing changes.
 
     Args:
-        body: of the refused request.
-        refusal: the words of the upstream. If a signature is not valid, all are replaced, else only missing
-            ones.
+        body: the body of the refused request.
+        refusal: the error text of the upstream. If it reports an invalid signature, all signatures are
+            replaced, else only missing ones.
     """
     all_of_them = any(word in refusal.lower() for word in _INVALID)
     contents = [_mended(content, all_of_them=all_of_them) for content in body.get("contents", [])]

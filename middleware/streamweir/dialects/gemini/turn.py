@@ -1,8 +1,7 @@
 """Builds the content of one generation, part by part.
 
-Texts that follow each other are one part, unless one of them has a signature: a signature stays on the very
-part that it came with. Source: the Gemini API (v1beta), thought signatures; the conversation contract,
-section 4.
+Consecutive texts are one part, unless one of them has a signature: a signature stays in the part in which it
+arrived. Source: the Gemini API (v1beta), thought signatures; the conversation contract, section 4.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from streamweir.raw_json import raw_array, raw_items, raw_object, write_array
 __all__ = ["GeminiTurn"]
 
 _PLAIN: Final = frozenset({"text", "thought"})
-"""The fields of a part that is a piece of a text and nothing else."""
+"""The fields of a part that is only a piece of text."""
 
 _SIGNATURES: Final = ("thoughtSignature", "thought_signature")
 _CALLS: Final = ("functionCall", "function_call")
@@ -39,12 +38,12 @@ class _Text:
 
     @property
     def shown_text(self) -> str:
-        """The text that clients are shown."""
+        """The text as clients get it."""
         return "" if self.is_thought else self.pieces.text
 
 
 class _Whole(NamedTuple):
-    """A part that arrived whole: its JSON, and the text that clients are shown of it."""
+    """A part that arrived whole: its JSON, and the text of it that clients get."""
 
     data: bytes
     shown_text: str

@@ -1,9 +1,8 @@
 """Google's Agent Development Kit: the events of a run, streamed or as one array.
 
-Source: google-adk 2.13 (`cli/adk_web_server.py`, `events/event.py`, `flows/llm_flows/`); its own
-recorded streams.
-Intended differences: the whole text at the end of pieces is a repetition; both frames of a failure are one
-error.
+Source: google-adk 2.13 (`cli/adk_web_server.py`, `events/event.py`, `flows/llm_flows/`); its own recorded
+streams. Intended differences: the whole text after its pieces is a repetition; the two frames of a failure
+are one error.
 """
 
 from streamweir.codec.dialect import Dialect

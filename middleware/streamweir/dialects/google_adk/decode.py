@@ -1,4 +1,4 @@
-"""Reads the events of a run: pieces, the whole event behind them, calls, questions to a person."""
+"""Reads the events of a run: pieces, the whole event after its pieces, calls, questions to a person."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _EVENT: Final = (
 )
 _ACTIONS: Final = ("stateDelta", "requestedToolConfirmations", "skipSummarization", "requestedAuthConfigs")
 _LIMITS: Final = ("length", "content_filter")
-"""Meanings of an `errorCode` beside a text that is an answer nevertheless."""
+"""The meanings of an `errorCode` that comes with a text that is an answer nevertheless."""
 
 _LARGEST_COUNT: Final = 1 << 53
 
 
 class GoogleAdkDecoder(Decoder):
-    """Reads one run. It has no mark of its end: the body ends behind an event that is whole."""
+    """Reads one run. It has no end event: the body ends after a whole event."""
 
     text_fields: ClassVar = TextFields(
         texts=(("content", "parts", 0, "text"),), ignored=(("timestamp",), ("id",))
@@ -42,13 +42,13 @@ class GoogleAdkDecoder(Decoder):
         self._summary: dict[str, Any] = {}
         self._is_whole = False
         self._has_pieces = False
-        """The message that is open came in pieces so far, which the whole event repeats."""
+        """Whether the open message has arrived in pieces, which the whole event will repeat."""
         self._message_id: str | None = None
-        """The id of the message whose pieces come; older servers give each piece an id of its own."""
+        """The id of the message whose pieces are arriving; older servers give each piece a different id."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for an event of a run, and for the frame that fails it."""
+        """Return a high score for an event of a run, and for the frame of a run's failure."""
         del event
         match fields:
             case {"invocationId": str(), "author": str()}:
@@ -72,11 +72,11 @@ class GoogleAdkDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._summary
 
     def close(self) -> Iterable[Event]:
-        """Return the end of the body, which is proper if every call has its result or waits for it."""
+        """Return the end of the body. The end is proper if every call has a result or waits for one."""
         if not self._is_whole or (self._parts.is_open and not self._parts.waits):
             return ()
         status: Any = "suspended" if self._parts.waits else "completed"
@@ -123,7 +123,7 @@ class GoogleAdkDecoder(Decoder):
         self._message_id = self._message_id if partial else None
 
     def _meta(self, event: Mapping[str, Any]) -> Meta | None:
-        """Return the ids of an event; pieces and the whole text behind them belong to one message."""
+        """Return the ids of an event; pieces and the whole text after them belong to one message."""
         if self._message_id is None:
             self._message_id = text_of(event.get("id"))
         return meta_of(
@@ -133,13 +133,13 @@ class GoogleAdkDecoder(Decoder):
         )
 
     def _count(self, usage: Any) -> None:
-        """Add the tokens of one call of the model to those of the run."""
+        """Add the tokens of one call of the model to the tokens of the run."""
         for name, count in counts_in(usage, TOKENS).items():
             self._summary[name] = min(self._summary.get(name, 0) + count, _LARGEST_COUNT)
 
 
 def _actions(actions: Any, meta: Meta | None) -> Iterator[Event]:
-    """Yield the changes of an event: those of the state, and those of the application."""
+    """Yield the changes in an event: changes of the state, and changes of the application."""
     if not isinstance(actions, dict):
         return
     delta = actions.get("stateDelta")

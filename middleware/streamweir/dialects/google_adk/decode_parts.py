@@ -43,8 +43,8 @@ class Parts:
     """Reads the parts of one run's events.
 
     Attributes:
-        code: the code that is run.
-        waits: a person is asked, or a tool that runs on elsewhere has to be answered for.
+        code: the code that the server runs.
+        waits: whether the run waits for a person, or for the result of a long-running tool.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Parts:
 
     @property
     def is_open(self) -> bool:
-        """A call has no result."""
+        """Whether a call has no result."""
         return bool(self._open)
 
     def read(
@@ -63,11 +63,11 @@ class Parts:
         """Yield the events of an event's parts.
 
         Args:
-            content: of the event.
+            content: the content of the event.
             event: the whole event.
-            meta: of the event.
-            form: pieces of a message; a `repeat` of all pieces before; or a `whole` message, whose texts,
-                calls and code are in their order.
+            meta: the metadata of the event.
+            form: pieces of a message; a `repeat` of all earlier pieces; or a `whole` message, whose texts,
+                calls and code are in order.
         """
         if rest := leftover(content, ("parts", "role")):
             yield custom("content", rest, meta)
@@ -140,7 +140,7 @@ class Parts:
 
 
 def _in_order(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the parts in groups: neighbours that are thoughts, or texts, or neither."""
+    """Return the parts in groups of neighbours: thoughts, texts, or other parts."""
     return [[*group] for _, group in groupby(parts, _sort_of)]
 
 
@@ -149,7 +149,9 @@ def _sort_of(part: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _confirmed_later(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the calls that have not run, as a person has to confirm them: their results are placeholders."""
+    """Return the calls that wait for a person's confirmation and have not run; their results are
+    placeholders.
+    """
     return object_in(object_in(event, "actions"), "requestedToolConfirmations")
 
 

@@ -1,4 +1,4 @@
-"""Requests to an ADK server: the session first, then a message in it.
+"""Writes requests to an ADK server: one that makes the session, then one with a message in it.
 
 Source: google-adk 2.13 (`cli/adk_web_server.py`, `RunAgentRequest`); the request contract, sections 4 and 5.
 """
@@ -42,7 +42,7 @@ def _write(outgoing: Outgoing) -> list[Written]:
 
 
 def _name(outgoing: Outgoing, name: str) -> str | None:
-    """Return the name from the configuration, or from the inputs."""
+    """Return the name in the configuration, or in the inputs."""
     found = outgoing.overlay.get(name) or outgoing.inputs.get(name)
     return found if isinstance(found, str) else None
 

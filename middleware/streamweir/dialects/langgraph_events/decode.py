@@ -37,13 +37,14 @@ _ASKS: Final = ("interrupt", "interrupts")
 _SILENT: Final = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _MESSAGES: Final = ("message", "error", "detail", "content", "data", "reason")
 _CODES: Final = ("code", "error_type", "error_code")
-"""The fields of a failure in which servers write its code or its class."""
+"""The fields of a failure that may hold its code or its class."""
 
 
 class LanggraphEventsDecoder(Decoder):
-    """Reads one stream. The end of the outermost run ends it; without one, the end of the body.
+    """Reads one stream. The end of the outermost run ends the stream; if no such run is known, the end of the
+    body does.
 
-    The end of the body is proper if no message and no call is open and no run is known to go on.
+    The end of the body is proper if no message, no call and no known run is open.
     """
 
     text_fields: ClassVar = TextFields(
@@ -81,9 +82,10 @@ class LanggraphEventsDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return the highest score of the messages; beside another protocol's, only `messages` events count.
+        """Return the highest score of the messages. If another protocol's messages occur, only `messages`
+        events count.
 
-        Home-made servers begin with `metadata` as well; then pieces in the mode `messages` decide alone.
+        Home-made servers begin with `metadata` too; then only pieces in the mode `messages` decide.
         """
         messages = head_messages(head)
         scores = [score_of(message.value, message.event) for message in messages]
@@ -111,11 +113,13 @@ class LanggraphEventsDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._graph.messages.summary
 
     def close(self) -> Iterator[Event]:
-        """Yield the end of the body if it was proper: something was read, and nothing is open."""
+        """Yield the end of the body if it was proper: an event has been read, and no message, call or run is
+        open.
+        """
         yield from self._runs.close()
         if self.complete or self._graph.waits or (self._known and not self._is_open):
             yield from self._end()
@@ -130,7 +134,7 @@ class LanggraphEventsDecoder(Decoder):
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _done(self) -> Iterable[Event]:
-        """Note that the server has finished; the run is complete if nothing of it is open."""
+        """Note that the server has finished; the run is complete if no message, call or run is open."""
         self.complete = self.complete or (self._known and not self._is_open)
         return ()
 
@@ -169,7 +173,9 @@ class LanggraphEventsDecoder(Decoder):
         self.complete = self._runs.is_over
 
     def _listed(self, value: list[Any]) -> Iterator[Event]:
-        """Yield the events of a graph's list: a mode, a namespace, both; or a message with its metadata."""
+        """Yield the events of a list of a graph: with a mode, a namespace or both, or a message with its
+        metadata.
+        """
         match value:
             case [str(mode), part] if mode in MODES:
                 yield from self._mode(mode, "", part)
@@ -189,7 +195,9 @@ class LanggraphEventsDecoder(Decoder):
                 yield custom("message", value)
 
     def _part(self, namespace: str, part: Any) -> Iterator[Event]:
-        """Yield the events of the only mode of a graph, or of a subgraph; its shape tells the mode."""
+        """Yield the events of a value without a mode, from a graph or a subgraph; its shape shows the
+        mode.
+        """
         match part:
             case [message, dict()] if is_message(message):
                 yield from self._mode("messages", namespace, part)
@@ -221,7 +229,7 @@ class LanggraphEventsDecoder(Decoder):
             yield custom(name or event or "message", fields)
 
     def _of_library(self, name: str, payload: str | None, fields: dict[str, Any]) -> Iterator[Event] | None:
-        """Return the events of LangChain and LangGraph themselves; None for any other name."""
+        """Return the events of a message of LangChain or LangGraph themselves; None for any other name."""
         if "lc" in fields or is_message(fields):
             self._known = True
             return self._graph.messages.read(fields)
@@ -239,7 +247,7 @@ class LanggraphEventsDecoder(Decoder):
         return None
 
     def _of_server(self, name: str, fields: dict[str, Any]) -> Iterator[Event] | None:
-        """Return the events of a server about its stream; None for any other name."""
+        """Return the events of a server's message about its stream; None for any other name."""
         if name == "error" or (not name and (fields.get("error") or fields.keys() == {"detail"})):
             return iter([_failure(fields)])
         if name in _ASKS:
@@ -251,7 +259,7 @@ class LanggraphEventsDecoder(Decoder):
         return self._start(fields) if name == "metadata" else None
 
     def _protocol(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Read an event of version 3: the value of a mode, in an envelope."""
+        """Yield the events of a version 3 event: the value of a mode, in an envelope."""
         mode, params = fields["method"], fields["params"]
         names = params.get("namespace")
         namespace = "|".join(map(text_of, names)) if isinstance(names, list) else ""
@@ -263,7 +271,7 @@ class LanggraphEventsDecoder(Decoder):
             yield custom(mode, beside)
 
     def _stream_part(self, name: str, payload: str, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Read the value of a mode, with the namespace of the subgraph beside it."""
+        """Yield the events of a mode's value that comes with the namespace of the subgraph."""
         mode, _, namespace = name.partition("|")
         names = next((found for key in _NAMESPACES if (found := fields.get(key))), namespace)
         namespace = "|".join(map(text_of, names)) if isinstance(names, list) else text_of(names)
@@ -298,12 +306,12 @@ class LanggraphEventsDecoder(Decoder):
 
 
 def _lines_of(frame: Frame) -> Iterator[Frame]:
-    """Yield the lines of a block that holds several messages, from servers without blank lines."""
+    """Yield the lines of a block that holds several messages, sent by servers without blank lines."""
     return (Frame(line, frame.event) for line in frame.data.split(b"\n") if line.strip())
 
 
 def _wrapped(value: Any) -> Any:
-    """Return the value that a server has wrapped in an object of its own; None if the shape is unknown."""
+    """Return the value that a server has wrapped in an object; None if the form of the object is unknown."""
     value = unpacked(value)
     match value:
         case dict() if is_message(value) or is_update(value) or has_messages(value) or INTERRUPT in value:
@@ -318,7 +326,7 @@ def _wrapped(value: Any) -> Any:
 
 
 def _failure(fields: Mapping[str, Any]) -> Event:
-    """Return a failure in any of the shapes that servers give it."""
+    """Return the event of a failure, in any of the shapes that servers use."""
     inner = next((found for key in ("error", "data") if isinstance(found := fields.get(key), dict)), fields)
     code = next((found for key in _CODES if isinstance(found := inner.get(key), str)), None)
     if code is None and inner is not fields and isinstance(inner.get("type"), str):

@@ -1,4 +1,4 @@
-"""How sure one message makes it that a body is a dump of LangChain's or LangGraph's own."""
+"""Scores one message: how likely the body is a stream of LangChain's or LangGraph's own events."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["is_protocol_event", "mode_of_shape", "score_of", "unpacked"]
 _FOREIGN: Final = frozenset(
     {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
 )
-"""Names of events of LangServe and of the LangGraph server."""
+"""The names of events of LangServe and of the LangGraph server."""
 
 
 _OWN_FIELDS: Final = frozenset({"event", "messages", INTERRUPT})
 _STRUCTURES: Final = frozenset({dict, list})
-"""An object without one of those fields, and without objects and lists in it, says nothing but its type."""
+"""The types of structured values. An object without these and without `_OWN_FIELDS` shows only its type."""
 
 
 def unpacked(value: Any) -> Any:
@@ -37,11 +37,11 @@ def unpacked(value: Any) -> Any:
 
 
 def score_of(value: Any, event: str | None) -> float | None:
-    """Return how sure the message is, from 0 to 1; None where it is of a server with its own protocol.
+    """Return the score of a message, from 0 to 1; None if it comes from a server with its own protocol.
 
     Args:
-        value: its JSON.
-        event: its SSE event name.
+        value: the JSON value of the message.
+        event: the SSE event name of the message.
     """
     name = (event or "").partition("|")[0]
     if name in _FOREIGN:
@@ -78,7 +78,7 @@ def is_protocol_event(fields: Mapping[str, Any]) -> bool:
 
 
 def mode_of_shape(fields: Mapping[str, Any]) -> str | None:
-    """Return the mode whose objects have these fields and no name; None if there is none."""
+    """Return the mode whose objects have these fields and no name; None if there is no such mode."""
     match fields:
         case {"step": int(), "type": "task" | "task_result" | "checkpoint", "payload": dict()}:
             return "debug"
@@ -131,7 +131,7 @@ def _score_of_object(fields: Mapping[str, Any]) -> float:
 
 
 def _is_foreign(fields: Mapping[str, Any]) -> bool:
-    """Return whether a message has no field of these systems. It is called for every body of JSON."""
+    """Return whether a message has no field of these systems. This is called for every body of JSON."""
     return (
         fields.keys().isdisjoint(_OWN_FIELDS)
         and _STRUCTURES.isdisjoint(map(type, fields.values()))

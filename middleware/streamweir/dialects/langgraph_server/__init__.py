@@ -1,8 +1,8 @@
 """The LangGraph API server (LangGraph Platform, `langgraph dev`): runs with their stream modes.
 
 Source: langgraph-sdk 0.4.14 (`sse.py`, `schema.py`), LangGraph API server 0.16.7; its own recorded streams.
-Intended differences: the state that a run begins with is history; a state repeats messages, which
-arrive once.
+Intended differences: the state at the beginning of a run is history; messages that a state repeats are left
+out.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -31,15 +31,15 @@ _STATUSES: Final = {
     "NotFoundError": 404,
     "TimeoutError": 504,
 }
-"""By the endings of names such as `OpenAIRateLimitError`."""
+"""The HTTP status of a failure, by the ending of a name such as `OpenAIRateLimitError`."""
 
 
 _PLACE: Final = re.compile(r"(?:/threads/(?P<thread_id>[\w.-]{1,128}))?/runs/(?P<run_id>[\w.-]{1,128})")
-"""The path by which the server names the run."""
+"""Matches the path by which the server names the run."""
 
 
 class LanggraphServerDecoder(Decoder):
-    """Reads one run. The end of the body ends it if no message and no call is open; `end` does at once."""
+    """Reads one run. `end` ends it at once; the end of the body ends it if no message and no call is open."""
 
     text_fields: ClassVar = TextFields(
         texts=((0, "content"), (0, "content", 0, "text"), (0, "content", 0, "thinking"))
@@ -51,11 +51,15 @@ class LanggraphServerDecoder(Decoder):
         self._runs = ChainEvents(self._graph)
         self._begun = self._known = self._is_streamed = False
         self._pieces_in = ""
-        """The mode that has the pieces of messages: where several are asked for, the first that came."""
+        """The mode whose pieces of messages are read: if the client asked for several, the first that
+        arrived.
+        """
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for a run's first event; home-made servers send states and updates too."""
+        """Return a high score for the first event of a run; home-made servers also send states and
+        updates.
+        """
         match event, fields:
             case "metadata", {"run_id": str(), "attempt": int()}:
                 return 0.97
@@ -84,11 +88,13 @@ class LanggraphServerDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._graph.messages.summary
 
     def close(self) -> Iterable[Event]:
-        """Return the end if the body was proper: nothing is open, and more than the run's id has come."""
+        """Return the end if the body is complete: no message or call is open, and more than the run's id has
+        arrived.
+        """
         if self._known and (self._graph.waits or not self._graph.messages.is_open):
             return self._end()
         return ()
@@ -117,7 +123,9 @@ class LanggraphServerDecoder(Decoder):
             yield from self._graph.read(mode, namespace, value)
 
     def _run(self, value: Mapping[str, Any]) -> Iterator[Event]:
-        """Read an event of `astream_events`: those of models repeat the modes of messages."""
+        """Yield the events of an `astream_events` event; events of models are left out if the modes of
+        messages repeat them.
+        """
         if value["event"] in _PIECES:
             self._pieces_in = self._pieces_in or "events"
             if self._pieces_in != "events":
@@ -138,7 +146,7 @@ class LanggraphServerDecoder(Decoder):
         yield SessionEnd("suspended" if graph.waits else "completed", summary=graph.messages.summary or None)
 
     def _answer(self, value: dict[str, Any]) -> Iterator[Event]:
-        """Yield a whole state, as `/runs/wait` returns it, or a failure."""
+        """Yield the events of a whole state, as `/runs/wait` returns it, or of a failure."""
         graph = self._graph
         if "__error__" in value:
             yield _failure(value["__error__"])
@@ -159,6 +167,6 @@ def _failure(value: Any) -> Event:
 
 
 def _status(name: Any) -> int | None:
-    """Return the HTTP status that belongs to the exception of a model's client."""
+    """Return the HTTP status that belongs to an exception of a model's client."""
     text = text_of(name)
     return next((status for ending, status in _STATUSES.items() if text.endswith(ending)), None)

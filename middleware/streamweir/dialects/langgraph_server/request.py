@@ -1,4 +1,4 @@
-"""Requests to a LangGraph API server: a run of an assistant, in a thread where there is one.
+"""Writes requests to a LangGraph API server: a run of an assistant, in a thread if one is named.
 
 Source: langgraph-sdk 0.4.14 (`_async/runs.py`); the request contract, sections 4 and 5.
 """
@@ -44,7 +44,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _path(path: str, thread_id: str | None) -> str | None:
-    """Return the upstream's path with the thread in it."""
+    """Return the upstream's path with the id of the thread in it."""
     if thread_id is None or not (found := _RUNS.search(path)):
         return None
     return f"{path[: found.start()]}/threads/{path_segment(thread_id, 'thread_id')}/runs/{found[1]}"
@@ -70,7 +70,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    """Return a part of a message: images in the form that every model's integration reads."""
+    """Return a part of a message; images have the form that all integrations of models read."""
     kind = part["type"]
     if kind == "text":
         return {"type": "text", "text": part["text"]}
@@ -88,7 +88,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _resume(outgoing: Outgoing) -> Any:
-    """Return the value that the interrupt returns; by ids if several are answered."""
+    """Return the value that the interrupt returns; if several are answered, the values by their ids."""
     answers = outgoing.answers
     if len(answers) == 1:
         return _value(answers[0], outgoing)

@@ -1,7 +1,7 @@
 """LangServe: `/stream` of any runnable, `/stream_events`, `/stream_log` and whole answers of `/invoke`.
 
 Source: langserve 0.3.3 (`api_handler.py`), langchain-core 1.7 (`tracers/log_stream.py`); recorded streams.
-Intended differences: a log and events repeat what the runs inside a run have said, which arrives once.
+Intended differences: a log and events repeat the output of the runs inside a run; repetitions are left out.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -1,4 +1,6 @@
-"""Reads the events of one answer: the output of the runnable, the events of its runs, or the log of them."""
+"""Reads the events of one answer: the output of the runnable, the events of its runs, or the log of
+its runs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["LangserveDecoder"]
 
 
 class LangserveDecoder(Decoder):
-    """Reads one answer. Only the event `end` ends it; a whole answer is over with its document."""
+    """Reads one answer. Only the event `end` ends a stream; a whole answer ends with its document."""
 
     text_fields: ClassVar = TextFields(
         texts=(("content",), ("answer",), ("output",), ("data", "chunk", "content"), ())
@@ -39,7 +41,9 @@ class LangserveDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return a high score if a run's id comes before data, or if data has a form of its own."""
+        """Return a high score if the id of a run precedes data, or if data has a form that only this dialect
+        uses.
+        """
         messages = head_messages(head)
         return max((_score(messages, at) for at in range(min(len(messages), 3))), default=0.0)
 
@@ -56,11 +60,11 @@ class LangserveDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._graph.messages.summary
 
     def close(self) -> Iterable[Event]:
-        """Return the end of a body that was a whole answer; streams report their own end."""
+        """Return the end of a body that is a whole answer; streams report their own end."""
         return self._end() if self.complete or self._graph.waits else ()
 
     def _end(self) -> Iterator[Event]:
@@ -90,7 +94,7 @@ class LangserveDecoder(Decoder):
                 yield custom(event or "message", value)
 
     def _whole(self, output: Any, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Read the JSON body of `/invoke`."""
+        """Yield the events of the JSON body of `/invoke`."""
         self.complete = True
         described = fields.get("metadata")
         if isinstance(described, dict):
@@ -113,7 +117,7 @@ def _failure(fields: Mapping[str, Any]) -> Event:
 
 
 def _score(messages: Sequence[HeadMessage], at: int) -> float:
-    """Return the score of the message at this place."""
+    """Return the score of the message at the index `at`."""
     message, before = messages[at], messages[at - 1] if at else None
     match message.event, message.value:
         case "error", {"status_code": int(), "message": str()} if at == 0 and len(message.fields) == 2:

@@ -1,7 +1,7 @@
-"""Reads the log of a run, which comes as JSON patches, as the events that the runs in it had.
+"""Reads the log of a run, which arrives as JSON patches, and makes the events of the runs in it.
 
-Source: langchain-core 1.7 (`tracers/log_stream.py`, `RunState`, `LogEntry`); RFC 6902 for the patches.
-Of the log itself nothing but its end is kept: what each patch adds is said at once.
+Source: langchain-core 1.7 (`tracers/log_stream.py`, `RunState`, `LogEntry`); RFC 6902 for the patches. The
+addition of each patch is passed on at once; only the end of the log is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENTRY: Final = (
     *("streamed_output", "streamed_output_str", "final_output"),
 )
 _PLACES: Final = ("thread_id", "langgraph_node", "langgraph_checkpoint_ns")
-"""The keys that are kept of a run's metadata."""
+"""The keys of a run's metadata that are kept."""
 _LONGEST: Final = 1024
 
 
@@ -32,7 +32,7 @@ class RunLog:
 
     Args:
         runs: reads the patched values.
-        room: how many bytes may be kept, about.
+        room: the number of bytes, roughly, that may be kept.
 
     Attributes:
         final: the whole output, if it is a text within the limit; else None.
@@ -44,7 +44,7 @@ class RunLog:
         self.final: str | None = None
         self._most = room // 8
         self._entries: RecentIds[str] = RecentIds(room // 8)
-        """The fields that every event of a run repeats, as JSON, by the run's place in the log."""
+        """For each run by its place in the log: the fields that every event of the run repeats, as JSON."""
 
     def read(self, ops: list[Any]) -> Iterator[Event]:
         """Yield the events of patches."""
@@ -83,7 +83,7 @@ class RunLog:
             yield custom("log", rest)
 
     def _enter(self, place: str, entry: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the start of a run inside the run."""
+        """Yield the start of a run inside the logged run."""
         run = _of_run(entry)
         self._entries.add(short_id(place), write_json_text(run))
         yield from self._event(run, "start", {"input": entry.get("inputs")})

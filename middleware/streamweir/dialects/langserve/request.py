@@ -1,4 +1,4 @@
-"""Requests to LangServe: the input of a runnable, and the conversation in its configuration.
+"""Writes requests to LangServe: the input of a runnable, and the conversation in its configuration.
 
 Source: langserve 0.3.3 (`validation.py`, `api_handler.py`); the request contract, sections 4 and 5.
 """

@@ -1,8 +1,8 @@
 """The old vocabulary: `token`, `tool_call`, `tool_result`, `final_answer`, `dataframe_data`, `done`, `error`.
 
-Source: the standard protocol 1.1, section 7; field names and their aliases as found in three producers.
-Shape, not name, tells old from new: an event with `data` and `metadata` objects is a standard one, also in
-the middle of an old stream. Intended leniency: the SSE event name may be the type, fields may be nested
+Source: the standard protocol 1.1, section 7; field names and their aliases as found in three producers. The
+shape of an event decides, not its name: an event with `data` and `metadata` objects is a standard event, even
+in the middle of an old stream. Intended leniency: the SSE event name may be the type, fields may be nested
 under `data`, and a text event may be bare text.
 """
 

@@ -34,10 +34,10 @@ _ALIASES: Final = {
     "ping": "ping",
     "heartbeat": "ping",
 }
-"""By type on the wire: its meaning."""
+"""The meaning of each type, by its name in the stream."""
 
 _ANSWERING: Final = frozenset({"content", "thinking", "tool_call", "tool_result", "final_answer"})
-"""The messages that an answer consists of."""
+"""The types of messages that an answer consists of."""
 
 _EVIDENCE: Final = {
     "dataframe_data": 0.95,
@@ -50,11 +50,11 @@ _EVIDENCE: Final = {
     "error": 0.5,
     "done": 0.5,
 }
-"""By type: how surely a flat message of it is this dialect."""
+"""The score of a flat message, by its type."""
 
 
 class LegacyDecoder(Decoder):
-    """Reads the old vocabulary, SSE or NDJSON, alone or mixed with standard events."""
+    """Reads the old vocabulary, as SSE or NDJSON, pure or mixed with standard events."""
 
     framing = "auto"
     text_fields: ClassVar = TextFields(
@@ -67,9 +67,11 @@ class LegacyDecoder(Decoder):
         self._began = False
         self._is_named = False
         self._is_nested = False
-        """Messages have their type as event name, and their fields in `data`; as the first one has."""
+        """Whether messages have their type as event name and their fields in `data`; the first message
+        decides.
+        """
         self._answered = False
-        """The whole answer was the last that was said: the body may end here."""
+        """Whether the last message was the whole answer, after which the body may end."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -77,7 +79,7 @@ class LegacyDecoder(Decoder):
         return _evidence(fields, event)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the event that `frame` holds."""
+        """Return the event in `frame`."""
         if not frame.data.startswith(b"{") and frame.data.strip() == b"[DONE]":
             self.complete = self._began
             return ()
@@ -109,13 +111,15 @@ class LegacyDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """Where the messages of the stream have their type and their fields; nothing for the usual place."""
+        """The places of type and fields in the messages, as options of the encoder; empty for the usual
+        places.
+        """
         if not (self._is_named or self._is_nested):
             return NO_OPTIONS
         return {"named": self._is_named, "nested": self._is_nested}
 
     def close(self) -> Iterable[Event]:
-        """Return the end of a body behind its `final_answer`, after which many backends send nothing."""
+        """Return the end of a body after its `final_answer`; many backends send no end event."""
         return (SessionEnd(),) if self._answered else super().close()
 
 
@@ -127,7 +131,7 @@ def _event_of(message: Mapping[str, Any], kind: str) -> Event:
 
 
 def _message_of(frame: Frame) -> Any:
-    """Return the JSON of a frame. Its event name is the default type; bare text is a whole message."""
+    """Return the JSON of a frame. The event name is the default type; a bare text is a whole message."""
     if not frame.data:
         return {"type": frame.event} if frame.event in _ALIASES else None
     try:
@@ -146,7 +150,7 @@ def _message_of(frame: Frame) -> Any:
 
 
 def _inferred(message: Mapping[str, Any]) -> str:
-    """Return the type of a message that has none: only failures are sent without one."""
+    """Return the type of a message without a type: only failures are sent without one."""
     return "error" if message.get("error") else ""
 
 

@@ -1,4 +1,4 @@
-"""Reads each message of the old vocabulary, under any of the aliases of its fields."""
+"""Reads each message of the old vocabulary; its fields may have any of their aliases."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _BOOKKEEPING: Final = frozenset(BOOKKEEPING)
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 _PLAIN_TEXT: Final = frozenset({"type", "content"})
-"""The fields of almost every event of a stream: nothing to look for."""
+"""The fields of almost every event of a stream; a message with only these fields is read quickly."""
 
 _TOOL_ERROR: Final = ("error", "error_message", "code")
 _OF_RESULTS: Final = frozenset({*_TOOL_ERROR, "success", "is_error"})
@@ -78,12 +78,14 @@ _ENDS: Final = {
     **dict.fromkeys(("cancelled", "canceled", "stopped", "aborted"), "cancelled"),
     "suspended": "suspended",
 }
-"""By the words of a `status`."""
+"""The end of a run, by the words of a `status`."""
 _VERDICTS: Final = VERDICTS | _FAILED
 
 
 def fields_of(message: Message) -> Message:
-    """Return the fields of a message, with those in `data` and `metadata` that the message itself lacks."""
+    """Return the fields of a message, including the fields in `data` and `metadata` that it does not have
+    itself.
+    """
     fields: dict[str, Any] = {}
     for place in (message.get("metadata"), message.get("data"), message):
         if isinstance(place, dict):
@@ -95,17 +97,17 @@ def fields_of(message: Message) -> Message:
 
 
 def _value(fields: Message, names: Iterable[str]) -> Any:
-    """Return the first value of `names` that is not empty."""
+    """Return the first value that is not empty of the fields `names`."""
     return next((value for name in names if (value := fields.get(name)) is not None and value != ""), None)
 
 
 def _first(fields: Message, names: Iterable[str]) -> str | None:
-    """Return the first value of `names` that is not empty, as text."""
+    """Return the first value that is not empty of the fields `names`, as text."""
     return _text_or_none(_value(fields, names))
 
 
 def _text_in(fields: Message) -> Any:
-    """Return the text under one of its names, or the value in its place."""
+    """Return the text under one of its names, or the value in the place of a text."""
     for name in TEXT:
         text = fields.get(name)
         if text is not None and text != "":
@@ -115,9 +117,9 @@ def _text_in(fields: Message) -> Any:
 
 
 def _taken(fields: Message, names: Iterable[str], known: set[str]) -> Any:
-    """Return the first value that is not empty under one of `names`; None if there is none.
+    """Return the first value that is not empty of the fields `names`; None if there is none.
 
-    The names under which it was found, its repetitions and empty values are added to `known`.
+    The name of that field, and of fields with the same value or an empty value, are added to `known`.
     """
     found = None
     for name in names:
@@ -175,7 +177,7 @@ def _thinking(message: Message, fields: Message) -> Event:
 
 
 def _final_answer(message: Message, fields: Message) -> Event:
-    """Read the whole answer. The texts so far tell whether it repeats all, the part since a tool, or none."""
+    """Return the event of a whole answer. The stages find out which of the earlier texts it repeats."""
     text = _text_in(fields)
     if text == "" and leftover(fields, _TEXTLESS):
         return _without_text(message, fields)
@@ -243,7 +245,9 @@ def _result_in(fields: Message) -> Any:
 
 
 def _has_failed(fields: Message, error: Any) -> bool:
-    """Whether a call failed: by its status, else by a flag, else by an error field; never by its result."""
+    """Return whether a call failed: by its status, else by a flag, else by an error field; never by its
+    result.
+    """
     if "status" in fields and (status := text_of(fields["status"]).lower()):
         return status in _FAILED
     return fields.get("success") is False or fields.get("is_error") is True or bool(error)
@@ -320,7 +324,9 @@ def _error(message: Message, fields: Message) -> Event:
 
 
 def read_other(message: Message, fields: Message) -> Event:
-    """Return an event that the old vocabulary lacks: a standard one without metadata, or the app's own."""
+    """Return an event that the old vocabulary lacks: a standard event without metadata, or an event of the
+    application.
+    """
     kind = text_of(message.get("type"))
     if kind in EVENT_TYPES and isinstance(message.get("data"), dict):
         return read_standard(message)
@@ -341,4 +347,4 @@ READERS: Final[dict[str, Callable[[Message, Message], Event]]] = {
     "error": _error,
     "warning": _warning,
 }
-"""By kind: the reader of a message and its fields."""
+"""The reader for each kind of message, which gets the message and its fields."""

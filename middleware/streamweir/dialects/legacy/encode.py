@@ -1,4 +1,4 @@
-"""Writes the old vocabulary as its first producer did."""
+"""Writes the old vocabulary in the form of its first producer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_r
 class LegacyEncoder(Encoder):
     """Writes tables by their old keys, and calls and results by the names of their tools.
 
-    Its clients take the fields that they know by name: ids and the upstream's own fields are beside those.
+    Clients read the fields that they know by name, so ids and the upstream's own fields are added next to
+    these fields.
 
     Options:
         tool_args: a call's arguments as an `object`, or as JSON `text`.
@@ -65,21 +66,21 @@ class LegacyEncoder(Encoder):
 
     @cached_property
     def _tool_names(self) -> RecentIds[str]:
-        """By the id of a call that is open, the name of its tool."""
+        """The names of tools, by the ids of open calls."""
         return RecentIds(self.room // 4)
 
     @cached_property
     def _repeats_answer(self) -> bool:
-        """The whole answer is written once more at the end."""
+        """Whether the whole answer is written once more at the end."""
         return bool(self.options) and self.option("final_answer") == "on"
 
     @property
     def can_replace(self) -> bool:
-        """The `final_answer` replaces text."""
+        """Whether text can be replaced, which only a `final_answer` can do."""
         return bool(self.options) and self._repeats_answer
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frame that says `event`, none where the old vocabulary has no word."""
+        """Return the frames of `event`; an empty list if the old vocabulary has no form for it."""
         del stamp
         message = self._token(event) if type(event) is Content else self._message(event)
         if message is None:
@@ -100,7 +101,7 @@ class LegacyEncoder(Encoder):
             self._message(event)
 
     def _token(self, event: Content) -> dict[str, Any] | None:
-        """Return the message of a piece of text; None if it has no place."""
+        """Return the message of a piece of text; None if the piece has no place."""
         text = event.content
         if event.channel is not None:
             self.lost["channel of text"] += 1
@@ -114,12 +115,12 @@ class LegacyEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return no numbers; None for text of another channel, which is lost."""
+        """Return an empty mapping; None for text of another channel, which is lost."""
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Keep texts that belong to the answer."""
+        """Keep the texts that belong to the answer."""
         if self.options and self._repeats_answer and isinstance(event, Content):
             self._keep(event.with_text("".join(texts)))
 
@@ -129,12 +130,12 @@ class LegacyEncoder(Encoder):
             self.lost["replaced text"] += 1
 
     def _whole_answer(self) -> Iterable[Frame]:
-        """Return the events that repeat the answer; nothing if there is no answer, or if it is too long."""
+        """Return the frames that repeat the answer; no frames if there is no answer, or if it is too long."""
         text = self._answer.text if self._repeats_answer else ""
         return (self._frame({"type": "final_answer", "content": text}),) if text else ()
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
-        """Return the frame of a message, in the form that its stream has shown."""
+        """Return the frame of a message, in the form that the stream of the upstream has shown."""
         kind = message["type"]
         if self.options.get("nested") and kind != "dataframe_data":
             message = {"type": kind, "data": {name: message[name] for name in message if name != "type"}}
@@ -172,7 +173,7 @@ class LegacyEncoder(Encoder):
         return None
 
     def _question(self, event: Interaction) -> dict[str, Any]:
-        """Return the question as a part of the answer: the old vocabulary has no questions."""
+        """Return the message of a question as a part of the answer: the old vocabulary has no questions."""
         text = question_text(event)
         gap = "\n\n" if self._has_text else ""
         self._has_text = True
@@ -205,7 +206,9 @@ def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
 
 
 def _problem(event: Warning | Error) -> dict[str, Any]:
-    """Return a failure; an error that ends nothing is a warning: clients read nothing after an `error`."""
+    """Return the message of a failure. An error that does not end the run is a warning: clients stop at an
+    `error`.
+    """
     if isinstance(event, Warning):
         return present(type="warning", message=event.message, message_code=event.message_code)
     if not event.terminal:
@@ -228,6 +231,6 @@ def _described(event: Data) -> dict[str, Any]:
 
 
 def _beside(meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ids of an event, and the fields of the upstream that no standard name replaces."""
+    """Return the ids of an event, and the upstream's fields that have no standard name."""
     ids = {name: value for name in META_IDS if (value := meta.get(name)) is not None}
     return {**{name: value for name, value in extra.items() if name not in KNOWN}, **ids}

@@ -1,4 +1,4 @@
-"""The answer so far: a `final_answer` repeats it, and is the one event that corrects text."""
+"""Keeps the answer: a `final_answer` repeats it, and is the only event that corrects text."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from streamweir.events import Content
 __all__ = ["WholeAnswer"]
 
 _LONGEST: Final = 1 << 20
-"""A longer answer is not repeated."""
+"""The longest answer that is repeated."""
 
 _MESSAGE: Final = 512
-"""Bytes that a message counts in addition to its text."""
+"""The bytes that a message counts in addition to its text."""
 
 _Key: TypeAlias = tuple[str | int, str | None]
-"""Message and channel."""
+"""A message id and a channel."""
 
 
 class WholeAnswer:
-    """Collects the text of a stream by message, in the order in which these began.
+    """Collects the text of a stream by message, in the order in which the messages began.
 
     Args:
-        room: how many bytes may be kept, about.
+        room: the number of bytes, roughly, that may be kept.
     """
 
     def __init__(self, room: int) -> None:
@@ -33,7 +33,7 @@ class WholeAnswer:
         self._is_too_long = False
 
     def add(self, event: Content) -> bool:
-        """Take in a piece or a replacement; False for one of text in an answer that is not said once more."""
+        """Add a piece or a replacement; return False for a replacement in an answer that is not repeated."""
         if self._is_too_long:
             return event.op != "replace"
         key = (event.meta or {}).get("message_id") or self._unnamed, event.channel

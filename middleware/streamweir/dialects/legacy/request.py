@@ -1,4 +1,4 @@
-"""Requests of old services: one message, and the fields beside it.
+"""Reads and writes requests of old services: one message, and additional fields.
 
 Source: the request contract, sections 3 and 4.
 """

@@ -37,7 +37,7 @@ TABLE_ROWS: Final = ("rows", "data")
 SUMMARY: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
 META: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "node_name")
 PLACES: Final = ("data", "metadata")
-"""Objects of these names hold further fields of a message."""
+"""The names of objects that hold further fields of a message."""
 BOOKKEEPING: Final = (
     "type",
     "timestamp",
@@ -56,4 +56,4 @@ KNOWN: Final = frozenset(
         *(*WARNING_CODE, *TABLE_NAME, *TABLE_ROWS, *SUMMARY, "columns", "description", "usage"),
     }
 )
-"""All names that a field may have."""
+"""All names that rules read."""

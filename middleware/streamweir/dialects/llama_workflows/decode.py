@@ -1,4 +1,4 @@
-"""Reads a workflow's events: their type, the types that it is derived from, and their fields."""
+"""Reads a workflow's events: the type, the types that it is derived from, and the fields."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ _STATES: Final[Mapping[str, State]] = {"preparing": "started", "running": "runni
 
 
 class LlamaWorkflowsDecoder(Decoder):
-    """Reads one run. An event that stops the workflow, or one that asks a person, is the end."""
+    """Reads one run. An event that stops the workflow, or that asks a person, ends the stream."""
 
     text_fields: ClassVar = TextFields(texts=(("value", "delta"),))
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for the envelope."""
+        """Return a high score for an envelope of this server."""
         del event
         match fields:
             case {"value": dict(), "qualified_name": str(), "type": str()}:
@@ -63,7 +63,7 @@ class LlamaWorkflowsDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         if not frame.data.strip():
             return ()
         message = _with_type(frame.json())
@@ -99,7 +99,7 @@ class LlamaWorkflowsDecoder(Decoder):
 
 
 def _with_type(message: Any) -> Any:
-    """Return the envelope with its event's type, which servers up to 2.2 leave to the path of its class."""
+    """Return the envelope with the type of its event; servers up to 2.2 send only the path of its class."""
     match message:
         case {"__is_pydantic": True, "qualified_name": str(path)} if "type" not in message:
             return {**message, "type": path.rpartition(".")[2]}
@@ -107,13 +107,13 @@ def _with_type(message: Any) -> Any:
 
 
 def _kind(name: str, types: Any) -> str:
-    """Return the first of an event's own name and its bases that is known; else its own name."""
+    """Return the first known name among an event's own name and its bases; else its own name."""
     bases = types if isinstance(types, list) else []
     return next((base for base in (name, *bases) if isinstance(base, str) and base in _KNOWN), name)
 
 
 def _delta(value: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield a piece of the answer; `response` holds all of the answer so far."""
+    """Yield a piece of the answer; `response`, which repeats all earlier pieces, is left out."""
     agent = text_of(value.get("current_agent_name")) or None
     rest = leftover(value, _DELTA)
     meta = meta_of(node_name=agent, extra=rest)
@@ -134,7 +134,7 @@ def _call(value: Mapping[str, Any]) -> Event:
 
 
 def _result(value: Mapping[str, Any]) -> Event:
-    """Return a result; a tool's output says whether it is an error."""
+    """Return the end of a call; the tool's output tells whether it is an error."""
     output = value.get("tool_output", value.get("output"))
     known = ("tool_id", "tool_name", "tool_kwargs", "tool_output", "output", "return_direct")
     tool_id, name = text_of(value.get("tool_id")), text_of(value.get("tool_name")) or None
@@ -146,7 +146,7 @@ def _result(value: Mapping[str, Any]) -> Event:
 
 
 def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str | None) -> Iterator[Event]:
-    """Yield the question to a person. The workflow waits; later it continues after the last event."""
+    """Yield the question to a person. The workflow waits; a later request continues after the last event."""
     names = ("prefix", "prompt", "question", "message")
     handler = text_of(value.get("handler_id")) or given.get("handler_id", "")
     resume = {"handler_id": handler} if handler else {}
@@ -163,7 +163,7 @@ def _question(value: Mapping[str, Any], given: Mapping[str, str], frame_id: str 
 
 
 def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the result: a text repeats the answer, anything else is data."""
+    """Yield the result of the workflow: a text repeats the answer, another value is data."""
     result = value.get("result")
     if isinstance(result, dict) and "response" in result and "current_agent_name" in result:
         yield from _texts(result["response"])
@@ -178,7 +178,7 @@ def _stop(value: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _texts(response: Any) -> Iterator[Event]:
-    """Read the whole message of an agent's turn: the part that its pieces, if any, did not have."""
+    """Yield the part of an agent's whole message that was not streamed in pieces."""
     blocks = objects_in(response.get("blocks")) if isinstance(response, dict) else []
     thoughts = [text_of(block.get("content")) for block in blocks if block.get("block_type") == "thinking"]
     texts = [text_of(block.get("text")) for block in blocks if block.get("block_type") == "text"]
@@ -206,7 +206,7 @@ def _step(value: Mapping[str, Any]) -> Event:
 
 
 def _agent(kind: str, value: Mapping[str, Any]) -> Event:
-    """Return the start or the end of an agent's turn."""
+    """Return the status of the start or the end of an agent's turn."""
     name = text_of(value.get("current_agent_name")) or None
     known = ("input", "structured_response", *_OUTPUT)
     state: State = "started" if kind == "AgentInput" else "finished"

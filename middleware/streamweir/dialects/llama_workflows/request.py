@@ -1,4 +1,4 @@
-"""Requests to the workflow server: a run is started, then its events are followed.
+"""Writes requests to the workflow server: one starts the run, the next one follows its events.
 
 Source: llama-agents-server 0.8, its routes as recorded; the request contract, sections 4 and 5.
 """
@@ -25,7 +25,7 @@ def _write(outgoing: Outgoing) -> list[Written]:
 
 
 def _answered(outgoing: Outgoing) -> list[Written]:
-    """Return the requests that send the answer to the waiting workflow, and follow it."""
+    """Return the requests that send the answer to the waiting workflow and follow its events."""
     (answer, *_) = outgoing.answers
     held = outgoing.held(answer)
     handler = held.get("handler_id")

@@ -39,7 +39,7 @@ _ORIGIN: Final = ("model", "remote_model", "remote_host")
 _COUNTS: Final = {"prompt_eval_count": "prompt_tokens", "eval_count": "completion_tokens"}
 _DURATIONS: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 _FINISH: Final = {"load": "stop", "unload": "stop"}
-"""A request without a prompt loads the model, or unloads it."""
+"""The meanings of finish words for a request without a prompt, which loads or unloads the model."""
 
 _NANOSECONDS: Final = 1e-6
 _BOOKKEEPING: Final = ("created_at", "context", "logprobs")
@@ -50,7 +50,7 @@ _ERROR: Final = ("error", "status", "StatusCode", "status_code")
 
 
 class OllamaDecoder(Decoder):
-    """Reads one answer. The line that is `done` is the end, and has the counts."""
+    """Reads one answer. The line with `done` is the end, and has the counts."""
 
     framing: ClassVar = "ndjson"
     text_fields: ClassVar = TextFields(
@@ -74,7 +74,7 @@ class OllamaDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that a line means."""
+        """Return the events of a line."""
         if not frame.data.strip():
             return ()
         line = frame.json()
@@ -120,7 +120,7 @@ class OllamaDecoder(Decoder):
             yield from self._call(call) if isinstance(call, dict) else (custom("tool_call", call),)
 
     def _call(self, call: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield a call, whole; the client is to run it."""
+        """Yield the start of a complete call, which the client is to run."""
         function = call.get("function")
         fields = function if isinstance(function, dict) else call
         self._calls += 1

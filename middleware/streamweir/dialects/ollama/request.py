@@ -1,4 +1,4 @@
-"""Requests to Ollama: a conversation for `/api/chat`, a text for `/api/generate`.
+"""Writes requests to Ollama: a conversation for `/api/chat`, a text for `/api/generate`.
 
 Source: ollama/ollama `docs/api.md`; the request contract, sections 4 and 5.
 """
@@ -69,13 +69,13 @@ def _message(message: Message, names: Mapping[str, str], outgoing: Outgoing) -> 
 
 
 def _thinking(message: Message) -> str:
-    """Return the reasoning in a message; that of other dialects has been left out before."""
+    """Return the reasoning in a message; reasoning of other dialects has been left out before."""
     parts = parts_of(message.get("content"))
     return "".join(part.get("text", "") for part in parts if part["type"] == "reasoning")
 
 
 def _images(message: Message, outgoing: Outgoing) -> Sequence[str]:
-    """Return the images of a message as bytes; other files are lost."""
+    """Return the images in a message as base64; other files are counted as lost."""
     files = files_of(message)
     images = [part["base64"] for part in files if part["type"] == "image" and "base64" in part]
     if len(images) < len(files):
@@ -84,7 +84,9 @@ def _images(message: Message, outgoing: Outgoing) -> Sequence[str]:
 
 
 def _generate(outgoing: Outgoing) -> dict[str, Any]:
-    """Return the request with one text, the conversation before it; the system's text is apart."""
+    """Return a request with one text, which includes the earlier conversation; the system prompt is
+    separate.
+    """
     if outgoing.answers:
         raise outgoing.cannot_answer()
     if outgoing.request.get("tools"):

@@ -1,4 +1,4 @@
-"""Reads chat completions: chunks, a whole answer, an error body; RAGFlow's too."""
+"""Reads chat completions: chunks, a whole answer, an error body; RAGFlow's variants, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamweir.framing import Frame
 __all__ = ["OpenAIChatDecoder"]
 
 _CANCELLED: Final = "cancelled"
-"""The code of an error whose meaning is that the run was stopped on request."""
+"""The code of an error that means that the run was stopped on request."""
 
 
 class OpenAIChatDecoder(Decoder):
@@ -56,7 +56,7 @@ class OpenAIChatDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for chunks, unless another dialect knows more of their fields."""
+        """Return a high score for chunks, unless another dialect reads more of their fields."""
         if event is not None:
             return 0.0
         match fields:
@@ -69,7 +69,7 @@ class OpenAIChatDecoder(Decoder):
         return 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         text = frame.data.strip()
         if text == b"[DONE]":
             self.complete = self.complete or self._begun
@@ -90,7 +90,7 @@ class OpenAIChatDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._chunks.summary
 
     def close(self) -> Iterator[Event]:
@@ -113,7 +113,7 @@ class OpenAIChatDecoder(Decoder):
 
 
 class _Chunks(RagflowChunkReader):
-    """Chunks, whose last one may say that the run waits for a person."""
+    """Reads chunks, the last of which may report that the run waits for a person."""
 
     opaque_name = "openai-chat"
     _waits = False

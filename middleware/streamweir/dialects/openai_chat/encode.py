@@ -42,9 +42,9 @@ class OpenAIChatEncoder(ChatEncoder):
     """Writes chunks with one choice.
 
     Options:
-        reasoning: the field of the delta for it, or `drop`.
-        references: the field of the delta for them: OpenAI's, or RAGFlow's.
-        opaque: `off` leaves out the values that the upstream wants to see again.
+        reasoning: the field of the delta for reasoning, or `drop`.
+        references: the field of the delta for citations: OpenAI's, or RAGFlow's.
+        opaque: `off` leaves out opaque values, which the upstream expects back in the next request.
     """
 
     option_values: ClassVar = {
@@ -65,12 +65,12 @@ class OpenAIChatEncoder(ChatEncoder):
 
     @cached_property
     def _signed(self) -> RecentIds[None]:
-        """The calls whose opaque values are written."""
+        """The calls whose opaque values have been written."""
         return RecentIds(self.room // 8)
 
     @cached_property
     def _indices(self) -> RecentIds[int]:
-        """By the id of a call, its place among all."""
+        """The index of each call in the answer, by the id of the call."""
         return RecentIds(self.room // 4)
 
     @cached_property
@@ -87,17 +87,17 @@ class OpenAIChatEncoder(ChatEncoder):
         return {"created": (stamp.timestamp // 1000, 0)}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Count pieces of the reasoning: a seal names the length of the reasoning before it."""
+        """Count pieces of the reasoning, because a seal holds the length of the reasoning before it."""
         if isinstance(event, Thinking):
             self._details.note("".join(texts))
 
     def heartbeat(self) -> Frame:
-        """Return a chunk without text: clients take a comment for an event that is cut off."""
+        """Return a chunk without text, because clients take a comment for an incomplete event."""
         self.message_id = self.message_id or f"chatcmpl-{self.stamp.request_id or self.request_id}"
         return self._chunk({"content": ""}, None)
 
     def close(self) -> Iterable[Frame]:
-        """Return the mark of the end; a failure has none."""
+        """Return the frame of the end mark `[DONE]`; no frame after a failure."""
         return () if self._has_failed else (_DONE,)
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
@@ -117,7 +117,7 @@ class OpenAIChatEncoder(ChatEncoder):
         return {"error": error_object(failure.code, failure.message, status=failure.status)}
 
     def hides(self, frame: Frame) -> bool:
-        """Return whether a frame is the chunk that has nothing but the usage."""
+        """Return whether a frame is the chunk that holds only the usage."""
         is_first, self._has_copied = not self._has_copied, True
         try:
             return is_usage_alone(frame.json(), is_first=is_first)
@@ -125,12 +125,12 @@ class OpenAIChatEncoder(ChatEncoder):
             return False
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
-        """Return a piece of the answer."""
+        """Return the frames of a piece of the answer."""
         del begins
         return self._chunks({"content": text})
 
     def write_thinking(self, text: str) -> Iterable[Frame]:
-        """Return a piece of the reasoning, under the name that clients read."""
+        """Return the frames of a piece of the reasoning, in the field that the clients read."""
         field = self.option("reasoning")
         if field == "drop":
             self.lost["thinking"] += 1
@@ -139,21 +139,21 @@ class OpenAIChatEncoder(ChatEncoder):
         return self._chunks({field: text})
 
     def write_thinking_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Return what the upstream wants to see of its reasoning again."""
+        """Return the frames of the opaque value that the upstream expects back with its reasoning."""
         field = self.option("reasoning")
         if field == "drop":
             return ()
         return self._deltas(self._details.of_thinking(opaque, field, self.upstream))
 
     def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Return the seal of the text before it."""
+        """Return the frames of the seal of the preceding text."""
         return self._deltas(self._details.of_text(opaque, self.upstream))
 
     def _deltas(self, delta: dict[str, Any]) -> Iterable[Frame]:
         return self._chunks(delta) if delta else ()
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterable[Frame]:
-        """Return a piece of arguments; the first names the call."""
+        """Return the frames of a piece of arguments; the first piece names the call."""
         index = self._indices.get(piece.tool_id)
         if index is None:
             if piece.tool_name is None:
@@ -164,7 +164,7 @@ class OpenAIChatEncoder(ChatEncoder):
         )
 
     def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
-        """Return a whole call, unless its pieces have said it."""
+        """Return the frames of a whole call; if its pieces have been written, only of its opaque value."""
         index = self._indices.get(call.tool_id)
         if index is None:
             return self._call(call.tool_id, call.tool_name, write_json_text(call.arguments), call.opaque)
@@ -189,17 +189,19 @@ class OpenAIChatEncoder(ChatEncoder):
         return ()
 
     def write_failure(self, error: Error) -> Iterable[Frame]:
-        """Return the error, after which nothing comes."""
+        """Return the frames of the error, which is the last one."""
         self._has_failed = True
         return (Frame(write_json({"error": error_object(error.code, error.message)})),)
 
     def write_cancelled(self) -> Iterable[Frame]:
-        """Return the error that says so; a finish reason would call the answer whole."""
+        """Return the frames of an error that reports the cancellation: a finish reason would mean a complete
+        answer.
+        """
         self._has_failed = True
         return (Frame(write_json({"error": error_object("CANCELLED", CODES["CANCELLED"].message)})),)
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
-        """Yield the citations, and the finish reason with the usage."""
+        """Yield the frames of the citations, and of the finish reason with the usage."""
         if self._citations:
             yield from self._chunks({self.option("references"): self._citations.take()})
         usage = None if self.names.hides_usage else usage_of(end.summary)
@@ -207,7 +209,9 @@ class OpenAIChatEncoder(ChatEncoder):
         yield from self._chunks({}, reason, **found, **beside)
 
     def _extra_content(self, tool_id: str, opaque: Opaque | None) -> dict[str, Any]:
-        """Return the field with the opaque value of a call; empty if there is none, or it is written."""
+        """Return the field with the opaque value of a call; empty if there is no value, or it has been
+        written.
+        """
         if opaque is None or tool_id in self._signed:
             return {}
         self._signed.add(tool_id, None)
@@ -222,7 +226,7 @@ class OpenAIChatEncoder(ChatEncoder):
         return self._chunks({"tool_calls": [call]})
 
     def _chunks(self, delta: dict[str, Any], finish: str | None = None, **beside: Any) -> Iterator[Frame]:
-        """Yield a chunk, after the one that begins the answer if nothing was written yet."""
+        """Yield a chunk, and before it the chunk that begins the answer if no chunk was written yet."""
         if not self._has_begun:
             self._has_begun = True
             yield self._chunk({"role": "assistant", "content": ""}, None)

@@ -1,6 +1,6 @@
 """The fields in which a chat client keeps opaque values: `reasoning_details`, and `extra_content` of calls.
 
-Each entry of the details has an index of its own, because OpenAI's libraries merge entries by their index.
+Each entry of the details has a different index, because OpenAI's libraries merge entries with equal indexes.
 Source: the conversation contract, section 3.
 """
 
@@ -17,16 +17,18 @@ __all__ = ["DETAILS", "SealedDetails", "extra_content_of"]
 
 _NATIVE: Final = "openai-chat"
 DETAILS: Final = "reasoning_details"
-"""The field of a message, or of a delta, that has the details of the reasoning."""
+"""The field of a message, or of a delta, that holds the details of the reasoning."""
 
 _DEMANDED: Final = "reasoning_content"
-"""The field that upstreams want to see again. That of another one is sealed, so that it is not sent back."""
+"""The field that upstreams expect back. The value of another upstream is sealed, so that it is not sent in
+this field.
+"""
 
 
 class SealedDetails:
-    """Makes the details of one answer.
+    """Makes the `reasoning_details` of one answer.
 
-    A client shows the reasoning as one text, so the seal of a piece names the length of this piece.
+    A client joins the reasoning to one text, so the seal of a piece holds the length of the piece.
     """
 
     __slots__ = ("_length", "_written")
@@ -36,7 +38,7 @@ class SealedDetails:
         self._written = 0
 
     def note(self, text: str) -> None:
-        """Count a piece of the reasoning that the client is shown."""
+        """Count a piece of the reasoning that is sent to the client."""
         self._length += len(text)
 
     def of_thinking(self, opaque: Opaque, field: str, upstream: str) -> dict[str, Any]:
@@ -44,7 +46,7 @@ class SealedDetails:
 
         Args:
             opaque: the value.
-            field: the client's field for reasoning; it is written if the upstream's own came empty.
+            field: the client's field for reasoning; it is written if the upstream's own field was empty.
             upstream: the name or URL of the upstream.
         """
         length, self._length = self._length, 0
@@ -59,7 +61,7 @@ class SealedDetails:
         return {**shown, DETAILS: self._numbered(details)} if isinstance(details, list) else shown
 
     def of_text(self, opaque: Opaque, upstream: str) -> dict[str, Any]:
-        """Return the fields for the value of a text; upstreams of this dialect have none."""
+        """Return the fields for the opaque value of a text; upstreams of this dialect have no such values."""
         if _NATIVE in opaque:
             return {}
         return self._sealed(opaque, "text", upstream)
@@ -70,7 +72,7 @@ class SealedDetails:
         return {DETAILS: self._numbered([entry])}
 
     def _numbered(self, entries: list[Any]) -> list[Any]:
-        """Return entries with an index each; one that has an index keeps it."""
+        """Return the entries with an index each; an entry that has an index keeps it."""
         numbered = []
         for entry in entries:
             has_index = not isinstance(entry, dict) or "index" in entry

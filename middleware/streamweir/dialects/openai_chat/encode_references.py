@@ -1,4 +1,4 @@
-"""Citations, as OpenAI's clients read them, or as RAGFlow's do."""
+"""Writes citations in the form that OpenAI's clients read, or RAGFlow's clients."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from streamweir.codec.families.ragflow_citations import write_chunk
 __all__ = ["REFERENCES", "written_citation"]
 
 REFERENCES: Final = ("annotations", "reference")
-"""The field of a message for its citations: OpenAI's, RAGFlow's."""
+"""The field of a message for its citations: OpenAI's or RAGFlow's."""
 
 
 def written_citation(citation: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    """Return `citation` in the form of a `field` of `REFERENCES`; None: it has no place there."""
+    """Return `citation` in the form of a field of `REFERENCES`; None if the citation has no place in it."""
     if field == "reference":
         return write_chunk(citation)
     url = citation.get("url")

@@ -1,4 +1,4 @@
-"""A whole `chat.completion` for a client that wants no stream."""
+"""Makes a whole `chat.completion`, for a client that wants no stream."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def completion(
 
     Args:
         folded: the result.
-        stamp: of the last event.
-        model: the client's name of it.
-        reasoning: the field for it, or `drop`.
-        references: the field for them.
+        stamp: the stamp of the last event.
+        model: the client's name of the model.
+        reasoning: the field for reasoning, or `drop`.
+        references: the field for citations.
         upstream: the name or URL of the upstream, for seals.
     """
     calls = client_calls(folded)
@@ -58,7 +58,7 @@ def completion(
 
 
 def _reasoning(folded: Mapping[str, Any], field: str, upstream: str) -> dict[str, Any]:
-    """Return the reasoning in the fields of the upstream."""
+    """Return the reasoning, in the fields that the upstream has used."""
     found: dict[str, Any] = {}
     texts: list[str] = []
     entries: list[Any] = []

@@ -1,4 +1,4 @@
-"""Requests of chat completions, which many servers and clients take as their own.
+"""Reads and writes requests of chat completions, a format that many servers and clients use.
 
 Source: the request contract, sections 3 and 4.
 """

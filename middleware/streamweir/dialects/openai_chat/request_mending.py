@@ -1,4 +1,4 @@
-"""Mends a refused request: empty reasoning is added where it is missing, or all reasoning is left out.
+"""Repairs a refused request: missing reasoning is added as an empty text, or all reasoning is left out.
 
 Source: DeepSeek (thinking mode), Groq (unsupported properties); the conversation contract, section 4 (lost).
 """
@@ -16,20 +16,20 @@ _FIELDS: Final = (_FIELD, "reasoning", "reasoning_details")
 _UNKNOWN: Final = re.compile(
     r"unsupported|unexpected|unknown|unrecogni[sz]ed|extra|not (?:permitted|allowed)", re.IGNORECASE
 )
-"""Words of an upstream that does not take the field at all."""
+"""Matches the error text of an upstream that does not know the field."""
 
 
 def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
     """Return the body with `reasoning_content: ""` on each message with calls that lacks it.
 
-    If none lacks it, or the upstream does not know the field, no message has reasoning.
+    If no message lacks it, or the upstream does not know the field, the reasoning of all messages is removed.
 
     Args:
-        body: of the refused request.
-        refusal: the words of the upstream.
+        body: the body of the refused request.
+        refusal: the error text of the upstream.
 
     Returns:
-        None if nothing changes.
+        The changed body; None if the body needs no change.
     """
     messages = body.get("messages", [])
     lacks = [bool(message.get("tool_calls")) and _FIELD not in message for message in messages]
@@ -42,7 +42,7 @@ def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
 
 
 def refuses_field(refusal: str) -> bool:
-    """Return whether the upstream does not take a field at all, by the words of its refusal."""
+    """Return whether the upstream does not know the field, by the text of its refusal."""
     return _UNKNOWN.search(refusal) is not None
 
 

@@ -1,7 +1,7 @@
 """Builds the message of one chat completion, as many servers stream it.
 
-Reasoning stays under the name that it came with (`reasoning_content`, `reasoning`), also if it is empty; the
-entries of `reasoning_details` are merged. A call keeps `extra_content`.
+Reasoning keeps the name of its field (`reasoning_content`, `reasoning`), even if it is empty; the entries of
+`reasoning_details` are merged. A call keeps `extra_content`.
 
 Source: the Chat Completions API; DeepSeek (thinking mode), OpenRouter (reasoning tokens), Google (thought
 signatures with the OpenAI library); the conversation contract, sections 1 and 4.
@@ -24,10 +24,10 @@ __all__ = ["OpenAIChatTurn"]
 _REASONING: Final = ("reasoning_content", "reasoning")
 _TEXTS: Final = ("content", "refusal", *_REASONING)
 _KEPT: Final = frozenset({*_TEXTS, "role", "reasoning_details", "tool_calls", "name"})
-"""The fields of a whole message that a request may have."""
+"""The fields of a whole message that a request may have, too."""
 
 _UNKEPT: Final = ("function_call", "audio")
-"""Parts of a message that have no place in a turn."""
+"""The parts of a message that have no place in a turn."""
 
 
 class OpenAIChatTurn(TurnCollector):
@@ -41,7 +41,7 @@ class OpenAIChatTurn(TurnCollector):
         self._detail_texts = ReasoningDetails()
         self._calls: list[_Call] = []
         self._by_index: dict[str | int | float | None, _Call] = {}
-        """By index, the last call."""
+        """The last call with each index."""
         self._whole: dict[str, bytes] | None = None
         """The fields of a message that arrived whole."""
 
@@ -104,7 +104,9 @@ class OpenAIChatTurn(TurnCollector):
         self._count(len(raw))
 
     def _call_of(self, piece: dict[str, Any]) -> _Call:
-        """Return the call that a piece belongs to: that of its index; without an index, the last one."""
+        """Return the call that a piece belongs to: the call with its index; without an index, the
+        last call.
+        """
         index, call_id = short_index(piece.get("index")), piece.get("id") or None
         call = self._by_index.get(index) if index is not None else self._calls[-1] if self._calls else None
         if call is None or (call_id is not None and call.call_id not in (None, call_id)):
@@ -174,7 +176,7 @@ class _Call:
         """Further fields, such as `extra_content`."""
         self._arguments = TextPieces()
         self._object: bytes | None = None
-        """Arguments that arrived as an object, not as a text."""
+        """The arguments, if they arrived as an object instead of a text."""
 
     def take(self, piece: dict[str, Any], fields: dict[str, bytes]) -> None:
         """Take a piece of the call."""
@@ -202,6 +204,6 @@ class _Call:
 
 
 def _message(content: bytes, rest: dict[str, bytes]) -> bytes:
-    """Return a message as JSON; `content` is there in each, if only as null."""
+    """Return a message as JSON; it always has a `content`, which may be null."""
     written = write_object({"role": b'"assistant"', **rest})
     return written[:-1] + b',"content":' + content + b"}"
