@@ -37,7 +37,7 @@ _SETTINGS: Final = (
     *("billing", "frequency_penalty", "presence_penalty", "access_programs", "image", "moderation"),
     *("prompt_cache_options", "prompt_cache_diagnostics", "input_transformations", "tool_usage", SUSPENSION),
 )
-"""The fields of a response: its own, and those of its request."""
+"""The known fields of a response: its own fields, and fields that repeat the request."""
 
 _INCOMPLETE: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _TOKENS: Final = {
@@ -57,7 +57,7 @@ _ARGUMENT_DELTAS: Final = frozenset(
 
 
 class ResponsesDecoder(Decoder):
-    """Reads one stream. `response.completed`, `incomplete`, `failed` and `error` are the end."""
+    """Reads one stream. `response.completed`, `incomplete`, `failed` and `error` end it."""
 
     text_fields: ClassVar = TextFields(
         texts=(("delta",),),
@@ -84,7 +84,7 @@ class ResponsesDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts of a response that failed, whose end has no summary."""
+        """The token counts of a response that failed, whose end has no summary."""
         return self._tokens
 
     @classmethod
@@ -193,12 +193,14 @@ class ResponsesDecoder(Decoder):
         yield SessionStart(meta=meta_of(run_id=response.get("id"), extra=extra))
 
     def _whole(self, response: Mapping[str, Any]) -> Iterator[Event]:
-        """Read a response in place of a stream; parts of its beginning are not read twice."""
+        """Yield the events of a response in place of a stream; parts that were streamed before are not read
+        twice.
+        """
         yield from self._start(response)
         yield from self._end({name: value for name, value in response.items() if name in _SETTINGS})
 
     def _end(self, response: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the output that was not streamed, and the end."""
+        """Yield the output that was not streamed, then the end."""
         output = response.get("output")
         for index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
@@ -239,7 +241,7 @@ def _failure(error: Any) -> Event:
 
 
 def _usage(usage: Any) -> dict[str, Any]:
-    """Return the counts of a response; a count of other things than tokens keeps its name."""
+    """Return the counts of a response; a count of something other than tokens keeps its name."""
     found: dict[str, Any] = {}
     for name, count in usage.items() if isinstance(usage, dict) else ():
         known = _TOKENS.get(name)

@@ -19,7 +19,9 @@ __all__ = ["Audio"]
 
 _MEDIA_TYPE: Final = "audio/pcm"
 _PART: Final = 1 << 20
-"""Longer audio is sent in parts of about so many characters of base64, so that little is kept of it."""
+"""The characters of base64, roughly, in one part: longer audio is sent in parts, so that little of it is
+kept.
+"""
 
 _ENCODED: Final = re.compile(r"[^=]+={0,2}")
 
@@ -28,7 +30,7 @@ class Audio:
     """The pieces of audio since the last part was sent.
 
     Args:
-        room: for the pieces.
+        room: the room for the pieces.
     """
 
     def __init__(self, room: Room) -> None:
@@ -36,13 +38,13 @@ class Audio:
         self._pieces = TextPieces()
 
     def add(self, piece: str, meta: Meta | None) -> Iterator[Event]:
-        """Take a piece; yield the part that is long enough."""
+        """Add a piece; yield a part when it is long enough."""
         self._room.take(self._pieces.append(piece))
         if self._pieces.size >= min(_PART, self._room.size // 4):
             yield from self.take(meta)
 
     def take(self, meta: Meta | None) -> Iterator[Event]:
-        """Yield the audio so far, if there is any."""
+        """Yield the audio that has not been sent, if there is any."""
         pieces, self._pieces = self._pieces, TextPieces()
         self._room.give_back(pieces.size)
         if pieces.size:
@@ -50,7 +52,9 @@ class Audio:
 
 
 def _joined(text: str) -> str:
-    """Return pieces of base64 as one; each piece may have been encoded alone, with its own padding."""
+    """Return pieces of base64 as one text; each piece may have been encoded separately, with its own
+    padding.
+    """
     encoded = _ENCODED.findall(text)
     if len(encoded) < 2:
         return text

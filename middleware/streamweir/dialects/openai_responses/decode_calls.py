@@ -1,4 +1,4 @@
-"""Reads calls and their outputs: which side runs a call is known at the end of the response.
+"""Reads calls and their outputs. Only the end of the response shows which side runs a call.
 
     state of a call   entered by                              left by
     ───────────────   ─────────────────────────────────────   ─────────────────────────────────────
@@ -7,8 +7,8 @@
     run               its output                              -
     asked             the end of the response                 -
 
-An open call is asked of the client only at the end: an agent that runs its own functions puts their outputs
-into the same response.
+The client is asked to run an open call only at the end, because an agent that runs its own functions puts
+their outputs into the same response.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ __all__ = ["BegunCall", "Calls"]
 _MOST_OPEN: Final = 1000
 _MOST_DECLARED: Final = 1000
 _CALL: Final = 512
-"""Bytes that a call takes beside its arguments."""
+"""The bytes of a call in addition to its arguments."""
 
 
 class BegunCall(msgspec.Struct):
-    """A call, or an output, whose end has not come.
+    """A call, or an output, whose end has not arrived.
 
-    `is_client`: the client is to run it, unless its output comes. `is_declared`: the request has a function
-    of this name, so the client is surely to run it.
-    `opaque`: the id of its item, if calls have opaque values.
+    `is_client`: the client is to run the call, unless the response has its output. `is_declared`: the request
+    has a function of this name, so that the client certainly has to run it. `opaque`: the id of the call's
+    item, if calls have opaque values.
     """
 
     tool_id: str
@@ -65,11 +65,11 @@ class BegunCall(msgspec.Struct):
 
 
 class Calls:
-    """The calls of one response. Their states open this file.
+    """The calls of one response. The table at the top of this file lists their states.
 
     Attributes:
-        room: for the arguments of calls that have begun.
-        have_opaque: calls have the ids of their items as opaque values.
+        room: the room for the arguments of calls that have begun.
+        have_opaque: whether calls have the ids of their items as opaque values.
     """
 
     def __init__(self, room: Room) -> None:
@@ -79,20 +79,20 @@ class Calls:
         self._open: dict[str, str] = {}
         """The names of open calls, by id."""
         self._approvals: dict[str, str] = {}
-        """The names of calls that wait for an approval, by the id of its request."""
+        """The names of calls that wait for an approval, by the id of the request for approval."""
 
     @property
     def called(self) -> bool:
-        """A call is the client's to run: the response has no output of it."""
+        """Whether a call is for the client to run, because the response has no output of it."""
         return bool(self._open)
 
     @property
     def waits(self) -> bool:
-        """The response pauses for its client."""
+        """Whether the response pauses until the client answers or runs a call."""
         return self.called or bool(self._approvals)
 
     def declare(self, tools: Any) -> None:
-        """Note the functions of the request, which a response repeats."""
+        """Note the functions of the request, which the response repeats."""
         names = [short_id(name) for tool in objects_in(tools) if isinstance(name := tool.get("name"), str)]
         self._declared = frozenset(names[:_MOST_DECLARED])
 
@@ -105,13 +105,13 @@ class Calls:
         return BegunCall(call_id_of(item), name, is_client_call(item), is_declared, opaque=opaque)
 
     def piece(self, call: BegunCall, kind: str, message: Mapping[str, Any], text: str) -> Iterable[Event]:
-        """Return a piece of the arguments of a call.
+        """Return the event of a piece of the arguments of a call.
 
         Args:
             call: the call.
             kind: the type of the event.
             message: the event.
-            text: its `delta`.
+            text: the `delta` of the event.
         """
         if call.arguments is None:
             call.arguments = ArgumentText()
@@ -126,11 +126,12 @@ class Calls:
         return (self._delta(call, piece),)
 
     def finish(self, item: Mapping[str, Any], call: BegunCall | None) -> Iterator[Event]:
-        """Yield a call that is whole. An incomplete call is not opened: its arguments may be a half.
+        """Yield the start of a complete call. An incomplete call is not opened, because its arguments may be
+        cut off.
 
         Args:
             item: the call. If its end was left out, it has no fields.
-            call: as it began; None if its beginning was left out.
+            call: the call from its beginning; None if the beginning was left out.
         """
         known = call.arguments if call else None
         if call and known:
@@ -147,20 +148,20 @@ class Calls:
             self._open[start.tool_id] = start.tool_name
 
     def output(self, item: Mapping[str, Any]) -> Iterable[Event]:
-        """Return the result of a call, which the server has run then."""
+        """Return the result of a call. It shows that the server has run the call."""
         end = output_of(item)
         self._open.pop(end.tool_id, None)
         return (end,)
 
     def output_piece(self, call: BegunCall | None, delta: Any) -> Iterable[Event]:
-        """Return a piece of the output of a shell."""
+        """Return the event of a piece of a shell's output."""
         text = delta if isinstance(delta, str) else ""
         if isinstance(delta, dict):
             text = "".join(text_of(delta.get(name)) for name in ("stdout", "stderr"))
         return (ToolCallProgress(call.tool_id, message=text),) if call and text else ()
 
     def ask_approval(self, item: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield a call behind MCP that a person has to allow."""
+        """Yield a call of an MCP server that a person has to approve."""
         request_id, name = short_id(text_of(item.get("id"))), text_of(item.get("name")) or "unknown"
         rest = leftover(item, ("id", "type", "name", "arguments"))
         given = arguments(item.get("arguments"))
@@ -172,7 +173,7 @@ class Calls:
         yield Interaction(request_id, "approval", title=name, resume=asked)
 
     def approval(self, item: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the answer to a request for approval, if that is a part of the same response."""
+        """Yield the answer to a request for approval, if the request is a part of the same response."""
         request_id = short_id(text_of(item.get("approval_request_id")))
         if self._approvals.pop(request_id, None) is None:
             return
@@ -189,7 +190,7 @@ class Calls:
             yield Interaction(tool_id, "tool", title=name)
 
     def marked(self, event: Event, item: Mapping[str, Any]) -> Event:
-        """Return the event of a call; a start has the id of its item, if calls have opaque values."""
+        """Return the event of a call; a start gets the id of its item, if calls have opaque values."""
         if self.have_opaque and isinstance(event, ToolCallStart):
             event.opaque = opaque_id(item)
         return event

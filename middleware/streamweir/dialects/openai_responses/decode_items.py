@@ -1,4 +1,4 @@
-"""Reads the items of a response's output: messages, reasoning, calls of the client's and of the server's."""
+"""Reads the items of a response's output: messages, reasoning, calls of the client and of the server."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ from streamweir.ids import short_id
 __all__ = ["Items"]
 
 _ITEM: Final = 512
-"""Bytes that an item takes: it is known by its index."""
+"""The bytes of an item, which is kept by its index."""
 
 _IMAGE: Final = "image_generation_call"
 
 
 class _Item(msgspec.Struct):
-    """An item, and how much of it has been read.
+    """An item, and the parts of it that have been read.
 
-    `kind` is its type, as it began. `is_over`: its end has come, so that a repetition of it says nothing new.
-    `call`: it is a call, or the output of a call. `has_start`: the start of a call has been yielded.
+    `kind`: the type of the item at its beginning. `is_over`: the end of the item has arrived, so that
+    repetitions of it are ignored. `call`: the call or the output, if the item is one. `has_start`: whether
+    the start of a call has been yielded.
     """
 
     kind: str = ""
@@ -55,14 +56,14 @@ class _Item(msgspec.Struct):
 
 
 class Items:
-    """Reads items, whose end repeats all of them: a streamed part is not read twice.
+    """Reads items. The end of an item repeats the item; a part that was streamed is not read twice.
 
     Attributes:
-        room: for the bytes that are kept of them.
-        calls: the calls among them.
+        room: the room for the bytes that are kept of items.
+        calls: the calls among the items.
 
-    Messages and calls behind encrypted reasoning have the ids of their items as opaque values. Without such
-    reasoning an upstream does not need the ids, and does not know them if it stores nothing.
+    Messages and calls after encrypted reasoning have the ids of their items as opaque values. Without such
+    reasoning an upstream does not need the ids; if it stores no responses, it does not know them.
     """
 
     def __init__(self) -> None:
@@ -71,7 +72,7 @@ class Items:
         self._items: dict[int | str, _Item] = {}
 
     def begin(self, index: Any, item: Mapping[str, Any]) -> Iterable[Event]:
-        """Take an item that begins; all of it comes again at its end."""
+        """Note an item that begins; its end will repeat it."""
         item = with_plain_type(item, ITEMS)
         found = self._at(index, item.get("id"))
         found.kind = text_of(item.get("type"))
@@ -84,19 +85,19 @@ class Items:
         self._at(message.get("output_index"), message.get("item_id")).has_text = True
 
     def piece(self, message: Mapping[str, Any], text: str) -> Iterable[Event]:
-        """Return a piece of the arguments of a call that the client may have to run."""
+        """Return the events of a piece of the arguments of a call that the client may have to run."""
         item = self._at(message.get("output_index"), message.get("item_id"))
         if not text or item.call is None or not item.call.tool_id:
             return ()
         return self.calls.piece(item.call, text_of(message.get("type")), message, text)
 
     def output_piece(self, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Return a piece of the output of a call."""
+        """Return the events of a piece of a call's output."""
         item = self._at(message.get("output_index"), message.get("item_id"))
         return self.calls.output_piece(item.call, message.get("delta"))
 
     def partial_image(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the progress of an image; the whole image is in the end of its item."""
+        """Yield the progress of an image; the end of its item has the whole image."""
         item_id = text_of(message.get("item_id"))
         item = self._at(message.get("output_index"), item_id)
         if not item.has_start:
@@ -107,7 +108,7 @@ class Items:
         yield ToolCallProgress(short_id(item_id), message=f"Partial image{which}.")
 
     def annotations(self, found: list[Any], meta: Meta | None) -> Iterable[Event]:
-        """Return the citations among annotations."""
+        """Return the event of the citations among annotations."""
         citations = [
             citation for given in found if isinstance(given, dict) and (citation := _citation(given))
         ]
@@ -208,7 +209,9 @@ class Items:
 
 
 def _encrypted(item: Mapping[str, Any]) -> Opaque | None:
-    """Return the opaque value of reasoning; without its encrypted content an id is of no use."""
+    """Return the opaque value of reasoning; None without encrypted content, because the id alone has
+    no use.
+    """
     encrypted = item.get("encrypted_content")
     if not isinstance(encrypted, str) or not encrypted:
         return None

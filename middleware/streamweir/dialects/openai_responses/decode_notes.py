@@ -1,6 +1,6 @@
-"""Reads the items of a response that are no part of its answer, and the events about them, as status events.
+"""Reads the items of a response that are not part of its answer, and the events about them, as status events.
 
-They are sent back with the turn; for people there is what they are about, and no more.
+The items are sent back with the turn. People see only the subject of each item.
 
 Source: the Responses API (openai-python 3.57, `response_output_item.py`).
 """
@@ -16,7 +16,7 @@ from streamweir.events import Event, Status, Warning
 __all__ = ["NOTES", "compacting", "listing_failed", "note_of", "queued"]
 
 NOTES: Final = frozenset({"mcp_list_tools", "additional_tools", "compaction", "mcp_approval_response"})
-"""Items that are no part of the answer."""
+"""The types of items that are not part of the answer."""
 
 _MOST_NAMES: Final = 100
 
@@ -25,7 +25,7 @@ def note_of(kind: str, item: Mapping[str, Any]) -> Event:
     """Return the status of an item of `NOTES`.
 
     Args:
-        kind: its type.
+        kind: the type of the item.
         item: the item.
     """
     failed = bool(item.get("error")) or item.get("status") == "failed"
@@ -43,7 +43,7 @@ def queued() -> Event:
 
 
 def listing_failed() -> Event:
-    """Return the warning of a server whose tools could not be listed."""
+    """Return the warning for a server whose tools could not be listed."""
     return Warning("The tools of a server could not be listed.", for_users=True)
 
 

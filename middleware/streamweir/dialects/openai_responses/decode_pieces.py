@@ -1,4 +1,4 @@
-"""The pieces of the arguments of a call, as pieces of one JSON text.
+"""Converts the pieces of the arguments of a call to pieces of one JSON text.
 
     event                             pieces             JSON text of the arguments
     ───────────────────────────────   ────────────────   ─────────────────────────────────────────────
@@ -29,38 +29,40 @@ class ArgumentText:
     """The JSON text of the arguments of one call, while it arrives in pieces.
 
     Attributes:
-        size: the bytes of the text so far.
+        size: the number of bytes of the text until now.
     """
 
     def __init__(self) -> None:
         self._text = TextPieces()
         self._end: str | None = None
-        """The text that ends what was begun; None before the first piece. Empty if the pieces are JSON."""
+        """The text that closes the begun JSON; None before the first piece; empty if the pieces themselves
+        are JSON.
+        """
         self._command: Any = None
 
     @property
     def size(self) -> int:
-        """The number of bytes so far."""
+        """The number of bytes until now."""
         return self._text.size
 
     @property
     def whole(self) -> str:
-        """The text, with its end."""
+        """The text that has arrived, closed so that it is complete JSON."""
         return self._text.text + (self._end or "")
 
     def json(self, piece: str) -> str:
-        """Take a piece of JSON; return it."""
+        """Add a piece of JSON; return it."""
         self._end = ""
         return self._add(piece)
 
     def input(self, piece: str) -> str:
-        """Take a piece of the input of a tool without a schema; return it as a piece of JSON."""
+        """Add a piece of the input of a tool without a schema; return it as a piece of JSON."""
         begin = _INPUT if self._end is None else ""
         self._end = '"}'
         return self._add(begin + _within_string(piece))
 
     def command(self, piece: str, index: Any) -> str:
-        """Take a piece of the command with an index; return it as a piece of JSON."""
+        """Add a piece of the command with this index; return it as a piece of JSON."""
         begin = _COMMANDS if self._end is None else "" if index == self._command else _NEXT_COMMAND
         self._command = index
         self._end = '"]}}'

@@ -2,7 +2,7 @@
 
     run by                 items                                          arguments
     ────────────────────   ────────────────────────────────────────────   ──────────────────────────────
-    the server             web_search_call, file_search_call, mcp_call,   of each its own
+    the server             web_search_call, file_search_call, mcp_call,   different for each
                            code_interpreter_call, program,
                            image_generation_call, tool_search_call
     the client, unless an  function_call                                  its `arguments`
@@ -48,7 +48,7 @@ def call_id_of(item: Mapping[str, Any]) -> str:
 
 
 def name_of(item: Mapping[str, Any]) -> str:
-    """Return the name of the tool of a call: its own, else its type without `_call`."""
+    """Return the name of the tool of a call: the call's own name, else its type without `_call`."""
     kind = text_of(item.get("type"))
     return short_id(text_of(item.get("name"))) or kind.removesuffix("_call")
 
@@ -63,17 +63,17 @@ def is_client_call(item: Mapping[str, Any]) -> bool:
 
 
 def opaque_id(item: Mapping[str, Any]) -> Opaque | None:
-    """Return the opaque value of a message or of a call: the id of its item."""
+    """Return the opaque value of a message or of a call, which is the id of its item."""
     item_id = item.get("id")
     return {NAME: {"id": item_id}} if isinstance(item_id, str) and item_id else None
 
 
 def client_call(item: Mapping[str, Any], given: dict[str, Any] | None = None) -> ToolCallStart:
-    """Return the start of a call of one of the kinds that a client runs.
+    """Return the start of a call that the client may have to run.
 
     Args:
         item: the call.
-        given: its arguments, if they are known from their pieces only.
+        given: the arguments, if only their pieces were sent.
     """
     asked = {name: item[name] for name in _ARGUMENTS if item.get(name) is not None}
     if not asked and given is None:
@@ -103,7 +103,7 @@ def output_of(item: Mapping[str, Any]) -> ToolCallEnd:
 
 
 def _outcomes(output: Any) -> Iterator[Any]:
-    """Yield how each command of a shell ended."""
+    """Yield the outcome of each command of a shell."""
     for part in objects_in(output):
         yield part.get("outcome")
 
@@ -118,11 +118,11 @@ def _is_failed(outcome: Any) -> bool:
 
 
 def server_call(item: Mapping[str, Any], *, has_begun: bool = False) -> Iterator[Event]:
-    """Yield a call that the server has run, by a tool of its own or by one behind MCP.
+    """Yield a call that the server has run with a built-in tool or a tool of an MCP server.
 
     Args:
         item: the call.
-        has_begun: its start has been yielded.
+        has_begun: whether the start of the call has been yielded.
     """
     kind = text_of(item.get("type"))
     tool_id = call_id_of(item) if kind in _WITH_OUTPUT_ITEM else short_id(text_of(item.get("id")))
@@ -140,7 +140,7 @@ def server_call(item: Mapping[str, Any], *, has_begun: bool = False) -> Iterator
 
 
 _WITH_OUTPUT_ITEM: Final = frozenset({"program", "tool_search_call", "shell_call"})
-"""Calls of the server's whose result is an item of its own."""
+"""The types of calls of the server whose result is a separate item."""
 
 _BOOKKEEPING: Final = ("fingerprint", "execution")
 

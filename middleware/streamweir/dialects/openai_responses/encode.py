@@ -1,4 +1,4 @@
-"""Writes the Responses API: items that begin, go on and end, and the whole response at the end of it."""
+"""Writes the Responses API: items that begin, continue and end, and the whole response at the end."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ __all__ = ["ResponsesEncoder"]
 
 
 class ResponsesEncoder(ChatEncoder):
-    """Writes a response. Messages and reasoning follow each other; calls may be open beside them.
+    """Writes a response. Only one message or reasoning is open at a time; calls may be open at the same time.
 
     Options:
-        opaque: `off` leaves out the values that the upstream wants to see again.
+        opaque: `off` leaves out opaque values, which the upstream expects back in the next request.
     """
 
     option_values: ClassVar = OPAQUE_OPTION
@@ -78,9 +78,9 @@ class ResponsesEncoder(ChatEncoder):
         self._place = 0
         self._text = TextPieces()
         self._text_value: Opaque | None = None
-        """The value of the open message. Written and cleared when the message is closed."""
+        """The opaque value of the open message. It is written and cleared when the message is closed."""
         self._calls: dict[str, OpenCall] = {}
-        """Calls whose arguments are coming."""
+        """The calls whose arguments are arriving."""
         self._has_begun = False
         self._response_id: str | None = None
         """The upstream's id of the response."""
@@ -91,7 +91,7 @@ class ResponsesEncoder(ChatEncoder):
 
     @property
     def carries_opaque(self) -> bool:
-        """The option is on, and the request asks for encrypted reasoning or stores nothing."""
+        """Whether the option is on, and the request asks for encrypted reasoning or stores nothing."""
         asked = self.names.echo or {}
         include = asked.get("include")
         is_asked = isinstance(include, list) and "reasoning.encrypted_content" in include
@@ -130,7 +130,7 @@ class ResponsesEncoder(ChatEncoder):
         self._output.append(self._text, "".join(texts))
 
     def continue_behind(self, copied: bytes) -> None:
-        """Count on from the last `sequence_number` of the upstream; see `Encoder`."""
+        """Continue after the last `sequence_number` of the upstream; see `Encoder`."""
         self._frames_made.continue_behind(copied)
 
     def write_whole(self, folded: Mapping[str, Any], stamp: Stamp) -> Mapping[str, Any]:
@@ -143,7 +143,7 @@ class ResponsesEncoder(ChatEncoder):
         return {**response, **suspension_of(folded, has_form=has_item)}
 
     def pending_answer(self, status: str, stamp: Stamp) -> Mapping[str, Any]:
-        """Return the response object of a run without output so far."""
+        """Return the response object of a run that has no output yet."""
         self.stamp = stamp
         return self._response.pending(status)
 
@@ -153,7 +153,7 @@ class ResponsesEncoder(ChatEncoder):
         return {"error": error_object(failure.code, failure.message, status=failure.status)}
 
     def write_text(self, text: str, *, begins: bool) -> Iterator[Frame]:
-        """Yield a piece of text; each message is an item of its own."""
+        """Yield the frames of a piece of text; each message is a separate item."""
         if begins or self._item != "message" or self._text_value is not None:
             yield from self._close()
             item_id = self._ids.of_item(self._known_id, self._id("msg"))
@@ -164,7 +164,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._frame("output_text.delta", content_index=0, delta=text, logprobs=[], **self._here())
 
     def write_thinking(self, text: str) -> Iterator[Frame]:
-        """Yield a piece of reasoning, as a summary of it."""
+        """Yield the frames of a piece of reasoning, which is written as a summary."""
         if self._item != "reasoning":
             yield from self._close()
             item_id = self._ids.of_reasoning(self._known_id, self._id("rs"))
@@ -175,7 +175,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._frame("reasoning_summary_text.delta", summary_index=0, delta=text, **self._here())
 
     def write_thinking_opaque(self, opaque: Opaque) -> Iterator[Frame]:
-        """Yield the end of the reasoning that is open, with its value, or an item without a summary."""
+        """Yield the frames that end the open reasoning with its value, or of an item without a summary."""
         if self._item == "reasoning":
             yield from self._close(opaque)
         else:
@@ -185,14 +185,14 @@ class ResponsesEncoder(ChatEncoder):
             yield from self._whole_item(item)
 
     def write_text_opaque(self, opaque: Opaque) -> Iterator[Frame]:
-        """Yield reasoning without a summary beside the text, which holds the seal of the text."""
+        """Yield the frames of reasoning without a summary that holds the seal of the text."""
         if self._item == "message" and self._text_value is None:
             self._text_value = opaque  # citations of the message may still come
         else:
             yield from self._write_seal(opaque, "text")
 
     def write_argument_piece(self, piece: ToolCallDelta) -> Iterator[Frame]:
-        """Yield a piece of arguments; the first begins the item of the call."""
+        """Yield the frames of a piece of arguments; the first piece begins the item of the call."""
         if piece.tool_id not in self._calls:
             if piece.tool_name is None:
                 return
@@ -207,7 +207,7 @@ class ResponsesEncoder(ChatEncoder):
         )
 
     def write_call(self, call: ToolCallStart) -> Iterator[Frame]:
-        """Yield a whole call, or the end of one that came in pieces."""
+        """Yield the frames of a whole call, or of the end of a call that was written in pieces."""
         if call.tool_id not in self._calls:
             arguments = write_json_text(call.arguments)
             yield from self.write_argument_piece(
@@ -226,7 +226,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._done(begun.place, item)
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
-        """Yield the item of a call that has been run."""
+        """Yield the frames of the item of a call that has been run."""
         if self.is_shown:
             return  # the call is an item of the upstream's, and so would be its result
         yield from self._close()
@@ -237,7 +237,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._done(place, item)
 
     def write_references(self, event: Reference) -> Iterator[Frame]:
-        """Yield citations of the message that is open; only a message can cite."""
+        """Yield the frames of citations of the open message; only a message can cite."""
         for given in event.citations:
             annotation = citation_of(given)
             if annotation is None or self._item != "message":
@@ -251,24 +251,26 @@ class ResponsesEncoder(ChatEncoder):
             yield self._frame("output_text.annotation.added", content_index=0, **where)
 
     def write_question(self, event: Interaction) -> Iterable[Frame] | None:
-        """Return the item of a request for approval of a call behind MCP; None for any other question."""
+        """Return the frames of a request for approval of an MCP call; None for any other question."""
         item = self._approvals.item_of(event)
         return None if item is None else [*self._close(), *self._whole_item(item)]
 
     def write_failure(self, error: Error) -> Iterator[Frame]:
-        """Yield the failed response; open items are closed before it."""
+        """Yield the frames that close open items, then the failed response."""
         yield from self._finish_items()
         response = self._response.failed(response_error(error), self._finished)
         yield self._frame("failed", response=response)
 
     def write_cancelled(self) -> Iterator[Frame]:
-        """Yield the failed response of a run that was stopped; an incomplete one would pass for an answer."""
+        """Yield the failed response of a run that was stopped; an incomplete response would look like an
+        answer.
+        """
         yield from self._finish_items()
         error = {"code": "CANCELLED", "message": CODES["CANCELLED"].message}
         yield self._frame("failed", response=self._response.failed(error, self._finished))
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
-        """Yield the whole response."""
+        """Yield the frames of the whole response."""
         yield from self._finish_items()
         at = self.stamp.timestamp // 1000
         response = self._response.ended(reason, end.summary, self._output.items, at=at)
@@ -291,7 +293,7 @@ class ResponsesEncoder(ChatEncoder):
 
     @property
     def _finished(self) -> list[Any]:
-        """The items of a response that ends early; none whose ids are the upstream's."""
+        """The items of a response that ends early; empty if frames of the upstream are copied."""
         return [] if self.is_shown else self._output.items
 
     def _created(self) -> Iterator[Frame]:
@@ -309,12 +311,12 @@ class ResponsesEncoder(ChatEncoder):
         self._item = kind
 
     def _write_seal(self, opaque: Opaque, of: SealedKind) -> Iterator[Frame]:
-        """Yield reasoning without a summary that holds a seal."""
+        """Yield the frames of reasoning without a summary that holds a seal."""
         yield from self._close()
         yield from self._whole_item(sealed_item(self._id("rs"), None, opaque, of, self.upstream))
 
     def _whole_item(self, item: dict[str, Any]) -> Iterator[Frame]:
-        """Yield an item that is whole when it begins."""
+        """Yield the frames of an item that is complete when it begins."""
         if self.is_shown:
             return
         place = len(self._output)
@@ -322,7 +324,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._done(place, item)
 
     def _close(self, opaque: Opaque | None = None) -> Iterator[Frame]:
-        """End the message or the reasoning that is open; `opaque`: the value of the reasoning."""
+        """End the open message or reasoning; `opaque` is the value of the reasoning."""
         kind, self._item = self._item, None
         if kind is None:
             yield from self._created()
@@ -358,7 +360,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._added({**call.item, "status": "in_progress"})
 
     def _finish_items(self) -> Iterator[Frame]:
-        """End the open items; calls that are not whole are ended as incomplete."""
+        """End the open items; calls with incomplete arguments are ended as incomplete."""
         if self.is_shown:
             return
         yield from self._close()
@@ -380,7 +382,7 @@ class ResponsesEncoder(ChatEncoder):
 
     @property
     def _id_base(self) -> str:
-        """The part that the id of the response and those of its items have in common."""
+        """The part that the ids of the response and of its items have in common."""
         given = self.names.answer_id
         return given.removeprefix("resp_") if given else self.stamp.request_id
 

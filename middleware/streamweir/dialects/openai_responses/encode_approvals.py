@@ -1,6 +1,6 @@
-"""Requests for the approval of a call behind MCP, as items.
+"""Writes requests for the approval of an MCP call as items.
 
-A question of another upstream has no id that such an item could name: it is a part of the text.
+A question of another upstream has no id for such an item, so it becomes a part of the text.
 
 Source: the Responses API (openai-python 3.57, `response_output_item.py`, `McpApprovalRequest`).
 """
@@ -18,14 +18,14 @@ from streamweir.jsontext import write_json_text
 __all__ = ["Approvals", "approval_item", "has_item"]
 
 _UNKNOWN: Final = "agent"
-"""The name of a server that the upstream has not named."""
+"""The server name for an upstream that has not named the server."""
 
 
 def has_item(asked: Mapping[str, Any]) -> bool:
-    """Return whether a question is a request for approval that has an item of its own.
+    """Return whether a question is a request for approval for which there is an item.
 
     Args:
-        asked: the question, as the `data` of its event.
+        asked: the `data` of the question's event.
     """
     held = asked.get("resume")
     request_id = held.get("approval_request_id") if isinstance(held, dict) else None
@@ -34,11 +34,11 @@ def has_item(asked: Mapping[str, Any]) -> bool:
 
 
 def approval_item(asked: Mapping[str, Any], server: str | None) -> dict[str, Any]:
-    """Return the item of a question that `has_item`.
+    """Return the item for a question for which `has_item` is True.
 
     Args:
-        asked: the question, as the `data` of its event.
-        server: the label of the server of the call; None if it is not known.
+        asked: the `data` of the question's event.
+        server: the label of the server that runs the call; None if unknown.
     """
     held = asked["resume"]
     given = held.get("arguments")
@@ -55,12 +55,12 @@ class Approvals:
     """Makes the items of one response.
 
     Args:
-        room: the bytes, roughly, of the names of servers that are remembered.
+        room: the number of bytes, roughly, of server names that may be remembered.
     """
 
     def __init__(self, room: int) -> None:
         self._servers: RecentIds[str] = RecentIds(room)
-        """The labels of the servers of calls, by the ids of the calls."""
+        """The labels of the servers that run calls, by the ids of the calls."""
 
     def note(self, call: ToolCallStart) -> None:
         """Remember the server of a call, if the upstream has named it."""
@@ -69,7 +69,7 @@ class Approvals:
             self._servers.add(short_id(call.tool_id), short_id(label))
 
     def item_of(self, event: Interaction) -> dict[str, Any] | None:
-        """Return the item of a question; None if it has none."""
+        """Return the item of a question; None if there is no item for it."""
         asked = wire_data(event)
         if not has_item(asked):
             return None

@@ -1,4 +1,4 @@
-"""A call of the client whose arguments are coming."""
+"""Keeps a call of the client whose arguments are arriving."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["OpenCall"]
 
 
 class OpenCall(NamedTuple):
-    """A call, and its arguments so far.
+    """A call, and the arguments that have arrived.
 
     Attributes:
         place: the index of its item in the output.
         item_id: the id of its item.
         tool_id: the id of the call.
-        name: of the tool.
-        arguments: the JSON text so far.
+        name: the name of the tool.
+        arguments: the JSON text that has arrived.
     """
 
     place: int
@@ -29,5 +29,5 @@ class OpenCall(NamedTuple):
 
     @property
     def item(self) -> dict[str, Any]:
-        """The whole item."""
+        """The whole item, with the arguments that have arrived."""
         return function_call(self.item_id, self.tool_id, self.name, self.arguments.text)

@@ -1,4 +1,4 @@
-"""The frames of a response, which are numbered."""
+"""Makes the numbered frames of a response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamweir.jsontext import write_json
 __all__ = ["NumberedFrames"]
 
 _SEQUENCE_NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,15})\b')
-"""In a text of a message the quotation marks have a backslash before them."""
+"""Matches the number of a frame. Within the text of a message, quotation marks follow a backslash."""
 
 
 class NumberedFrames:
@@ -25,13 +25,13 @@ class NumberedFrames:
         self.next = 0
 
     def frame(self, kind: str, fields: dict[str, Any]) -> Frame:
-        """Return the next frame; its type is `response.` and `kind`."""
+        """Return the next frame, whose type is `response.` followed by `kind`."""
         name = f"response.{kind}"
         message = {"type": name, **fields, "sequence_number": self.next}
         self.next += 1
         return Frame(write_json(message), name)
 
     def continue_behind(self, copied: bytes) -> None:
-        """Count on from the last number in copied frames of the upstream."""
+        """Continue after the last number in copied frames of the upstream."""
         if numbers := _SEQUENCE_NUMBER.findall(copied):
             self.next = int(numbers[-1]) + 1

@@ -1,4 +1,4 @@
-"""The items of a response's output."""
+"""Makes the items of a response's output."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 _SERVER: Final = "agent"
-"""The server's name for a tool that has been run: an upstream does not name its server."""
+"""The server name in the item of a call that has been run, because an upstream does not name its server."""
 
 
 def message_item(item_id: str, text: str | None, annotations: Sequence[Any] = ()) -> dict[str, Any]:
-    """Return a message; one without a text (None) is about to begin."""
+    """Return a message; a message without a text (None) is about to begin."""
     part = {"type": "output_text", "text": text, "annotations": [*annotations], "logprobs": []}
     return {
         "id": item_id,
@@ -45,7 +45,7 @@ def message_item(item_id: str, text: str | None, annotations: Sequence[Any] = ()
 
 
 def reasoning_item(item_id: str, text: str | None) -> dict[str, Any]:
-    """Return reasoning; some without a text (None) is about to begin."""
+    """Return reasoning; reasoning without a text (None) is about to begin."""
     summary = [] if text is None else [{"type": "summary_text", "text": text}]
     return {"id": item_id, "type": "reasoning", "summary": summary}
 
@@ -53,11 +53,12 @@ def reasoning_item(item_id: str, text: str | None) -> dict[str, Any]:
 def sealed_item(
     item_id: str, text: str | None, opaque: Opaque, of: SealedKind, upstream: str
 ) -> dict[str, Any]:
-    """Return reasoning that holds the seal of its own value, or of the text or call beside it.
+    """Return reasoning that holds the seal of its own value, or of a text or call.
 
     Args:
-        item_id: of the item.
-        text: of the reasoning; None for the seal of a text or call, and for reasoning without a summary.
+        item_id: the id of the item.
+        text: the text of the reasoning; None for the seal of a text or call, and for reasoning without a
+            summary.
         opaque: the value.
         of: the part that the value belongs to.
         upstream: the name or URL of the upstream.
@@ -71,11 +72,11 @@ def reasoning_with_value(
     """Return reasoning with its own value: unchanged if the item has the upstream's id, else sealed.
 
     Args:
-        item_id: of the item.
-        text: of the reasoning; None without a summary.
+        item_id: the id of the item.
+        text: the text of the reasoning; None for reasoning without a summary.
         opaque: the value.
         upstream: the name or URL of the upstream.
-        ids: of the items of the response.
+        ids: the ids of the items of the response.
     """
     native = ids.native_value(opaque, item_id)
     if native is None:
@@ -102,7 +103,7 @@ def mcp_call(item_id: str, call: ToolCallStart, end: ToolCallEnd) -> dict[str, A
 
 
 def begun_call(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call that has been run as it begins."""
+    """Return the item of a call that has been run, in the form at the beginning of the call."""
     return {**item, "arguments": "", "output": None, "error": None, "status": "in_progress"}
 
 
@@ -134,7 +135,7 @@ def _tool_error(text: str) -> dict[str, Any]:
 
 
 def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the annotation of an address; None where there is none."""
+    """Return the annotation for a citation; None if the citation has no address."""
     if not isinstance(url := given.get("url"), str):
         return None
     title = str(given.get("title") or "")
@@ -144,13 +145,13 @@ def citation_of(given: Mapping[str, Any]) -> dict[str, Any] | None:
 def items_of(
     folded: Mapping[str, Any], id_base: str, upstream: str, ids: ItemIds
 ) -> Iterator[dict[str, Any]]:
-    """Yield the items for a folded result; ids that are made are their places in the output.
+    """Yield the items for a folded result; made ids hold the places of the items in the output.
 
     Args:
         folded: the result.
         id_base: the part that the ids have in common.
         upstream: the name or URL of the upstream, for seals.
-        ids: of the items of the response.
+        ids: the ids of the items of the response.
     """
     parts = parts_of_turn(folded, has_form=has_item)
     last_text = max((place for place, part in enumerate(parts) if part.kind == "text"), default=None)
@@ -192,7 +193,7 @@ def _item(part: Part, item_id: str, annotations: Sequence[Any]) -> dict[str, Any
 
 _PREFIXES: Final = {"thinking": "rs", "text": "msg", "ran": "mcp", "client": "fc", "asked": "mcpr"}
 _SENT_BACK: Final = ("text", "client")
-"""The kinds of parts whose items have ids that the upstream wants to see again."""
+"""The kinds of parts whose items have ids that the upstream expects back."""
 
 
 def _ran_item(item_id: str, call: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The output of a response: all of its items, which its end repeats."""
+"""Keeps the output of a response: all items, which the end of the response repeats."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ __all__ = ["Output"]
 
 
 class Output:
-    """The items of one response, held as their JSON.
+    """The items of one response, held as JSON.
 
     Args:
-        room: how many bytes may be kept.
-        must_be_whole: more than that ends the stream; else the items are forgotten then.
+        room: the most bytes that may be kept.
+        must_be_whole: whether a larger output ends the stream; if False, the items of a larger output are
+            forgotten.
     """
 
     def __init__(self, room: int, *, must_be_whole: bool) -> None:
@@ -48,10 +49,10 @@ class Output:
             self.count(pieces.append(text))
 
     def count(self, size: int) -> None:
-        """Take note that an item that is not whole has grown by so many bytes.
+        """Note that an incomplete item has grown by `size` bytes.
 
         Raises:
-            LimitExceeded: there is more than can be repeated.
+            LimitExceeded: the output is larger than can be repeated.
         """
         self._left -= size
         if self._left >= 0 or self._is_forgotten:
@@ -63,5 +64,5 @@ class Output:
 
     @property
     def items(self) -> list[orjson.Fragment]:
-        """All items as they are written; an empty list if they were too large."""
+        """The JSON of all items; an empty list if they were too large."""
         return [] if self._is_forgotten else [*map(orjson.Fragment, self._items)]

@@ -1,4 +1,4 @@
-"""The response object: in the events of the beginning and of the end, and whole.
+"""Makes the response object: for the events of the beginning and the end, and as a whole answer.
 
     state         status        completed_at   error    incomplete_details
     ───────────   ───────────   ────────────   ──────   ──────────────────
@@ -52,19 +52,19 @@ _DEFAULTS: Final[Mapping[str, tuple[type | tuple[type, ...], Any]]] = {
     "safety_identifier": (str, None),
     "prompt_cache_key": (str, None),
 }
-"""By the field of a request that a response repeats: the types of its value, and its default."""
+"""For each field of a request that a response repeats: the types of its value, and its default."""
 
 ECHOED_FIELDS: Final = (*_DEFAULTS, "conversation", "include")
-"""The fields of a request that decide about its response."""
+"""The fields of a request from which fields of its response are made."""
 
 
 class Response(NamedTuple):
-    """The facts about one response that are the same in all of its objects.
+    """The facts about one response that are equal in all of its objects.
 
     Attributes:
-        id: of the response.
-        model: the client's name of it.
-        created_at: Unix seconds.
+        id: the id of the response.
+        model: the client's name of the model.
+        created_at: the start, in Unix seconds.
         asked: the fields of the request (`ECHOED_FIELDS`).
     """
 
@@ -87,10 +87,10 @@ class Response(NamedTuple):
         """Return a response that is complete or cut short.
 
         Args:
-            reason: why it is over, as the standard's `finish_reason`.
-            summary: of the session.
-            output: its items.
-            at: Unix seconds of the end.
+            reason: why the response has ended, as the standard's `finish_reason`.
+            summary: the summary of the session.
+            output: the items of the response.
+            at: the end, in Unix seconds.
         """
         usage = _usage(summary or {})
         if cut_short := _INCOMPLETE.get(reason):
@@ -125,7 +125,7 @@ class Response(NamedTuple):
 
 
 def response_error(error: Error) -> dict[str, str]:
-    """Return the `error` of a failed response: few codes are allowed there."""
+    """Return the `error` of a failed response; the API allows only a few codes in it."""
     code = "rate_limit_exceeded" if error.code == "RATE_LIMITED" else "server_error"
     return {"code": code, "message": error.message}
 

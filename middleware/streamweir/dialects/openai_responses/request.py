@@ -1,4 +1,4 @@
-"""Requests of the Responses API: a list of items in the place of messages.
+"""Reads and writes requests of the Responses API: a list of items in place of messages.
 
 Source: the Responses API (2026); the request contract, sections 3 to 5.
 """

@@ -1,8 +1,8 @@
-"""Reads the input of a request: items in the place of messages.
+"""Reads the input of a request: items in place of messages.
 
-Items that a model makes one after the other (reasoning, a message, calls) are one message of the assistant,
-in their order. The ids of its items are the upstream's own only behind reasoning with encrypted content:
-other ids are those that streamweir has made for the client.
+Consecutive items of a model (reasoning, a message, calls) are one message of the assistant, in their order.
+Only after reasoning with encrypted content are the ids of items the upstream's own; streamweir has made other
+ids for the client.
 
     item                                              canonical
     ───────────────────────────────────────────────   ────────────────────────────────────────────────────
@@ -50,8 +50,8 @@ class Input(NamedTuple):
     """The messages and answers of an input.
 
     Attributes:
-        messages: of the conversation.
-        answers: to requests for approval that are open.
+        messages: the messages of the conversation.
+        answers: the answers to open requests for approval.
     """
 
     messages: Sequence[Message]
@@ -59,7 +59,7 @@ class Input(NamedTuple):
 
 
 def read_input(fields: Fields) -> Input:
-    """Return the input of a request; a text is a message of the user's."""
+    """Return the input of a request; a text is a message of the user."""
     if isinstance(text := fields.get("input"), str):
         return Input([made_message("user", text)], ())
     items = _Items()
@@ -71,11 +71,13 @@ def read_input(fields: Fields) -> Input:
 
 
 class _Items:
-    """Makes messages of items: those of one turn of the assistant are collected until another item comes.
+    """Makes messages from items. Items of one turn of the assistant are collected until an item of another
+    role.
 
     Attributes:
-        messages: so far.
-        answers: to requests for approval behind the last item of the assistant, by the id of the request.
+        messages: the completed messages.
+        answers: the answers to requests for approval after the assistant's last item, by the id of the
+            request.
     """
 
     def __init__(self) -> None:
@@ -85,10 +87,10 @@ class _Items:
         self._message_id: str | None = None
         self._texts = 0
         self._has_own_ids = False
-        """Reasoning with encrypted content has come: the ids behind it are those of the upstream."""
+        """Whether reasoning with encrypted content has been read, after which ids are the upstream's."""
 
     def add(self, item: Fields) -> None:
-        """Add an item; one of a type that is not read is left out."""
+        """Add an item; an item of an unknown type is left out."""
         kind = item.get("type")
         if kind == "reasoning":
             self._add_reasoning(item)
@@ -138,7 +140,7 @@ class _Items:
             turn.add_part(part)
 
     def _add_reasoning(self, item: Fields) -> None:
-        """Add reasoning; an item without a text may hold the seal of a text or a call beside it."""
+        """Add reasoning; an item without a text may hold the seal of a text or a call."""
         turn = self._open_turn()
         text = "\n\n".join([*_texts(item, "summary"), *_texts(item, "content")])
         encrypted = item.get("encrypted_content")
@@ -184,7 +186,7 @@ def _approval_request(item: Fields) -> ToolCall:
 
 
 def _without_requests_that_are_over(message: Message, answers: Mapping[str, Answer]) -> Message | None:
-    """Return the message without finished requests for approval; None if nothing is left."""
+    """Return the message without closed requests for approval; None if no part is left."""
     calls = message.get("tool_calls", [])
     kept = [call for call in calls if not _is_over(call, answers)]
     if len(kept) == len(calls):

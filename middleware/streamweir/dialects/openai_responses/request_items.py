@@ -1,8 +1,8 @@
 """Writes the messages of a request as items of the Responses API.
 
-A reasoning item goes with its encrypted content only, directly before the item that it led to; the items
-behind it in the same turn have their own ids, and no other item has one. An upstream that stores nothing
-knows neither ids without reasoning nor reasoning without what followed it.
+A reasoning item is sent only with its encrypted content, directly before the item that it led to. Later items
+of the same turn keep their ids; other items are sent without an id. An upstream that stores no responses
+accepts neither ids without their reasoning nor reasoning without the item after it.
 
 Source: the Responses API (openai-python 3.57, `response_input_item_param.py`); the conversation contract,
 sections 1 and 4.
@@ -65,7 +65,7 @@ def _asked(messages: Iterable[Message], outgoing: Outgoing) -> Iterator[Item]:
 
 
 def _messages(outgoing: Outgoing, approvals: Sequence[Answer]) -> Sequence[Message]:
-    """Return the messages, with results of calls made from the request's `answers`."""
+    """Return the messages, followed by results of calls made from the request's `answers`."""
     answered = answered_calls(outgoing)
     if not approvals:
         return answered
@@ -76,7 +76,9 @@ def _messages(outgoing: Outgoing, approvals: Sequence[Answer]) -> Sequence[Messa
 
 
 def _without_approved(message: Message, approved: set[str], outgoing: Outgoing) -> Message:
-    """Return the message without approved calls, except for those that can be written as requests."""
+    """Return the message without approved calls, except the calls that can be written as requests for
+    approval.
+    """
     calls = message.get("tool_calls", [])
     kept = [call for call in calls if call["id"] not in approved or _is_request(call, outgoing)]
     return message if len(kept) == len(calls) else {**message, "tool_calls": kept}
@@ -106,7 +108,7 @@ def _approval(answer: Answer) -> Item:
 
 
 def _turn(messages: Iterable[Message], outgoing: Outgoing) -> list[Item]:
-    """Return the items of neighbouring messages of the assistant; a kept turn as the upstream made it."""
+    """Return the items of consecutive messages of the assistant; a kept turn is returned unchanged."""
     written: list[Item] = []
     turn = _Turn(outgoing)
     for message in messages:
@@ -129,7 +131,7 @@ def _without_last_reasoning(items: list[Item]) -> list[Item]:
 class _Turn:
     """Writes one turn, which may be several messages of a client.
 
-    State: `_has_reasoning` is set by a reasoning item; from then on items have their own ids.
+    State: a reasoning item sets `_has_reasoning`; later items keep their ids.
     """
 
     def __init__(self, outgoing: Outgoing) -> None:
@@ -137,7 +139,7 @@ class _Turn:
         self._has_reasoning = False
 
     def items(self, message: Message) -> Iterator[dict[str, Any]]:
-        """Yield the items in the order of the parts; texts that follow each other are one message."""
+        """Yield the items in the order of the parts; consecutive texts are one message."""
         texts: list[Part] = []
         for part, call in placed_items(message):
             if call is None and part["type"] != "reasoning":
@@ -194,7 +196,7 @@ class _Turn:
 
 
 def _arguments(kind: str, call: ToolCall) -> Mapping[str, Any]:
-    """Return the tool and the arguments of a call, in the fields of its kind."""
+    """Return the name of the tool and the arguments of a call, in the fields of its kind."""
     text = arguments_text_of(call)
     match kind:
         case "function_call":

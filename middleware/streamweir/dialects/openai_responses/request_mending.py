@@ -1,6 +1,7 @@
-"""Mends a refused request: reasoning items and the ids of items are left out, because they go together.
+"""Repairs a refused request: reasoning items and the ids of items are left out, because neither is valid
+without the other.
 
-An item that names its call by its `id` keeps it.
+An item whose `id` names its call keeps the `id`.
 
 Source: the Responses API (reasoning items, `store`); the conversation contract, section 4 (lost).
 """
@@ -14,15 +15,15 @@ __all__ = ["mend"]
 
 _DROPPED: Final = ("reasoning", "item_reference")
 _NAMED_BY_ID: Final = ("local_shell_call_output", "mcp_approval_request")
-"""The items whose `id` is that of their call."""
+"""The types of items whose `id` is the id of their call."""
 
 
 def mend(body: Mapping[str, Any], refusal: str) -> Mapping[str, Any] | None:
-    """Return the body without reasoning items and without the `id` of items; None if there is neither.
+    """Return the body without reasoning items and without the `id` of items; None if it has neither.
 
     Args:
-        body: of the refused request.
-        refusal: the words of the upstream, which do not matter here.
+        body: the body of the refused request.
+        refusal: the error text of the upstream, which is ignored.
     """
     del refusal
     items = body.get("input", [])

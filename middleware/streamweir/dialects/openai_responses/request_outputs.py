@@ -1,4 +1,4 @@
-"""Writes the results of calls, each in the form that the kind of its call has.
+"""Writes the results of calls, each in the form for the kind of its call.
 
     call                output item               output
     ─────────────────   ───────────────────────   ──────────────────────────────────────────────────
@@ -35,7 +35,7 @@ _KINDS: Final = CLIENT_CALLS | {"tool_search_call", "mcp_approval_request"}
 
 
 class _MadeItem(msgspec.Struct):
-    """The fields of an item of a kept turn by which an output finds its call."""
+    """The fields in an item of a kept turn by which an output finds its call."""
 
     type: Any = None
     call_id: Any = None
@@ -45,7 +45,7 @@ _items = msgspec.json.Decoder(list[_MadeItem]).decode
 
 
 def kinds_of_calls(messages: Iterable[Message], outgoing: Outgoing) -> Mapping[str, str]:
-    """Return the kinds of calls that are no functions, by their ids."""
+    """Return the kinds of calls that are not functions, by their ids."""
     found: dict[str, str] = {}
     for message in messages:
         for call in message.get("tool_calls", []):
@@ -58,7 +58,7 @@ def kinds_of_calls(messages: Iterable[Message], outgoing: Outgoing) -> Mapping[s
 
 
 def call_kind(own: Mapping[str, Any]) -> str:
-    """Return the type of the item that a call is written as, by its opaque value: usually a function."""
+    """Return the type of item for a call, by its opaque value: usually a function."""
     kind = native_text(own, "type")
     return kind if kind in _KINDS else _FUNCTION
 
@@ -80,7 +80,7 @@ def output_item(message: Message, kind: str | None) -> dict[str, Any]:
 
     Args:
         message: the result.
-        kind: of the call; None for a function.
+        kind: the kind of the call; None for a function.
     """
     call_id, text = message.get("tool_call_id", ""), text_of_message(message)
     failed = message.get("is_error") is True

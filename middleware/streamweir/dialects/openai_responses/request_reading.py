@@ -1,4 +1,4 @@
-"""Reads requests of the Responses API: fields, tools and the forms of answers."""
+"""Reads requests of the Responses API: fields, tools and response formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["read_responses"]
 
 
 def read_responses(fields: Fields) -> Request:
-    """Return the request that a client's body makes."""
+    """Return the request in a client's body."""
     read = read_input(fields)
     parameters = read_parameters(fields)
     most = fields.number("max_output_tokens")
@@ -55,7 +55,7 @@ def _conversation(fields: Fields) -> str | None:
 
 
 def _functions(fields: Fields) -> Iterator[dict[str, Any]]:
-    """Yield the tools that the client runs; those of the server's own are left out."""
+    """Yield the tools that the client runs; tools of the server are left out."""
     for tool in fields.objects("tools"):
         if tool.get("type") == "function":
             yield without_absent(
@@ -73,7 +73,7 @@ def _tool_choice_of(fields: Fields) -> str | dict[str, str] | None:
 
 
 def _response_format(fields: Fields) -> dict[str, Any] | None:
-    """Return the form of chat completions, which has the schema one level deeper."""
+    """Return the response format in the form of chat completions, which has the schema one level deeper."""
     found = fields.within("text").mapping("format")
     if not found or found.get("type") == "text":
         return None

@@ -1,4 +1,4 @@
-"""The ids of the items of a written response: those of the upstream, or those that are made.
+"""Chooses the ids of the items of a written response: the upstream's ids, or made ids.
 
     state    entered by                                 id of the next message or call
     ──────   ────────────────────────────────────────   ─────────────────────────────────────────────────
@@ -6,8 +6,8 @@
     native   reasoning with its own encrypted content   the upstream's, if it is known and was not given yet
 
 An upstream accepts encrypted content only beside the id of its own reasoning, and the ids of what followed.
-So these ids are kept together: a client gets the values unchanged, and sends back items that the upstream
-knows. A value whose item has another id is sealed.
+So these ids are kept together with the content: a client gets the values unchanged, and sends back items that
+the upstream knows. A value whose item has a made id is sealed.
 
 Source: the Responses API (reasoning items, `store`); the conversation contract, section 3.
 """
@@ -32,7 +32,7 @@ def made_id(prefix: str, base: str, place: int) -> str:
     """Return the id that is made for an item.
 
     Args:
-        prefix: of the kind of item.
+        prefix: the prefix for the kind of item.
         base: the part that all ids of a response have in common.
         place: the index of the item in the output.
     """
@@ -40,7 +40,7 @@ def made_id(prefix: str, base: str, place: int) -> str:
 
 
 def is_made_id(item_id: str) -> bool:
-    """Return whether an id has the form of those that are made: no upstream knows it."""
+    """Return whether an id has the form of made ids, which no upstream knows."""
     return _MADE.fullmatch(item_id) is not None
 
 
@@ -48,8 +48,8 @@ class ItemIds:
     """Chooses the ids of the items of one response.
 
     Args:
-        room: the bytes, roughly, of the ids that are remembered.
-        may_be_native: the client gets opaque values.
+        room: the number of bytes, roughly, of ids that may be remembered.
+        may_be_native: whether the client gets opaque values, so that ids of the upstream may be used.
     """
 
     def __init__(self, room: int, *, may_be_native: bool) -> None:
@@ -61,7 +61,7 @@ class ItemIds:
         """Return the id of reasoning that begins.
 
         Args:
-            known: the upstream's id of its message; anything else than the id of a reasoning item is ignored.
+            known: the upstream's id; any id except that of a reasoning item is ignored.
             made: the id that is made for the item.
         """
         is_own = isinstance(known, str) and known.startswith(_REASONING)

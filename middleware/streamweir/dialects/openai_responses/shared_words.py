@@ -1,4 +1,4 @@
-"""The types of items and events, and which events repeat what others say.
+"""The types of items and events, and the types of events that only repeat other events.
 
 Source: the Responses API, streaming events (openai-python 3.57, `response_stream_event.py`,
 `response_output_item.py`); Open Responses: types of one vendor are `vendor:type`.
@@ -31,7 +31,7 @@ CLIENT_CALLS: Final = frozenset(
         "apply_patch_call",
     }
 )
-"""Calls that the client runs unless the response has their output too."""
+"""The types of calls that the client runs, unless the response also has their output."""
 
 OUTPUTS: Final = frozenset(
     {
@@ -39,7 +39,7 @@ OUTPUTS: Final = frozenset(
         *("local_shell_call_output", "shell_call_output", "apply_patch_call_output", "tool_search_output"),
     }
 )
-"""Items that hold the result of a call, by its `call_id`."""
+"""The types of items that hold the result of a call, which they name by `call_id`."""
 
 ITEMS: Final = frozenset(
     {
@@ -58,7 +58,7 @@ THINKING_DELTAS: Final = frozenset(
         *("response.reasoning_summary.delta", "response.reasoning.delta"),
     }
 )
-"""Those of the API, and the names that older releases and some servers have for them."""
+"""The types of deltas of reasoning: the API's, and the names of older releases and some servers."""
 
 RESPONSE_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -86,7 +86,7 @@ REPETITIONS: Final = frozenset(
         "response.mcp_call_arguments.delta",
     }
 )
-"""Events whose content the end of their item says again, and all of it."""
+"""The types of events whose content the end of their item repeats completely."""
 
 EVENTS: Final = frozenset(
     {
@@ -106,11 +106,12 @@ EVENTS: Final = frozenset(
 
 
 def with_plain_type(value: Mapping[str, Any], known: Set[str]) -> Mapping[str, Any]:
-    """Return an item or an event without the vendor in its type (`vendor:type`); unchanged if it has none.
+    """Return an item or an event without the vendor in its type (`vendor:type`); unchanged if the type has no
+    vendor.
 
     Args:
         value: the item or the event.
-        known: `ITEMS` or `EVENTS`: a type that is not among them keeps its vendor.
+        known: `ITEMS` or `EVENTS`; an unknown type keeps its vendor.
     """
     kind = value.get("type")
     plain = kind.rpartition(":")[2] if isinstance(kind, str) else kind

@@ -1,9 +1,9 @@
-"""Builds the output of one response: the items as they are sent back among the next input.
+"""Builds the output of one response: the items, in the form in which the next input sends them back.
 
 Items that arrive whole (`response.output_item.done`) are kept; the pieces before them are not needed. A null
 field of an item, of its action or its content is no valid input, and is left out. If the response is not
-stored, a reasoning item without its encrypted content, and the ids of the items, name things that the
-upstream does not have: both are left out.
+stored, the upstream knows neither reasoning items without encrypted content nor the ids of items: both are
+left out.
 
 Source: the Responses API (reasoning items, `store`); the conversation contract, sections 1 and 4.
 """
@@ -22,10 +22,10 @@ __all__ = ["ResponsesTurn"]
 _ENDS: Final = ("response.completed", "response.incomplete")
 _CALL: Final = "_call"
 _APPROVAL: Final = "mcp_approval_request"
-"""A call that is named by the id of its item."""
+"""The type of a call that is named by the id of its item."""
 
 _FORMED: Final = ("action", "actions", "annotations", "content", "logprobs", "summary")
-"""Fields whose objects have a form that the API defines: a null in them means that a field is absent."""
+"""The fields whose objects have a form defined by the API, in which a null means that a field is absent."""
 
 
 class ResponsesTurn(TurnCollector):
@@ -37,7 +37,7 @@ class ResponsesTurn(TurnCollector):
         self._is_stored = True
 
     def take_texts(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Ignore pieces of text, because the item at the end has the whole text."""
+        """Ignore pieces of text, because the end of the item has the whole text."""
 
     def _take(self, message: Any, data: bytes) -> None:
         match message:
@@ -101,7 +101,7 @@ def _without_nulls(name: str, value: bytes) -> bytes:
 
 
 def _texts(item: dict[str, bytes]) -> Iterator[str]:
-    """Yield the texts of a message that clients are shown."""
+    """Yield the texts of a message that clients get."""
     if _text_of(item, "type") != "message":
         return
     for part in map(raw_object, raw_array(item, "content")):

@@ -1,7 +1,7 @@
 """RAGFlow: the events of agents, chat answers in an envelope, and OpenAI-shaped answers.
 
 Source: infiniflow/ragflow, Python server 0.17 to 0.27 and the Go server; each module names its files.
-Intended differences: the family is told from each frame, not from the route or the version.
+Intended differences: each frame shows its family; the route and the version are ignored.
 """
 
 from streamweir.codec.dialect import Dialect

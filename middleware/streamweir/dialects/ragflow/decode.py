@@ -1,4 +1,4 @@
-"""Reads RAGFlow: the family of a frame, and the meaning of the end of the stream."""
+"""Reads RAGFlow: finds the family of each frame, and the meaning of the end of the stream."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _WITHOUT_DONE: Final = re.compile(r"/(?:agentbots/[^/]+/completions|canvas/compl
 _ENVELOPE: Final = frozenset(
     {"code", "message", "data", "session_id", "message_id", "task_id", "event", "id"}
 )
-"""The fields of an envelope; an `event` among them is null."""
+"""The fields of an envelope; if `event` is among them, it is null."""
 
 _ONLY_DATA: Final = frozenset({"code", "message", "data"})
 
 _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", "message"})
-"""Events of a run under way: no whole answer is one of these by itself."""
+"""Events during a run; none of these events can be a whole answer."""
 
 
 _IDS: Final = ("session_id", "message_id", "id", "chat_id")
@@ -41,12 +41,12 @@ _IDS: Final = ("session_id", "message_id", "id", "chat_id")
 
 
 class RagflowDecoder(Decoder):
-    """Reads all families of RAGFlow, told apart frame by frame.
+    """Reads all families of RAGFlow; each frame shows its family.
 
     Options:
-        form: which family is written; read ones are told apart on the wire.
-        answer: whether chat answers come as pieces or each time whole.
-        end: `eof` where the route has no `[DONE]`: a body that ends after a message is complete.
+        form: the family that the encoder writes; the decoder finds out the family from each frame.
+        answer: whether a chat frame holds a piece of the answer or all of it until then.
+        end: `eof` if the route has no `[DONE]`, so that a body that ends after a message is complete.
     """
 
     option_values: ClassVar = {"form": FORMS, "answer": ANSWERS, "end": ("done", "eof")}
@@ -70,21 +70,21 @@ class RagflowDecoder(Decoder):
         self._frames = 0
         self._bare = False
         self._is_piece = False
-        """The last frame can only be a part of a stream."""
+        """Whether the last frame can only be a part of a stream."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for an agent's events and for envelopes; chunks are those of `openai-chat`."""
+        """Return a high score for an agent's events and for envelopes; chunks belong to `openai-chat`."""
         del event
         return _evidence(fields)
 
     @classmethod
     def options_for(cls, path: str) -> Options:
-        """Return the options of the two routes that are known to end without `[DONE]`."""
+        """Return the options for the two routes that are known to end without `[DONE]`."""
         return {"end": "eof"} if _WITHOUT_DONE.search(path.partition("?")[0]) else NO_OPTIONS
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means."""
+        """Return the events of `frame`."""
         text = frame.data.strip()
         if not text:
             return ()
@@ -93,19 +93,19 @@ class RagflowDecoder(Decoder):
         return self._read(frame.json(), bare=frame.bare)
 
     def accepts_text(self, text: str) -> bool:
-        """Return the decision of the family that the last message belongs to."""
+        """Ask the reader of the family that the last message belongs to."""
         return self._last.accepts_text(text)
 
     @property
     def shown_form(self) -> Options:
-        """The family of the frames that came."""
+        """The family of the frames in this stream, as options of the encoder."""
         if self._has_chunks:
             return {"form": "openai"}
         return {"form": "agent" if self._chat is None else "chat"}
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._openai.summary
 
     def close(self) -> Iterator[Event]:
@@ -140,7 +140,9 @@ class RagflowDecoder(Decoder):
             yield event
 
     def _message(self, message: dict[str, Any]) -> Iterator[Event]:
-        """Read a message by its family. A frame with the code of a failure is a failure in each of them."""
+        """Yield the events of a message, by its family. In each family, a frame with the code of a failure is
+        a failure.
+        """
         match message:
             case {"event": "done"}:
                 yield from self._done()
@@ -204,20 +206,22 @@ class RagflowDecoder(Decoder):
         self.complete = self.complete or envelope.complete
 
     def _session_only(self, fields: Mapping[str, Any], beside: Mapping[str, Any] | None) -> Iterator[Event]:
-        """Yield the session of a run without output (an empty question)."""
+        """Yield the session of a run without output (after an empty question)."""
         self._run.note_ids(session_id=fields.get("session_id"), message_id=fields.get("message_id"))
         if self._run.session_id and not self._run.begun:
             yield SessionStart(self._run.session_id, meta=self._run.meta(extra=beside))
 
     def _text_only(self, text: str) -> Iterator[Event]:
-        """Yield a failure: a whole answer that is a bare text."""
+        """Yield the failure for a whole answer that is a bare text."""
         if found := error_in_text(text, self._run.meta()):
             yield found.error
             return
         yield from self._envelope.read({"answer": text})
 
     def _done(self) -> Iterator[Event]:
-        """Yield the rest at `[DONE]`. It follows a failure too, so it does not prove a good end."""
+        """Yield the remaining events at `[DONE]`. It also follows failures, so it does not prove a
+        good end.
+        """
         yield from self._flush()
         if not self._run.begun:
             return
@@ -242,7 +246,9 @@ class RagflowDecoder(Decoder):
 
 
 def _is_plain_answer(message: Any) -> bool:
-    """Return whether a message is an envelope with an answer only. Most frames of a stream are."""
+    """Return whether a message is an envelope with only an answer. Most frames of a stream are such
+    messages.
+    """
     if type(message) is not dict or len(message) != len(_ONLY_DATA) or "message" not in message:
         return False
     code, data = message.get("code"), message.get("data")

@@ -1,9 +1,9 @@
-"""The events of an agent's run: frames with a top-level `event` (agents and canvas, from 0.20).
+"""Reads the events of an agent's run: frames with a top-level `event` (agents and canvas, from 0.20).
 
-Source: infiniflow/ragflow `agent/canvas.py` and `api/apps/restful_apis/agent_api.py` (b1b8cd6 of
-2026-08-22, and the tags from v0.20.0 on), `internal/agent/canvas/runner.go` for the Go server.
-Intended differences: `created_at` (of a node it is no time at all), `trace` and the answer inside
-`workflow_finished` are bookkeeping or repetition.
+Source: infiniflow/ragflow `agent/canvas.py` and `api/apps/restful_apis/agent_api.py` (b1b8cd6 of 2026-08-22,
+and the tags from v0.20.0 on), `internal/agent/canvas/runner.go` for the Go server. Intended differences:
+`created_at` (for a node it is no time), `trace` and the answer inside `workflow_finished` are left out as
+bookkeeping or repetition.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ _MESSAGE: Final = frozenset(
     }
 )
 _BOOKKEEPING: Final = ("_created_time", "_elapsed_time", "use_tools", "structured")
-"""Outputs of a node that are times, or that are told as events of their own."""
+"""The outputs of a node that are times, or that are sent as separate events."""
 
 
 class AgentReader:
     """Reads agent events; keeps whether text is thinking, and the status of the run.
 
     Attributes:
-        used: an agent event has been read.
+        used: whether an agent event has been read.
     """
 
     def __init__(self, run: Run) -> None:
@@ -109,19 +109,21 @@ class AgentReader:
 
     @property
     def failure(self) -> Error | None:
-        """The failure of a node after which the run gave nothing: the end, if no better end comes."""
+        """The failure of a node after which the run had no output. It is the end if no other end event
+        arrives.
+        """
         return self._failure
 
     @property
     def has_answered(self) -> bool:
-        """A message has ended and no other is open."""
+        """Whether a message has ended and no other message is open."""
         return self._message_ended and not self._run.text_open
 
     def is_done(self) -> bool:
         """Return whether `[DONE]` may end the run here.
 
-        It is sent after a failure too. A run whose nodes are shown ends with `workflow_finished`, so `[DONE]`
-        alone is enough only after a message, or where nothing of the run was shown.
+        `[DONE]` also follows failures. A run whose nodes are shown ends with `workflow_finished`, so `[DONE]`
+        is enough only after a message, or if no event of the run was shown.
         """
         return self.has_answered or not (self._shows_nodes or self._run.text_open)
 
@@ -160,7 +162,7 @@ class AgentReader:
                 yield custom(name, data, self._run.meta(extra=rest))
 
     def read_whole(self, answer: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of a whole answer: the last agent event, whose data has all of it."""
+        """Yield the events of a whole answer, which is the last agent event with the data of all events."""
         data = answer.get("data")
         fields = data if isinstance(data, dict) else {}
         ending = {
@@ -180,11 +182,11 @@ class AgentReader:
         yield _finish(rest or {}, self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
-        """Take note of one more text that says nothing but its words; False if it may say more."""
+        """Note one more text; return False if it may hold a tag, so that it has to be decoded."""
         return self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:
-        """Yield the text that was held back for half a tag."""
+        """Yield the text that was held back because it may have been the beginning of a tag."""
         yield from self._passages(self._text.flush(), self._run.meta())
 
     # The workflow and its nodes
@@ -253,7 +255,7 @@ class AgentReader:
         return self._run.meta(node_id=data.get("component_id"), node_name=data.get("component_name"))
 
     def _tools_used(self, calls: Any, node: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the calls of an agent, which the server reports when the agent has finished."""
+        """Yield the calls of an agent; the server reports them when the agent has finished."""
         for call in calls if isinstance(calls, list) else ():
             if not isinstance(call, dict):
                 continue
@@ -313,7 +315,9 @@ class AgentReader:
                 yield Content(text, meta=meta)
 
     def _message_end(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
-        """Yield the end of the text so far. The nodes of a run share one message, so it may go on."""
+        """Yield the end of the current text. The nodes of a run share one message, so the message may
+        continue.
+        """
         yield from self.flush()
         self._text.inside = None
         self._line = AnswerLine()
@@ -368,7 +372,7 @@ def _finish(data: Mapping[str, Any], meta: Meta | None) -> SessionEnd:
 
 
 def _unfolded(data: Any) -> Any:
-    """Return the data, parsed if it is JSON inside a string, as the Go server may send it."""
+    """Return the data; the Go server may send it as JSON inside a string, which is parsed."""
     if not isinstance(data, str) or not data.lstrip().startswith("{"):
         return data
     try:

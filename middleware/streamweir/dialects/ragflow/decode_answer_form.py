@@ -1,7 +1,8 @@
-"""Are the answers of a chat stream pieces, or each time all of it? The wire does not say it in words.
+"""Finds out whether the frames of a chat hold pieces of the answer, or each time the whole answer until then.
 
-Up to 0.23.1 (and with `legacy: true` later) each frame holds all of the answer so far, from 0.24 only what is
-new. Nothing is held back: the first guess is sent, and a later frame that proves it wrong corrects it.
+Up to 0.23.1 (and later with `legacy: true`) each frame holds the whole answer until then, from 0.24 on only
+the new part. No field tells which of them it is. No text is held back: the first guess is sent, and corrected
+if a later frame proves it wrong.
 """
 
 from __future__ import annotations
@@ -15,27 +16,29 @@ from streamweir.events import Whole
 __all__ = ["AnswerForm", "Part"]
 
 _LONG: Final = 16
-"""From this length on a text that comes twice, or nearly so, is a copy and no coincidence ("哈", "哈哈")."""
+"""From this length on, a text that is sent twice, or nearly so, is a copy and no coincidence ("哈",
+"哈哈").
+"""
 
 _DISTINCT: Final = 4
-"""A text of fewer different characters may repeat itself by nature."""
+"""A text with fewer different characters may repeat itself without being a copy."""
 
 _LONGEST_DOUBT: Final = 64 << 10
-"""After so much text the guess is final."""
+"""After this number of characters the guess is final."""
 
 _OPENING: Final = "<think>"
-"""No answer begins to think twice: a second frame with it at its start is a copy."""
+"""The beginning of thinking, which an answer has only once: a second frame that begins with it is a copy."""
 
 
 class Part(NamedTuple):
-    """The answer in a frame: the next piece (`whole` is None) or all of the text so far."""
+    """The answer in a frame: the next piece (`whole` is None), or the whole text until now."""
 
     text: str
     whole: Whole | None
 
 
 class AnswerForm:
-    """Tells pieces from copies.
+    """Distinguishes pieces of an answer from copies of it.
 
     Args:
         option: `delta`, `cumulative`, or `auto` to find out.
@@ -51,21 +54,22 @@ class AnswerForm:
 
     @property
     def is_in_pieces(self) -> bool:
-        """Every further answer is the next piece."""
+        """Whether every further answer is certainly the next piece."""
         return self._settled and not self._cumulative
 
     def new_in(self, text: str) -> str:
-        """Return the new part of `text`, as far as it can be known."""
+        """Return the new part of `text`, as far as it is known."""
         may_be_copy = self._cumulative or not self._settled
         return text[len(self._previous) :] if may_be_copy and text.startswith(self._previous) else text
 
     def take(self, text: str, *, marked: bool, decorated: bool) -> Part:
-        """Return the relation of the next answer to those before.
+        """Return the relation of the next frame's answer to the earlier answers.
 
         Args:
             text: the answer of a frame; not empty.
-            marked: the frame has a key of the newer form (`final`, think flags).
-            decorated: it has what the older form's rewritten last frame has (prompt, reference).
+            marked: whether the frame has a key of the newer form (`final`, think flags).
+            decorated: whether the frame has fields of the rewritten last frame in the older form (prompt,
+                reference).
         """
         self._all_decorated = self._all_decorated and decorated
         part = Part(text, "snapshot" if self._cumulative else None)
@@ -95,7 +99,9 @@ class AnswerForm:
         return self._settle(text, cumulative=False)
 
     def _learn_from_extension(self, text: str, *, marked: bool) -> Part:
-        """Return the part of an extension. Two of them prove the form, if no key of the message denies it."""
+        """Return the part for an extension. Two extensions prove the older form, unless a key of the message
+        denies it.
+        """
         self._extensions += 1
         again, varied = self._extensions > 1, _is_varied(self._previous)
         is_significant = len(self._previous) >= _LONG or self._previous.startswith(_OPENING)
@@ -129,5 +135,5 @@ def _is_varied(text: str) -> bool:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return the number of characters that two texts have in common at their beginning."""
+    """Return the number of equal characters at the beginning of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

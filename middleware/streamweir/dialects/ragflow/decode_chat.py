@@ -1,8 +1,8 @@
-"""Chat answers in an envelope: `{"code", "message", "data": {"answer", "reference", ...}}`.
+"""Reads chat answers in an envelope: `{"code", "message", "data": {"answer", "reference", ...}}`.
 
-Source: infiniflow/ragflow `api/apps/restful_apis/{chat,bot}_api.py`, `api/db/services/dialog_service.py`,
-at b1b8cd6 (2026-08-22) and the tags from v0.17.2 on; `internal/service/bot_completion.go` for the Go server.
-Intended differences: `prompt` is an echo, `created_at` a time of the server's own: both are left out.
+Source: infiniflow/ragflow `api/apps/restful_apis/{chat,bot}_api.py`, `api/db/services/dialog_service.py`, at
+b1b8cd6 (2026-08-22) and the tags from v0.17.2 on; `internal/service/bot_completion.go` for the Go server.
+Intended differences: `prompt`, an echo, and `created_at`, a time of the server, are left out.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class EnvelopeReader:
     """Reads the `data` of envelopes.
 
     Args:
-        option: how answers come: `auto`, `delta` or `cumulative`.
+        option: how frames hold the answer: `auto`, `delta` or `cumulative`.
 
     Attributes:
-        complete: the server has marked the last frame.
+        complete: whether the server has marked the last frame.
     """
 
     def __init__(self, run: Run, option: str) -> None:
@@ -60,7 +60,7 @@ class EnvelopeReader:
         self._line = AnswerLine()
 
     def read(self, data: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> Iterator[Event]:
-        """Yield the events of one frame; `beside` holds the fields of its envelope beside the data."""
+        """Yield the events of one frame; `beside` holds the fields of its envelope other than the data."""
         self._run.note_answer(session_id=data.get("session_id"), message_id=data.get("id"))
         if not self._run.begun and (self._run.session_id or data.get("chat_id")):
             extra = leftover({"chat_id": data.get("chat_id")}, ())
@@ -82,11 +82,13 @@ class EnvelopeReader:
             yield from audio(data["audio_binary"], self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
-        """Take note of one more text that says nothing but its words; False if it may say more."""
+        """Note one more text; return False if it may hold a tag or a failure, so that it has to be
+        decoded.
+        """
         return self._form.is_in_pieces and self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:
-        """Yield the text that was held back for half a tag."""
+        """Yield the text that was held back because it may have been the beginning of a tag."""
         yield from self._passages(self._text.flush(), self._run.meta())
 
     def _answer(self, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
@@ -136,7 +138,7 @@ class EnvelopeReader:
         self._run.text_open = False
 
     def _whole(self, part: Part, meta: Meta | None) -> Iterator[Event]:
-        """Yield the whole answer so far, including the thinking in its tags."""
+        """Yield the whole answer until now, including the thinking in its tags."""
         if "<" not in part.text and part.whole != "repeat":  # no tag, and no half of one
             self._text.forget()
             self._run.has_text = self._run.text_open = True
@@ -171,11 +173,11 @@ class EnvelopeReader:
 
 
 def _readable(passage: Passage) -> str:
-    """Return the text of a passage; in the steps of a retrieval, HTML's line ends are replaced."""
+    """Return the text of a passage; in the steps of a retrieval, line ends of HTML are replaced."""
     return passage.text.replace("<br/>", "\n") if passage.tag == "retrieving" else passage.text
 
 
 def _running(text: str, meta: Meta | None) -> Status:
-    """Return the progress of agents up to 0.19, a text such as `*'node'* is running...`."""
+    """Return the progress of agents up to 0.19, which is a text such as `*'node'* is running...`."""
     found = _RUNNING.search(text)
     return Status("node", "running", found[1] if found else None, text, meta=meta)

@@ -1,4 +1,4 @@
-"""Speech and files, read: hexadecimal audio, attachments and downloads."""
+"""Reads speech and files: hexadecimal audio, attachments and downloads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READ: Final = ("mime_type", "format", "url", "base64", *_NAMES)
 
 
 def audio(value: Any, meta: Meta | None) -> tuple[Data, ...]:
-    """Return speech that belongs to the text beside it: MP3 in hexadecimal, in the standard base64."""
+    """Return the speech for a text, converted from MP3 in hexadecimal to the standard's base64."""
     if not isinstance(value, str) or not value:
         return ()
     with contextlib.suppress(ValueError):
@@ -51,7 +51,7 @@ def files(value: Any, run: Run) -> Iterator[Data]:
 
 
 def _file(item: Mapping[str, Any], run: Run) -> Data:
-    """Return a file, which the server stores under a document id, without an address."""
+    """Return a file, which the server stores under a document id and without an address."""
     name = next((text_of(item[key]) for key in _NAMES if item.get(key)), "")
     kind = text_of(item.get("format")) or name.rpartition(".")[2]
     media_type = text_of(item.get("mime_type")) or _MEDIA_TYPES.get(kind.lower(), "application/octet-stream")

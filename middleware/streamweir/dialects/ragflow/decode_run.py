@@ -1,4 +1,4 @@
-"""The state of one run, shared by the readers of its stream: ids, open text and known references."""
+"""Keeps the state of one run for the readers of its stream: ids, open text and known references."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Run:
     """The state of one run.
 
     Attributes:
-        begun: a frame has been read. Set once.
-        has_text: text of the answer has been read. Set once.
-        text_open: set by a text, cleared by the end of its message.
+        begun: whether a frame has been read; never cleared.
+        has_text: whether text of the answer has been read; never cleared.
+        text_open: whether a message is open: set by a text, cleared by the end of its message.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Run:
         self._references = NewReferences()
 
     def note_ids(self, *, session_id: Any = None, message_id: Any = None, task_id: Any = None) -> None:
-        """Remember the ids that a frame gives; frames without them belong to the same run."""
+        """Remember the ids in a frame; frames without ids belong to the same run."""
         ids = self._ids
         for name, value in (("session_id", session_id), ("message_id", message_id), ("run_id", task_id)):
             if value is None or value == ids.get(name):
@@ -42,7 +42,9 @@ class Run:
                 self._meta = self._meta_of_ids()
 
     def _meta_of_ids(self) -> Meta | None:
-        """Return the ids as metadata; the Go server's task id, which equals the session's, is left out."""
+        """Return the ids as metadata; the Go server's task id is left out, because it equals the
+        session id.
+        """
         ids = dict(self._ids)
         if ids.get("run_id") == ids.get("session_id"):
             ids.pop("run_id", None)
@@ -55,7 +57,7 @@ class Run:
         return meta_of(**(self._meta or {}), **fields, extra=dict(extra) if extra else None)
 
     def note_answer(self, *, session_id: Any = None, message_id: Any = None) -> None:
-        """Remember the ids of a stream that is one message: the first message id stays."""
+        """Remember the ids of a stream that is one message; the first message id is kept."""
         self.note_ids(session_id=session_id, message_id=self._ids.get("message_id") or message_id)
 
     @property

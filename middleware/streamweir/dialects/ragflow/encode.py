@@ -1,4 +1,4 @@
-"""Writes RAGFlow, in the form that its client reads."""
+"""Writes RAGFlow, in the form that the client reads."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class RagflowEncoder(Encoder):
 
     Options:
         form: `agent` (also `auto`), `chat` or `openai`.
-        answer: chat answers as pieces (`delta`, also `auto`) or each time whole (`cumulative`).
-        events: agent events, all of them or `filtered` to messages and the end, as the official SDK needs it.
+        answer: whether chat frames hold pieces (`delta`, also `auto`) or each time the whole answer
+            (`cumulative`).
+        events: all agent events, or `filtered` to messages and the end, which the official SDK needs.
     """
 
     sse_prefix = b"data:"
@@ -35,11 +36,11 @@ class RagflowEncoder(Encoder):
 
     @property
     def can_replace(self) -> bool:
-        """Only a cumulative answer can replace text that was sent."""
+        """Whether text that was sent can be replaced, which only a cumulative answer can do."""
         return self._writer.can_replace
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames that say `event`."""
+        """Return the frames of `event`."""
         self._writer.writes_extra = self.writes_extra
         return [_frame(message) for message in self._writer.write(event, stamp)]
 
@@ -53,7 +54,7 @@ class RagflowEncoder(Encoder):
         return {self._writer.time_key: (stamp.timestamp // 1000, 0)} if self._writer.time_key else {}
 
     def close(self) -> Iterable[Frame]:
-        """Return the mark of the end."""
+        """Return the frame of the end mark."""
         return [_frame(message) for message in self._writer.close()]
 
     @cached_property

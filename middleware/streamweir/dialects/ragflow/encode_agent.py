@@ -1,8 +1,8 @@
-"""Writes the events of an agent's run, as agents send them from 0.26.4 on.
+"""Writes the events of an agent's run in the form that agents send from 0.26.4 on.
 
-Intended differences: a tool call is a node of the type `Tool` (the server tells calls only afterwards, inside
-an agent's outputs; clients show nodes), and what has no event of its own is a node of the type `Event`. The
-answer is not repeated in `workflow_finished`.
+Intended differences: a tool call is a node of the type `Tool` (the server itself reports calls only
+afterwards, inside an agent's outputs; clients show nodes). An event without a form in this protocol is a node
+of the type `Event`. The answer is not repeated in `workflow_finished`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class AgentWriter(Writer):
     """Writes agent events.
 
     Args:
-        filtered: only messages and the end, as a session's route sends them: the official SDK (0.22) reads
-            `data.content` of every event before the first `message_end`.
+        filtered: whether to write only messages and the end, like the route of sessions: the official SDK
+            (0.22) reads `data.content` of every event before the first `message_end`.
     """
 
     def __init__(self, lost: Counter[str], room: int, *, filtered: bool) -> None:
@@ -66,13 +66,13 @@ class AgentWriter(Writer):
         self._downloads = KeptValues(room // 4)
         self._calls = KeptCalls(room // 4)
         self._began: RecentIds[int] = RecentIds(room // 16)
-        """When calls began."""
+        """The time at which each call began."""
         self._now = 0
         self._carried = 0
         self._task_id: str | None = None
 
     def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
-        """Yield the frames that say `event`."""
+        """Yield the messages of `event`."""
         self.note(event)
         self._now = stamp.timestamp
         self._task_id = (event.meta or {}).get("run_id") or self._task_id
@@ -161,13 +161,13 @@ class AgentWriter(Writer):
             self.lose(event)
 
     def _turn(self, *, thinking: bool) -> Iterator[tuple[str, Message]]:
-        """Mark where thinking begins and ends."""
+        """Yield the marks where thinking begins and ends."""
         if self._thinking != thinking:
             self._thinking = thinking
             yield "message", {"content": "", "start_to_think" if thinking else "end_to_think": True}
 
     def _end_message(self) -> Iterator[tuple[str, Message]]:
-        """Yield the mark behind all messages at which the server's own clients stop reading, once."""
+        """Yield, once, the mark after all messages, at which the server's own clients stop reading."""
         data = self._beside_end
         if reference := self._take_reference(keyed=True):
             data["reference"] = reference
@@ -178,7 +178,7 @@ class AgentWriter(Writer):
     # The end
 
     def _ask(self, event: Interaction) -> None:
-        """Keep the form for the end: nothing follows it."""
+        """Keep the form until the end, because no event may follow it."""
         if event.state != "requested" or self._asked:
             self.lost[f"interaction {event.state}"] += 1
             return
@@ -187,7 +187,7 @@ class AgentWriter(Writer):
         self._asked.add(event)
 
     def _before_end(self, *, is_whole: bool) -> Iterator[tuple[str, Message]]:
-        """Yield the rest of the answer; the SDK needs its end before any other event."""
+        """Yield the remaining parts of the answer; the SDK needs the answer's end before any other event."""
         yield from self._turn(thinking=False)
         if (self._has_text and is_whole) or self._reference or self._downloads or self._filtered:
             yield from self._end_message()
@@ -237,7 +237,7 @@ class AgentWriter(Writer):
         }
 
     def _failure(self, message: str, stamp: Stamp) -> Message:
-        """Return the frame of an exception, in the shape in which the SDK reads every frame."""
+        """Return the message of an exception, in the shape that the SDK expects of every frame."""
         if self._filtered:
             text = {"content": f"**ERROR**: {message}"}
             return {**self._frame("message", text, stamp), "code": 500, "message": message}

@@ -1,4 +1,4 @@
-"""Writes chat answers in an envelope: pieces as from 0.24 on, or each time the whole as up to 0.23.1."""
+"""Writes chat answers in an envelope: pieces (from 0.24 on), or each time the whole answer (up to 0.23.1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from streamweir.events import (
 __all__ = ["ChatWriter", "CumulativeChatWriter"]
 
 _PART: Final = 256
-"""Bytes that a text or a thought counts in addition to its characters."""
+"""The bytes that a text or a thought counts in addition to its characters."""
 
 
 class ChatWriter(Writer):
@@ -43,7 +43,7 @@ class ChatWriter(Writer):
         self._stamp = Stamp("", 0, 0)
 
     def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
-        """Yield the envelopes that say `event`."""
+        """Yield the envelopes of `event`."""
         self.note(event)
         self._stamp = stamp
         match event:
@@ -73,7 +73,7 @@ class ChatWriter(Writer):
                 self.lose(event)
 
     def close(self) -> Iterator[Message | None]:
-        """Yield the mark of the end; it follows a failure too."""
+        """Yield the end mark, which also follows a failure."""
         yield {"code": 0, "message": "", "data": True}
 
     _nothing = ""
@@ -81,7 +81,7 @@ class ChatWriter(Writer):
 
     @property
     def _gap(self) -> str:
-        """Return the separator between the answer and a question."""
+        """Return the text that separates the answer from a question."""
         return "\n\n" if self._has_text else ""
 
     def _text(self, event: Content) -> Iterator[Message]:
@@ -114,7 +114,9 @@ class ChatWriter(Writer):
 
 
 class CumulativeChatWriter(ChatWriter):
-    """Writes all of the answer in every frame, thinking in its tags: it has to keep the answer."""
+    """Writes the whole answer until then in every frame, with thinking in its tags, so it has to keep the
+    answer.
+    """
 
     can_replace = True
     time_key = None

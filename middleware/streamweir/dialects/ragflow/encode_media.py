@@ -1,4 +1,4 @@
-"""Speech and files, written: hexadecimal audio and downloads."""
+"""Writes speech and files: hexadecimal audio and downloads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["download_of", "hexadecimal_audio"]
 
 
 def hexadecimal_audio(data: Mapping[str, Any]) -> str | None:
-    """Return the `audio_binary` of a standard audio, None if it has only an address."""
+    """Return the `audio_binary` of a standard audio; None if the audio has only an address."""
     try:
         return base64.b64decode(text_of(data.get("base64")), validate=True).hex() or None
     except ValueError:
@@ -21,7 +21,9 @@ def hexadecimal_audio(data: Mapping[str, Any]) -> str | None:
 
 
 def download_of(event: Data, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of `downloads` for a standard file, image or sound; `kept` is its former value."""
+    """Return the entry of `downloads` for a standard file, image or sound; `kept` is the entry that the file
+    was read from.
+    """
     data = event.data if isinstance(event.data, dict) else {}
     address = {} if kept.get("doc_id") else leftover(data, ("name", "media_type")) or {}
     names = {"filename": text_of(data.get("name")), "mime_type": text_of(data.get("media_type"))}

@@ -30,7 +30,7 @@ __all__ = ["OpenAIWriter"]
 
 
 class OpenAIWriter(Writer):
-    """Writes chunks; every one repeats the role, a failure is a piece of text."""
+    """Writes chunks. Every chunk repeats the role, and a failure is a piece of text."""
 
     time_key = "created"
 
@@ -40,7 +40,7 @@ class OpenAIWriter(Writer):
         self._asked = OpenInteractions(room // 2)
 
     def write(self, event: Event, stamp: Stamp) -> Iterator[Message]:
-        """Yield the chunks that say `event`."""
+        """Yield the chunks of `event`."""
         self.note(event)
         match event:
             case SessionStart():

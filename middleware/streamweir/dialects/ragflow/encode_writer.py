@@ -21,17 +21,17 @@ class Writer:
 
     Args:
         lost: counts events that the form has no field for.
-        room: how many bytes may be kept; see `Encoder`.
+        room: the number of bytes that may be kept; see `Encoder`.
 
     Attributes:
-        writes_extra: the fields of RAGFlow's own that came with an event may be written; see `Encoder`.
+        writes_extra: whether RAGFlow's own fields that arrived with an event may be written; see `Encoder`.
     """
 
     can_replace = False
     time_key: str | None = "created_at"
-    """The key of the seconds in the message of a text; empty if it has none.
+    """The key of the seconds in the message of a text; empty if the message has no time.
 
-    None where the message of a text repeats the texts before it.
+    None if the message of a text repeats the earlier texts.
     """
 
     def __init__(self, lost: Counter[str], room: int) -> None:
@@ -42,30 +42,30 @@ class Writer:
         self._message_id: str | None = None
         self._answer_id: str | None = None
         self._reference = b""
-        """The JSON of citations that are still to be written, and of the fields beside them."""
+        """The JSON of citations that have not been written yet, and of the fields next to them."""
 
     def write(self, event: Event, stamp: Stamp) -> Iterable[Message]:
-        """Return the messages that say `event`."""
+        """Return the messages of `event`."""
         raise NotImplementedError
 
     def close(self) -> Iterator[Message | None]:
-        """Yield the messages behind the last event; None is `[DONE]`."""
+        """Yield the messages after the last event; None is `[DONE]`."""
         yield None
 
     def note(self, event: Event) -> None:
-        """Remember the ids that `event` carries."""
+        """Remember the ids in `event`."""
         meta = event.meta or {}
         given = event.session_id if isinstance(event, SessionStart) else None
         self._session_id = given or meta.get("session_id") or self._session_id
         self._message_id = meta.get("message_id") or self._message_id
 
     def one_message_id(self, stamp: Stamp) -> str:
-        """Return the id of a stream that is one message: the first id that was known."""
+        """Return the message id of a stream that is one message: the first known id."""
         self._answer_id = self._answer_id or self._message_id or stamp.request_id
         return self._answer_id
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
-        """Return the fields of RAGFlow that came with `event`; none if it was read in another dialect."""
+        """Return the fields of RAGFlow that arrived with `event`; empty if it was read in another dialect."""
         return extra_in(event) if self.writes_extra else NO_EXTRA
 
     def lose(self, event: Event) -> None:
@@ -73,7 +73,7 @@ class Writer:
         self.lost[event.type.replace("_", " ")] += 1
 
     def _cite(self, event: Reference) -> None:
-        """Keep the citations for the message that takes them: the last one."""
+        """Keep the citations for the last message, which holds them."""
         kept = json_to_keep([event.citations, {**self.extra_of(event)}])
         if len(kept) > self.room // 2:
             self.lose(event)
@@ -81,7 +81,7 @@ class Writer:
         self._reference = kept if event.citations else b""
 
     def _take_reference(self, *, keyed: bool) -> Message | None:
-        """Return the reference that is still to be written; None if there is none."""
+        """Return the reference that has not been written yet, and forget it; None if there is none."""
         if not self._reference:
             return None
         citations, extra = parse_json(self._reference)[0]

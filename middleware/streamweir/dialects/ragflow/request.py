@@ -1,4 +1,4 @@
-"""Requests to RAGFlow: agents, chats and their OpenAI-shaped routes.
+"""Reads and writes requests to RAGFlow: agents, chats and their OpenAI-shaped routes.
 
 Source: infiniflow/ragflow, Python server 0.17 to 0.27 (`sdk/session.py`, `canvas_app.py`) and the Go server;
 the request contract, sections 3 to 5.
@@ -27,7 +27,7 @@ _CHAT_WITH_SESSIONS: Final = re.compile(r"(?P<chat>.*/chats/[^/]+)/completions/?
 _CONVERSATION: Final = re.compile(
     r"(?=.*/api(?:/|\Z))(?!.*/(?:agents|agentbots|chats|chatbots|chat|canvas)/).*/completion/?\Z"
 )
-"""The route of conversations of the API; those of agents, chats and canvases have bodies of their own."""
+"""Matches the API's route of conversations; the routes of agents, chats and canvases have other bodies."""
 _CANVAS: Final = re.compile(r"/canvas/completion/?\Z")
 _OPENAI: Final = "openai"
 _NAME_LENGTH: Final = 50
@@ -59,7 +59,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _values(inputs: Any) -> dict[str, Any]:
-    """Return the values of inputs; an input is a definition with a value, or the value itself."""
+    """Return the values of inputs; each input is a definition with a value, or only the value."""
     if not isinstance(inputs, dict):
         return {}
     return {
@@ -139,7 +139,7 @@ def _name(outgoing: Outgoing) -> str:
 
 
 def _answered(outgoing: Outgoing, answer: Answer) -> dict[str, Any]:
-    """Return the form, filled in."""
+    """Return the filled-in form."""
     is_agent = not (_CHAT.search(outgoing.path) or _CONVERSATION.match(outgoing.path))
     if answer["action"] in ("cancel", "reject") or not is_agent:
         raise outgoing.cannot_answer()
@@ -159,7 +159,7 @@ def _answered(outgoing: Outgoing, answer: Answer) -> dict[str, Any]:
 
 
 def _given(answer: Answer, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values by the names of the inputs. A value that is no object is for every input."""
+    """Return the values by the names of the inputs. A value that is no object is used for every input."""
     value = answer.get("value")
     if isinstance(value, dict):
         return value

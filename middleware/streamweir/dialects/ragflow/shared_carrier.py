@@ -1,4 +1,4 @@
-"""The carrier of standard events that a RAGFlow run lacks: the outputs of a node of a made-up type."""
+"""Carries standard events that RAGFlow lacks, in the outputs of a node of a made-up type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamweir.events import Data, DataType, Event, Meta, Scope, State, Status,
 __all__ = ["CARRIER", "carried"]
 
 CARRIER: Final = "Event"
-"""The component type under which an event without a word of its own is written."""
+"""The component type of the node that carries a standard event."""
 
 _DATA_TYPES: Final = get_args(DataType)
 _SCOPES: Final = get_args(Scope)

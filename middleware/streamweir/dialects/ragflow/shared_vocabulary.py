@@ -1,4 +1,4 @@
-"""The words that reader and writer share: values of the options, a type of node."""
+"""The words that the decoder and the encoder share: values of the options, a type of node."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ FORMS: Final = ("auto", "agent", "chat", "openai")
 ANSWERS: Final = ("auto", "delta", "cumulative")
 
 TOOL: Final = "Tool"
-"""The component type under which a tool call is written; the server has no such component."""
+"""The component type of the node for a tool call; the server itself has no such component."""

@@ -22,11 +22,11 @@ _ONLY_HERE: Final = (
     "tool_call_end",
     "session_end",
 )
-"""Types that no older vocabulary has with a `data` object."""
+"""The types that no older vocabulary uses with a `data` object."""
 
 
 class StandardDecoder(Decoder):
-    """Reads the standard protocol, SSE, NDJSON or folded into one JSON object."""
+    """Reads the standard protocol: SSE, NDJSON, or folded into one JSON object."""
 
     framing = "auto"
     errors_for_users = True
@@ -38,12 +38,14 @@ class StandardDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for a known `type`, `data` and `metadata`; others may lack the last."""
+        """Return a high score for a known `type`, `data` and `metadata`; other dialects may have no
+        `metadata`.
+        """
         del event
         return _evidence(fields)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the event that `frame` holds; an end of the session ends the stream."""
+        """Return the event in `frame`; an end of the session ends the stream."""
         if not frame.data or frame.data == b"[DONE]":
             return ()
         message = frame.json()
@@ -58,7 +60,7 @@ class StandardDecoder(Decoder):
 
 
 def _before_its_end(event: Event) -> Event:
-    """Return the event; a terminal error is marked as one that an end of its own follows."""
+    """Return the event; a terminal error is marked, because a separate end event follows it."""
     if type(event) is Error and event.terminal:
         event.precedes_end = True
     return event

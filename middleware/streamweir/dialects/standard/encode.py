@@ -1,4 +1,4 @@
-"""Writes the standard protocol, the envelope in parts."""
+"""Writes the standard protocol; parts of the envelope are encoded separately."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ from streamweir.jsontext import json_to_keep, write_json
 __all__ = ["StandardEncoder"]
 
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
-"""By class: how an event begins on the wire."""
+"""For each class of event: the beginning of its JSON."""
 
 _COMPLETION: Final = b'{"content":"","is_complete":true}'
-"""The data of the end of a message in the usual channel."""
+"""The data of an event that only ends a message in the default channel."""
 _SESSION_START: Final = b'{"session_id":%b,"request_id":%b,"protocol":%b}'
 
 _EMPTY_TEXT: Final = b'{"content":""'
 _TEXT: Final = b'id: %%d\ndata: %b{"content":%%b%b,"timestamp":%%d,"sequence":%%d%b\n\n'
 _TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
-"""The places in the block of a text."""
+"""The values that change in the block of a text, in their order; None is the text."""
 
 
 class StandardEncoder(Encoder):
     """Writes the standard protocol.
 
     Options:
-        version: `1.0` for clients that know neither `op: replace` nor the words of 1.1: what is suspended is
-            completed, data of a kind that 1.0 does not have is custom, and `opaque` is left out.
+        version: `1.0` for clients that know neither `op: replace` nor the words of 1.1. A suspended run is
+            then written as completed, data of a kind that 1.0 does not have as `custom`, and `opaque` is left
+            out.
         opaque: `off` leaves `opaque` out for all clients.
     """
 
@@ -55,25 +56,25 @@ class StandardEncoder(Encoder):
 
     @property
     def can_replace(self) -> bool:
-        """Clients of 1.0 would append a replacement."""
+        """Whether text can be replaced: clients of 1.0 would append the replacement."""
         return not self.options or self.option("version") != "1.0"
 
     @property
     def carries_opaque(self) -> bool:
-        """Clients of 1.0 have no opaque values."""
+        """Whether opaque values are written: clients of 1.0 do not know them."""
         return not self.options or (super().carries_opaque and self.option("version") != "1.0")
 
     _is_first_version = False
     _timestamp = -1
     _metadata = b""
     _request_id: str | None = None
-    """The request id of the last stamp; `_id_text` is its JSON."""
+    """The request id of the last stamp; `_id_text` is the JSON of this id."""
     _id_text = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the one frame that is `event`.
+        """Return the single frame of `event`.
 
-        Fields that are the same in all events of one read are encoded once.
+        Fields that are equal in all events of one read are encoded once.
         """
         if stamp.timestamp != self._timestamp:
             self._begin_read(stamp)
@@ -105,7 +106,7 @@ class StandardEncoder(Encoder):
         )
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
-        """Return the template of a text: its sequence, its text, the time and the sequence again."""
+        """Return the template of a text, with its sequence, the text, the time, and the sequence again."""
         if self.options:
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
@@ -117,7 +118,7 @@ class StandardEncoder(Encoder):
         return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS)
 
     def _begin_read(self, stamp: Stamp) -> None:
-        """Encode the fields that are the same in all events of one read."""
+        """Encode the fields that are equal in all events of one read."""
         self._timestamp = stamp.timestamp
         self._metadata = b',"metadata":{"request_id":%b,"timestamp":%d,"sequence":' % (
             self._written_id(stamp),
@@ -126,7 +127,7 @@ class StandardEncoder(Encoder):
         self._is_first_version = bool(self.options) and self.option("version") == "1.0"
 
     def _data_of(self, event: Event) -> bytes:
-        """Return the JSON of `wire_data(event)`, faster for what nearly all streams begin and end with."""
+        """Return the JSON of `wire_data(event)`; faster for the usual first and last events of streams."""
         if type(event) is Content:
             return _COMPLETION if _is_completion(event) else write_json(wire_data(event))
         if (
@@ -148,19 +149,19 @@ class StandardEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return the sequence, which counts, and the timestamp of the read."""
+        """Return the sequence, which increases, and the timestamp of the read."""
         del event, texts
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
 
 
 def _is_completion(event: Content) -> bool:
-    """Is the event nothing but the end of a message in the usual channel?"""
+    """Return whether the event only ends a message in the default channel."""
     if event.content or not event.is_complete or event.channel is not None:
         return False
     return event.format is None and event.op is None and event.opaque is None
 
 
 def _end_of(event: Event) -> bytes:
-    """Return the end of an event with metadata of the upstream."""
+    """Return the last part of an event's JSON, for an event with metadata of the upstream."""
     metadata = wire_metadata(event)
     return b"," + write_json(metadata)[1:] + b"}" if metadata else b"}}"

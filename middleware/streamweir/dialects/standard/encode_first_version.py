@@ -1,4 +1,4 @@
-"""Events in the words of version 1.0, for clients that know no others.
+"""Converts events to the words of version 1.0, for clients that know no other version.
 
 Source: the standard protocol 1.1, head: which words of known types 1.0 does not have. Unknown types and
 fields are sent: clients of 1.0 ignore them. `opaque` is left out by the writer.
@@ -19,7 +19,7 @@ _DATA_TYPES: Final = frozenset({"dataframe", "chart", "image", "custom"})
 
 
 def in_first_version(event: Event) -> Event:
-    """Return `event` with the words of 1.0; itself if it holds no others."""
+    """Return `event` with the words of 1.0; `event` itself if it has only such words."""
     match event:
         case SessionStart():
             return msgspec.structs.replace(event, protocol=_VERSION)

@@ -1,4 +1,4 @@
-"""Requests of the standard protocol: the canonical fields, and the names of old clients for them.
+"""Reads and writes requests of the standard protocol: the canonical fields, and old clients' names for them.
 
 Source: the request contract, sections 2 to 4.
 """
@@ -25,7 +25,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _write(outgoing: Outgoing) -> Written:
-    """Return the canonical request as it is."""
+    """Return the canonical request unchanged."""
     request: dict[str, Any] = {**outgoing.request, "stream": True}
     if messages := [_message(message, outgoing) for message in outgoing.messages]:
         request["messages"] = messages
@@ -36,7 +36,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _message(message: Message, outgoing: Outgoing) -> Message:
-    """Return the message with the opaque values that this upstream has sent."""
+    """Return the message with the opaque values that this upstream has made."""
     if not outgoing.is_own(message):
         return without_places(message)
     content = message.get("content")

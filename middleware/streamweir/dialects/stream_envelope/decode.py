@@ -23,25 +23,29 @@ __all__ = ["EnvelopeDecoder"]
 _READERS: Final[dict[str, Reader]] = {**GRAPH, **CODE_AGENT, **FLAT}
 _UNREADABLE: Final = "_serialization_error"
 _VALID_WITHOUT_DATA: Final = frozenset({"error", "done", "interrupt"})
-"""Types that mean something even where the server could not serialise their data."""
+"""The types that have a meaning even if the server could not serialise their data."""
 
 _ENDS: Final = ("", "done", "error", "stopped")
-"""Types that say nothing more where a flag says how the stream ended."""
+"""The types that add no meaning if a flag of the message tells how the stream ended."""
 
 _FLAGGED: Final = {
     "stopped": frozenset({"", "content", "done", "error", "status", "stopped"}),
     "done": frozenset({"", "content", "done"}),
 }
-"""Types beside which these fields are flags of the stream; elsewhere they are the app's own."""
+"""For each flag of the stream: the types of messages in which it is a flag; in other types it is the app's
+own field.
+"""
 
 _WHOLE: Final = frozenset({"code_agent_thought", "code_agent_planning", "thought_step", "intermediate"})
-"""Thoughts that come whole."""
+"""The types of thoughts that arrive whole."""
 
 _OWN_TYPES: Final = frozenset({*GRAPH, *CODE_AGENT}) - {"content", "error", "done", "status", "thread_id"}
 
 
 class EnvelopeDecoder(Decoder):
-    """Reads the envelope, the flat form before it, the copilot's and the agent service's, also mixed."""
+    """Reads the envelope, the flat form before it, and the forms of the copilot and of the agent service,
+    even mixed.
+    """
 
     text_fields: ClassVar = TextFields(
         texts=(
@@ -55,16 +59,16 @@ class EnvelopeDecoder(Decoder):
         self._began = False
         self._is_whole = False
         self._is_flat: bool | None = None
-        """The messages are flat, as the first of them."""
+        """Whether the messages are flat; the first message decides."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for an envelope; flat forms count by fields that only they have."""
+        """Return a high score for an envelope; flat forms score by fields that only they have."""
         del event
         return _evidence(fields)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; an end, a stop or an interrupt ends the stream."""
+        """Return the events of `frame`; an end, a stop or an interrupt ends the stream."""
         if not frame.data:
             return ()
         if frame.data.strip() == b"[DONE]":
@@ -84,12 +88,12 @@ class EnvelopeDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """The envelope, or the flat form before it."""
+        """The envelope or the flat form before it, as options of the encoder."""
         return {"form": "old" if self._is_flat else "new"}
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._run.usage
 
     def close(self) -> Iterable[Event]:
@@ -120,7 +124,7 @@ def _flag(message: Message, name: str) -> bool:
 
 
 def _unreadable(message: Message) -> Event:
-    """Return the report of an event that the server could not write."""
+    """Return the event that reports a message that the server could not serialise."""
     detail = {"type": message.kind, "reason": message.fields.pop(_UNREADABLE)}
     return own_warning("UPSTREAM_MALFORMED_EVENT", detail=detail, meta=message.ids())
 
@@ -171,4 +175,4 @@ _FLAT_EVIDENCE: Final[Mapping[Any, tuple[tuple[frozenset[str], float], ...]]] = 
     "complete": ((frozenset({"total_length"}), 0.7),),
     None: ((frozenset({"stopped", "thread_id"}), 0.7), (frozenset({"stopped"}), 0.5)),
 }
-"""By type: which fields beside it tell this dialect, and how surely."""
+"""For each type: the fields that show this dialect, and the score that they give."""

@@ -1,7 +1,7 @@
-"""The code agent of the chat app: it thinks, writes Python, looks at what came out, and answers.
+"""Reads the chat app's code agent: it thinks, writes Python code, reads the output, and answers.
 
-Its events leave together when its node ends. A step is thought, code, and an observation or the final answer,
-without ids: the last code is the one that an observation, an answer or an error belongs to.
+The events of the agent are sent together when its node ends. A step is a thought, code, and an observation or
+the final answer, all without ids: an observation, an answer or an error belongs to the last code.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _observation(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _final_answer(message: Message, run: Run) -> Iterator[Event]:
-    """Yield the end of the code whose result is the answer: it has no observation."""
+    """Yield the end of the code whose result is the answer; such code has no observation."""
     answer = message.first(*_ANSWER)
     if run.code_is_open:
         run.code_is_open = False
@@ -67,7 +67,7 @@ def _final_answer(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _error(message: Message, run: Run) -> Iterator[Event]:
-    """Read the failure of a step. The agent tries again, and the graph continues in any case."""
+    """Yield the failure of a step. The agent tries again, and the graph continues in any case."""
     text = message.first("error", "message", "content")
     if run.code_is_open:
         run.code_is_open = False

@@ -1,7 +1,9 @@
-"""The flat forms beside the envelope: the copilot that builds graphs, and the agent service.
+"""Reads the flat forms that servers use in addition to the envelope: the copilot that builds graphs, and the
+agent service.
 
-The copilot's calls have no ids, its results no tool: a result is an action, named for the tool that made it
-where that tool makes one kind of action. A batch gives several results, a tool without actions gives none.
+The copilot's calls have no ids, and its results do not name their tool. A result is an action. If a tool
+makes only one kind of action, the action has the name of the tool. A batch gives several results, a tool
+without actions gives no result.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def _tool_call(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _tool_result(message: Message, run: Run) -> Iterator[Event]:
-    """Yield the result of an open call; without one, a further action of a batch as data."""
+    """Yield the result of an open call; if no call is open, the action (a further one of a batch) as data."""
     action = message.first(*_ACTION)
     name = _call_of(action, run.copilot_calls)
     if name is None:
@@ -47,7 +49,7 @@ def _tool_result(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _call_of(action: Any, calls: list[str]) -> str | None:
-    """Take the open call that `action` came from out of `calls`: by its name, else the last."""
+    """Remove and return the open call that `action` came from: the call with its name, else the last one."""
     kind = text_of(action.get("type")).lower() if isinstance(action, dict) else ""
     if kind in calls:
         calls.reverse()
@@ -96,7 +98,7 @@ def _task_created(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _intermediate(message: Message, run: Run) -> Iterator[Event]:
-    """Yield the service's notes before the answer: tools at work and thoughts, as text for people."""
+    """Yield the service's notes before the answer, about active tools and thoughts, as text for people."""
     meta = message.meta(_PROGRESS, message_id=run.next_thought())
     yield Thinking(message.text(*_PROGRESS), meta=meta)
 

@@ -1,4 +1,4 @@
-"""Reads the chat app's own messages: text, tools, nodes, models, workflow, interrupts, ends: both forms."""
+"""Reads the chat app's own messages in both forms: text, tools, nodes, models, workflow, interrupts, ends."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _TEXT_BLOCK: Final = ("type", "index", "signature", "text", *_THINKING_BLOCKS)
 _REPEATED_BLOCKS: Final = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "redacted_thinking"}
 )
-"""Blocks that say nothing of their own: calls arrive as `tool_start`, encrypted reasoning is no thinking."""
+"""Blocks that repeat other messages: calls arrive as `tool_start`, and encrypted reasoning is not shown."""
 
 
 def failed(status: Any) -> bool:
@@ -113,7 +113,9 @@ def pieces(value: Any, meta: Meta | None) -> Iterator[Event]:
 
 
 def _text_block(kind: str, block: dict[str, Any], text: str, meta: Meta | None) -> Iterator[Event]:
-    """Return the text of a block, with its other fields; without a text they are an event of their own."""
+    """Yield the text of a block, with its other fields; if there is no text, an event for the other
+    fields.
+    """
     rest = leftover(block, _TEXT_BLOCK)
     if text:
         event_class = Thinking if kind in _THINKING_BLOCKS else Content
@@ -167,7 +169,7 @@ def _tool_end(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _word(status: Any) -> tuple[str, ...]:
-    """Return the key `status` if its value is a word for how something ended."""
+    """Return the key `status` if its value is a word for an outcome."""
     return ("status",) if failed(status) or text_of(status).lower() in _DONE else ()
 
 
@@ -197,7 +199,9 @@ def _node_end(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _model(message: Message, state: State) -> Event:
-    """Read a model's event: the node and the usage. The prompt is an echo; the output repeats the text."""
+    """Return the event of a model: the node and the usage. The prompt is left out, and the output repeats the
+    text.
+    """
     detail = leftover(message.fields, ("messages", "output", "model_name", "node_name", "thread_id"))
     return Status("model", state, message.text("model_name") or None, detail, meta=message.ids())
 
@@ -220,7 +224,9 @@ def _model_output(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _is_dump(content: Any) -> bool:
-    """Return whether a text is Python's form of a list of blocks; the server writes some messages so."""
+    """Return whether a text is Python's `repr` of a list of blocks, in which the server writes some
+    messages.
+    """
     return isinstance(content, str) and content.startswith(("[{'", '[{"', "[]"))
 
 
@@ -238,7 +244,7 @@ def _status(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _workflow(message: Message, run: Run) -> Iterator[Event]:
-    """Yield a step of the graph's own logic: the branch taken, the round."""
+    """Yield the status of a step in the graph's own logic: the chosen branch, or the iteration."""
     del run
     name = message.text("node_id", "loop_node_id", "task_id")
     yield Status("workflow", "running", name or None, dict(message.fields), meta=message.ids())
@@ -252,7 +258,7 @@ def _parallel_task(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _state_update(message: Message, run: Run) -> Iterator[Event]:
-    """Yield the state as data of the application: it may hold the history, so it is no text."""
+    """Yield the state as data of the application, not as text, because it may hold the history."""
     del run
     meta = message.meta("state_snapshot", "updated_fields")
     carried = read_carried(message.fields.get("state_snapshot"), meta)
@@ -267,7 +273,7 @@ def _interrupt(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _approval(message: Message, state: Any) -> Event:
-    """Return the body that the client posts to resume: the thread, a command, and the state before."""
+    """Return the question of an approval, with the body that the client posts to resume the run."""
     node = message.node_name
     command = {"update": {}, "goto": node} if node else {"update": {}}
     return Interaction(
@@ -281,7 +287,7 @@ def _approval(message: Message, state: Any) -> Event:
 
 
 def _asked(state: Any) -> str | None:
-    """Return the question in plain words: of LangGraph's first interrupt, or of the state itself."""
+    """Return the question in plain words: from LangGraph's first interrupt, or from the state itself."""
     if not isinstance(state, dict):
         return None
     interrupts = state.get("interrupts", state.get("__interrupt__"))

@@ -1,4 +1,4 @@
-"""One message on the wire, whichever form it has, and the state of a stream of them."""
+"""Reads the fields of one message in any form, and keeps the state of the stream."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from streamweir.ids import RecentIds, short_id
 
 __all__ = ["Message", "Run"]
 
-"""The envelope's fields for tracing: kept in `extra`."""
+"""The envelope's fields for tracing, which are kept in `extra`."""
 
 _ENVELOPE: Final = frozenset({"type", "thread_id", "run_id", "node_name", "timestamp", *TRACE})
 _NO_NODE: Final = ("", "system", "unknown")
-"""Names that mean that there is no node: of the server, and of the first pages that read the old form."""
+"""Names that mean that there is no node: names of the server, and of the first pages that read the
+old form.
+"""
 _ROOM: Final = 512 << 10
-"""Bytes for the ids of the runs that have streamed text."""
+"""The most bytes for the ids of the runs that have streamed text."""
 _SECONDS_BELOW: Final = 1e11
 _LATEST: Final = 1 << 50
 _USAGE: Final = ("usage_metadata", "usage")
@@ -34,8 +36,8 @@ class Message:
     """A message: its kind, its fields and its envelope.
 
     Attributes:
-        kind: the type; inferred if it is missing, empty if it cannot be.
-        fields: the fields in `data`, or at the top level in the flat forms; `data` wins.
+        kind: the type; inferred if it is missing, empty if it cannot be inferred.
+        fields: the fields in `data`, or at the top level in the flat forms; `data` has priority.
         top: the whole message.
     """
 
@@ -60,17 +62,17 @@ class Message:
 
     @property
     def run_id(self) -> str:
-        """The run that this belongs to, or an empty string."""
+        """The id of the message's run; empty if there is none."""
         return text_of(self.top.get("run_id"))
 
     @property
     def thread_id(self) -> str:
-        """The conversation, or an empty string."""
+        """The id of the conversation; empty if there is none."""
         return text_of(self.top.get("thread_id")) or text_of(self.fields.get("thread_id"))
 
     @property
     def node_name(self) -> str:
-        """The node at work, or an empty string."""
+        """The name of the active node; empty if there is none."""
         for name in (text_of(self.top.get("node_name")), text_of(self.fields.get("node_name"))):
             if name not in _NO_NODE:
                 return name
@@ -87,7 +89,7 @@ class Message:
     def meta(self, *known: str | tuple[str, ...], **ids: Any) -> Meta | None:
         """Return the metadata: ids, and as `extra` all fields that are not `known`.
 
-        Of several names for one thing, given as a tuple, the one is known that is read.
+        If a tuple names one field in several ways, only the name that is read counts as known.
         """
         traces = {name: self.top[name] for name in TRACE if self.top.get(name)}
         thread_id, node_name = self.thread_id, self.node_name
@@ -104,14 +106,16 @@ class Message:
         return meta_of(**{**fields, **ids})
 
     def _is_read_whole(self, known: Iterable[str | tuple[str, ...]]) -> bool:
-        """Whether there is one field, as in a piece of text, and it is among the `known` ones."""
+        """Return whether the message has only one field, as a piece of text has, and this field is
+        `known`.
+        """
         if len(self.fields) != 1:
             return False
         (name,) = self.fields
         return any(name == item if isinstance(item, str) else name in item for item in known)
 
     def _read(self, known: Iterable[str | tuple[str, ...]], thread_id: str, node_name: str) -> set[str]:
-        """Return the names of the fields whose values the event has."""
+        """Return the names of the fields whose values are part of the event."""
         names: set[str] = set()
         for item in known:
             if isinstance(item, str):
@@ -127,12 +131,12 @@ class Message:
         return names
 
     def ids(self) -> Meta | None:
-        """Return the metadata without fields, for events that have all of them in their data."""
+        """Return the ids as metadata, for events that have all other fields in their data."""
         return self.meta(*self.fields)
 
 
 def _milliseconds(timestamp: Any) -> int | None:
-    """Return the time of a message in Unix milliseconds; servers of the old form write seconds."""
+    """Return the time of a message in Unix milliseconds; servers of the old form send seconds."""
     if isinstance(timestamp, bool) or not isinstance(timestamp, int | float) or not 0 < timestamp < _LATEST:
         return None
     return round(timestamp if timestamp >= _SECONDS_BELOW else timestamp * 1000)
@@ -153,16 +157,18 @@ class Run:
         self._streamed.add(short_id(run_id), None)
 
     def next_thought(self) -> str:
-        """Return a new id for a thought that comes whole, because it is a message of its own."""
+        """Return a new id for a thought that arrives whole, because it is a separate message."""
         self._thoughts += 1
         return f"thought_{self._thoughts}"
 
     def is_silent(self, run_id: str) -> bool:
-        """Whether no text of this run was streamed. Text without a run id may be of any run, so it counts."""
+        """Return whether no text of this run was streamed. Text without a run id counts, because it may be of
+        any run.
+        """
         return short_id(run_id) not in self._streamed and "" not in self._streamed
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:
-        """Add the tokens that one model run reports."""
+        """Add the tokens that one run of a model reports."""
         self.usage.update(_tokens(fields))
 
     def end(self, message: Message, status: Any = "completed") -> SessionEnd:

@@ -1,4 +1,4 @@
-"""Writes the envelope as the chat app's own pages read it, or its old flat form."""
+"""Writes the envelope in the form that the chat app's own pages read, or its old flat form."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _WORKFLOW_TYPES: Final = (
     ({"node_type", "result"}, "route_decision"),
     ({"task_id", "status"}, "parallel_task"),
 )
-"""By the fields that only this type has."""
+"""For each set of fields: the type of workflow message that has these fields."""
 
 _OF_THE_SYSTEM: Final = ("status", "error", "done")
-"""The types of which the server says that no node, but the system, has sent them."""
+"""The types of messages for which the server names the node `system`."""
 
 _OLD_NAMES: Final[dict[str, dict[str, str]]] = {
     "content": {"delta": "content"},
@@ -59,14 +59,14 @@ _OLD_NAMES: Final[dict[str, dict[str, str]]] = {
     "interrupt": {},
     "done": {},
 }
-"""The types of the old form, with its names of the fields that it names differently."""
+"""For each type of the old form: its own names of fields that have other names in the envelope."""
 
 
 class EnvelopeEncoder(Encoder):
     """Writes the envelope with all the keys that its server writes.
 
-    A question to a person ends the stream with `interrupt`, so it is written with the end; where the run goes
-    on instead, it is carried like everything else that has no type of its own.
+    A question to a person ends the stream with `interrupt`, so it is written with the end. If the run
+    continues instead, the question is carried like every event without a type in the envelope.
 
     Options:
         form: `old` for clients of the flat form, which knows text, tools and ends only.
@@ -84,16 +84,16 @@ class EnvelopeEncoder(Encoder):
 
     @cached_property
     def _names(self) -> RecentIds[str]:
-        """By the id of a call that is open, the name of its tool."""
+        """The names of tools, by the ids of open calls."""
         return RecentIds(self.room // 4)
 
     @cached_property
     def _waiting(self) -> OpenInteractions:
-        """The last question, which waits for the next event."""
+        """The last question, which is kept until the next event."""
         return OpenInteractions(self.room)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames that say `event`."""
+        """Return the frames of `event`."""
         meta: Meta = event.meta or {}
         self._thread_id = meta.get("thread_id") or self._thread_id
         if isinstance(event, SessionStart):
@@ -138,7 +138,7 @@ class EnvelopeEncoder(Encoder):
         return [self._carried(event)]
 
     def _interaction(self, event: Interaction) -> Iterable[_Message]:
-        """Keep a question until the next event; an answered or withdrawn one is forgotten."""
+        """Keep a question until the next event; forget it if it was answered or withdrawn."""
         if event.state == "requested":
             self._waiting.clear()
             self._waiting.add(event)
@@ -256,13 +256,13 @@ class EnvelopeEncoder(Encoder):
 
 
 def _error(event: Error) -> dict[str, Any]:
-    """Return the failure of a run; newest servers have `error_code`, others `code`."""
+    """Return the failure of a run; the newest servers use `error_code`, others `code`."""
     params = {"params": event.message_params} if event.message_params else {}
     return {"message": event.message, "code": event.code, "error_code": event.code, **params}
 
 
 def _goes_on(event: Event) -> bool:
-    """Return whether `event` must not come between a question and the end that waits for its answer."""
+    """Return whether `event` must not be written between a question and the end that waits for its answer."""
     match event:
         case Warning() | Status() | Data() | Content(content="") | SessionEnd(status="suspended"):
             return False
@@ -270,7 +270,7 @@ def _goes_on(event: Event) -> bool:
 
 
 def _run_id(event: Event) -> str:
-    """Return the id that the client groups by: the call's, the message's, or the run's."""
+    """Return the id by which the client groups messages: the id of the call, the message, or the run."""
     meta: Meta = event.meta or {}
     match event:
         case ToolCallStart() | ToolCallEnd() | ToolCallProgress():
@@ -281,7 +281,7 @@ def _run_id(event: Event) -> str:
 
 
 def _status(event: Status) -> _Message | None:
-    """Return the envelope's message for a status; None if it has no type for it."""
+    """Return the envelope's message for a status; None if the envelope has no type for it."""
     match event:
         case Status(scope="session", state="resumed", detail=None):
             return "status", {"status": "resumed"}

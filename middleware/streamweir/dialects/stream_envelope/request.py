@@ -1,4 +1,4 @@
-"""Requests of LangGraph chat apps: a message, or a command to a run that waits.
+"""Reads and writes requests of LangGraph chat apps: a message, or a command to a run that waits.
 
 Source: JoySafeter's chat routes (`/chat/stream`, `/chat/resume`, February 2026); the request contract,
 sections 3 to 5.
@@ -40,7 +40,9 @@ def _read(fields: Fields) -> Request:
 
 
 def _command(fields: Fields) -> Request:
-    """Read the body that a client posts to a waiting run; the answer is its `resume`, else the command."""
+    """Return the request in a body that a client posts to a waiting run; the answer is its `resume`, else the
+    command.
+    """
     thread_id, command = fields.text("thread_id"), fields.mapping("command") or {}
     value = command.get("resume", command)
     action = _ACTIONS[value] if isinstance(value, bool) else "submit"

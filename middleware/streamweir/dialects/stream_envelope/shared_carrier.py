@@ -1,6 +1,6 @@
-"""Standard events that the envelope has no type for, carried in a graph state under a key of our own.
+"""Carries standard events without a type in the envelope, in a graph state under a key of this library.
 
-The app's pages keep a state as it is and show none of it as the answer, so they accept any key in it.
+The app's pages keep a state unchanged and show no part of it as the answer, so they accept any key in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _CARRIED: Final = frozenset(
 
 
 def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that holds `event`; `extra` has those of its own fields that are to be written."""
+    """Return the state that holds `event`; `extra` has the upstream's fields of the event that are to be
+    written.
+    """
     value: dict[str, Any] = {"type": event.type, "data": wire_data(event)}
     if event.meta:
         metadata = {
@@ -32,7 +34,9 @@ def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_carried(state: Any, meta: Meta | None) -> Event | None:
-    """Return the event in `state`; None if it is a state of the graph. An error carried ends nothing."""
+    """Return the event in `state`; None if it is a state of the graph. A carried error never ends the
+    stream.
+    """
     match state:
         case {"agent_event": {"type": str(kind), "data": dict(data)} as value, **rest} if kind in _CARRIED:
             if kind == "error":

@@ -1,4 +1,4 @@
-"""The words that reader and writer share."""
+"""The words that the decoder and the encoder share."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ _TEXTS: Final[Mapping[str, type[Content] | type[Thinking]]] = {
 _DELTAS: Final = {Content: "textDelta", Thinking: "reasoningDelta"}
 _LISTS: Final = {"2": "data", "8": "annotation"}
 _ENCRYPTED: Final = {"i": "data", "j": "signature"}
-"""Reasoning that only the model's maker can read, and its signature: bookkeeping."""
+"""The codes of encrypted reasoning and of its signature, with the field that each of them has."""
 
 
 class VercelDataDecoder(Decoder):
-    """Reads a data stream. `d` is the end; without one the body may end where no step and no call is open."""
+    """Reads a data stream. `d` ends it; without `d`, the body may end if no step and no call is open."""
 
     framing: ClassVar = "ndjson"  # lines alike; a failure in place of a stream is JSON
     text_fields: ClassVar = TextFields(
@@ -54,7 +54,7 @@ class VercelDataDecoder(Decoder):
         return 0.9 if any(map(_is_line, (message.data for message in head_messages(head)))) else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that a line means; `d` and `3` end the stream."""
+        """Return the events of a line; `d` and `3` end the stream."""
         if not frame.data.strip():
             return ()
         found = _LINE.match(frame.data)
@@ -68,7 +68,7 @@ class VercelDataDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts so far."""
+        """The counts of tokens that the stream has reported until now."""
         return self._ending.summary or NO_EXTRA
 
     def close(self) -> Iterable[Event]:
@@ -82,7 +82,7 @@ class VercelDataDecoder(Decoder):
 
     @property
     def complete(self) -> bool:  # type: ignore[override]
-        """The last step is over, and nothing asks for another one."""
+        """Whether the last step is over, and no call or step asks for another step."""
         return self._ending.is_over
 
     def _read(self, code: str, value: Any, calls: Calls) -> Iterable[Event]:
@@ -124,7 +124,7 @@ class VercelDataDecoder(Decoder):
         return (custom(code, value, self._meta()),)
 
     def _finish(self, value: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
-        """Yield the calls that the client is to run, and the end."""
+        """Yield the calls that the client is to run, then the end."""
         self._ending.end(value)
         meta = meta_of(message_id=self._message_id, extra=leftover(value, Ending.FIELDS))
         if self._ending.has_failed:
@@ -151,7 +151,9 @@ class VercelDataDecoder(Decoder):
         return (Content(text, meta=meta) if kind is Content else Thinking(text, "reasoning", meta=meta),)
 
     def _state(self, value: Any) -> Event:
-        """Read a state that is set whole; any other change has no JSON Patch without the state before."""
+        """Return a state that is set as a whole; any other change needs the earlier state to become a JSON
+        Patch.
+        """
         match value:
             case [{"type": "set", "path": [], "value": dict(state), **rest}] if not rest:
                 return Data("state", state, meta=self._meta())
@@ -165,7 +167,7 @@ class VercelDataDecoder(Decoder):
 
 
 def _is_line(data: bytes) -> bool:
-    """Return whether a line is a whole line of a data stream."""
+    """Return whether `data` is a complete line of a data stream."""
     found = _CODES.match(data)
     if found is None:
         return False

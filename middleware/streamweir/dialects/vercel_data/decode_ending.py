@@ -1,4 +1,4 @@
-"""The steps of a stream and its end: the usage, and whether another step follows."""
+"""Reads the steps of a stream and its end: the usage, and whether another step follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamweir.jsontext import write_json
 __all__ = ["Ending"]
 
 _REASONS: Final = {"other": "stop", "unknown": "stop"}
-"""Words of the SDK for reasons that a provider has not given, or that it does not know."""
+"""The SDK's finish reasons if a provider has given no reason, or an unknown one."""
 
 _TOKENS: Final = {
     "prompt_tokens": ("promptTokens", "inputTokens"),
@@ -23,11 +23,11 @@ _TOKENS: Final = {
 _COUNTED: Final = frozenset({*(name for names in _TOKENS.values() for name in names), "totalTokens"})
 _LARGEST: Final = 1 << 53
 _MOST_REST: Final = 4096
-"""Bytes of JSON: so many bytes of a step's other fields are kept for the end."""
+"""The most bytes of JSON of a step's other fields that are kept for the end."""
 
 
 class Ending:
-    """The values of the lines `f`, `e` and `d`."""
+    """Keeps the values of the lines `f`, `e` and `d`."""
 
     FIELDS: ClassVar = ("finishReason", "usage", "isContinued")
 
@@ -40,27 +40,31 @@ class Ending:
 
     @property
     def may_end_here(self) -> bool:
-        """No step is open, and none is said to follow."""
+        """Whether no step is open, and no further step has been announced."""
         return not self._is_in_step and not self._is_continued
 
     @property
     def leaves_calls(self) -> bool:
-        """The last step is over with calls that are not the server's to run."""
+        """Whether the last step ended with calls that the server does not run."""
         return self._reason == "tool-calls"
 
     @property
     def is_over(self) -> bool:
-        """The last step is over, and not for calls whose results the model is then shown."""
+        """Whether the last step has ended, and not with calls whose results the model gets in another
+        step.
+        """
         return bool(self._reason) and self.may_end_here and not self.leaves_calls
 
     @property
     def has_failed(self) -> bool:
-        """The model did not come to an end."""
+        """Whether the model did not finish."""
         return self._reason == "error"
 
     @property
     def error(self) -> Error | None:
-        """The failure of a run that broke off by another word than `error`; None for a proper end."""
+        """The failure of a run that broke off with a finish word other than `error`; None for a
+        proper end.
+        """
         return finish_error(self._reason)
 
     def begin_step(self) -> None:
@@ -68,7 +72,7 @@ class Ending:
         self._is_in_step, self._is_continued, self._reason = True, False, ""
 
     def end_step(self, step: Mapping[str, Any]) -> dict[str, Any] | None:
-        """End a step and add up its usage. Return its other fields if they are too large to be kept."""
+        """End a step and add its usage. Return its other fields if they are too large to be kept."""
         self._is_in_step = False
         self._is_continued = step.get("isContinued") is True
         self._reason = text_of(step.get("finishReason"))
@@ -83,7 +87,7 @@ class Ending:
         return None
 
     def end(self, message: Mapping[str, Any]) -> None:
-        """End the stream; its counts are those of all steps."""
+        """Note the end of the stream; its counts include all steps."""
         self._reason = text_of(message.get("finishReason")) or self._reason
         usage = message.get("usage")
         self._spent |= _counts(usage)
@@ -91,7 +95,7 @@ class Ending:
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """The usage of all steps, and the reason of the last end."""
+        """The usage of all steps, and the finish reason of the last end."""
         summary: dict[str, Any] = {**self._rest, **self._spent}
         if len(self._spent) == len(_TOKENS):
             summary["total_tokens"] = sum(self._spent.values())

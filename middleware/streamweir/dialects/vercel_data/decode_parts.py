@@ -1,4 +1,4 @@
-"""Sources and files."""
+"""Reads sources and files."""
 
 from __future__ import annotations
 

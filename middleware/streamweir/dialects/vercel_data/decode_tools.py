@@ -1,4 +1,4 @@
-"""Calls of tools: whole, or in pieces; and their results."""
+"""Reads tool calls, whole or in pieces, and their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamweir.ids import short_id
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""The most calls without a result that are known; the stages end any others."""
+"""The most calls without a result that are remembered. The stages end all other calls."""
 
 _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "9": ("toolCallId", "toolName", "args"),
@@ -27,7 +27,7 @@ class Calls:
     """The calls of one stream.
 
     Args:
-        room: how many bytes of arguments may wait, about.
+        room: the number of bytes, roughly, of arguments that may wait.
 
     Attributes:
         waiting: the names of the calls without a result, by id.
@@ -38,15 +38,15 @@ class Calls:
         self._pieces = ArgumentPieces(room)
 
     def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield `events`, with the calls that start before them."""
+        """Yield `events`, each after the calls that have to start before it."""
         return self._pieces.pass_on(events)
 
     def start_all(self) -> Iterable[Event]:
-        """Return the starts of the calls whose arguments came in pieces alone."""
+        """Return the starts of the calls whose arguments arrived only in pieces."""
         return self._pieces.start_all()
 
     def read(self, code: str, call: Mapping[str, Any], message_id: str | None) -> Iterator[Event]:
-        """Yield the events of a line of a call."""
+        """Yield the events of a line about a call."""
         tool_id = short_id(text_of(call.get("toolCallId")))
         name = short_id(text_of(call.get("toolName")))
         meta = meta_of(message_id=message_id, extra=leftover(call, _KNOWN[code]))

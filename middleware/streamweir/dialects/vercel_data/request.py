@@ -1,7 +1,7 @@
-"""Requests to servers of AI SDK 4: a chat of messages with parts.
+"""Writes requests to servers of AI SDK 4: a chat of messages with parts.
 
-Source: `@ai-sdk/ui-utils` 1.2.11 (`UIMessage`) and `ai` 4.3.19 (`convertToCoreMessages`), which takes the
-files of a user from `experimental_attachments` alone; the request contract, sections 4 and 5.
+Source: `@ai-sdk/ui-utils` 1.2.11 (`UIMessage`) and `ai` 4.3.19 (`convertToCoreMessages`), which reads the
+files of a user only from `experimental_attachments`; the request contract, sections 4 and 5.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _turn(message: Message, calls: dict[str, Turn], outgoing: Outgoing) -> Turn:
 
 
 def _attachments(message: Message, outgoing: Outgoing) -> list[Turn]:
-    """Return the files of a message that have an address; others are lost."""
+    """Return the files of a message that have an address; other files are counted as lost."""
     found: list[Turn] = []
     for file in files_of(message):
         url = url_of(file)

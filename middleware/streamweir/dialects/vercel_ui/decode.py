@@ -30,11 +30,11 @@ _FIELDS: Final[Mapping[str, str]] = {
     "error": "errorText",
 }
 _KEPT: Final = frozenset({"message-metadata", "custom"})
-"""Chunks that the standard has no event for."""
+"""The chunks that the standard has no event for."""
 
 
 class VercelUiDecoder(Decoder):
-    """Reads the UI message stream. Calls without a result are the client's, unless the server runs them."""
+    """Reads the UI message stream. Calls without a result are for the client, unless the server runs them."""
 
     text_fields: ClassVar = TextFields(
         texts=(("delta",),), form=TextForm('{"type":"text-delta","id":<string>,"delta":<text>}')
@@ -49,7 +49,7 @@ class VercelUiDecoder(Decoder):
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
-        """The counts in the metadata of the message so far."""
+        """The counts of tokens in the metadata of the message, as far as they have arrived."""
         return self._tokens
 
     @classmethod
@@ -68,7 +68,7 @@ class VercelUiDecoder(Decoder):
         return 0.6 if kind in ("start", "finish", "abort") and is_bare else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:
-        """Return the events that `frame` means; `finish`, `abort` and `error` end the stream."""
+        """Return the events of `frame`; `finish`, `abort` and `error` end the stream."""
         if frame.data == _DONE:
             self.complete = self._begun
             return ()
@@ -127,7 +127,9 @@ class VercelUiDecoder(Decoder):
 
 
 def _beside(message: Mapping[str, Any], kind: str) -> Iterable[Event]:
-    """Return the fields of a chunk that should have none but its type, as one unknown event."""
+    """Return an unknown event with the fields of a chunk that should have only a type; nothing if it has no
+    other fields.
+    """
     return () if len(message) == 1 else (custom(kind, _rest(message)),)
 
 

@@ -1,4 +1,4 @@
-"""Data, files and sources."""
+"""Reads data, files and sources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_data(message: Mapping[str, Any]) -> Event:
 
 
 def read_file(message: Mapping[str, Any]) -> Data:
-    """Return a file: by its address, or taken out of it."""
+    """Return a file by its address; if the address is a data URL, the file in it."""
     url, media_type = text_of(message.get("url")), text_of(message.get("mediaType"))
     head, is_data, base64 = url.partition(";base64,")
     place = {"base64": base64} if is_data and head.startswith("data:") else {"url": url}
@@ -42,7 +42,7 @@ def read_file(message: Mapping[str, Any]) -> Data:
 
 
 def read_reasoning_file(message: Mapping[str, Any]) -> Data:
-    """Return a file that the model made while it was reasoning; an image is a file, too."""
+    """Return a file that the model made during reasoning; an image is a file, too."""
     file = read_file(message)
     kind = file.data_type if file.data_type == "custom" else "file"
     return msgspec.structs.replace(file, data_type=kind, metadata={"description": "reasoning"})

@@ -1,4 +1,4 @@
-"""The end of a stream: finished, or waiting for an approval or for tools that the client is to run."""
+"""Reads the end of a stream: finished, or waiting for an approval or for tools that the client is to run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["read_finish", "usage_in"]
 
 _FINISHED: Final = ("type", "finishReason", "messageMetadata")
 _REASONS: Final = {"other": "stop", "unknown": "stop"}
-"""Words of the SDK for reasons that a provider has not given, or that it does not know."""
+"""The SDK's finish reasons if a provider has given no reason, or an unknown one."""
 
 _TOKENS: Final = {
     "prompt_tokens": ("inputTokens", "promptTokens"),
@@ -25,7 +25,7 @@ _TOKENS: Final = {
 
 
 def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
-    """Yield the calls that the client is to run, and the end."""
+    """Yield the calls that the client is to run, then the end."""
     summary = _summary(message)
     rest = leftover(message, _FINISHED) or {}
     if metadata := leftover(object_in(message, "messageMetadata"), ("usage", "finishReason")):
@@ -45,7 +45,7 @@ def read_finish(message: Mapping[str, Any], calls: Calls) -> Iterator[Event]:
 
 
 def usage_in(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tokens in the metadata of the message that a chunk carries."""
+    """Return the tokens in the metadata of the message that a chunk holds."""
     usage = object_in(object_in(message, "messageMetadata"), "usage")
     found = ((own, [usage.get(name) for name in names]) for own, names in _TOKENS.items())
     counts = ((own, next(filter(is_count, values), None)) for own, values in found)
@@ -53,7 +53,7 @@ def usage_in(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _summary(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of tokens, from the metadata of the message, and the finish reason."""
+    """Return the counts of tokens, from the metadata of the message, and the finish reason."""
     metadata = object_in(message, "messageMetadata")
     known = {name for names in _TOKENS.values() for name in names}
     summary: dict[str, Any] = {**(leftover(object_in(metadata, "usage"), known) or {}), **usage_in(message)}

@@ -1,4 +1,4 @@
-"""Text and reasoning: parts that are begun, continued and ended by an id.
+"""Reads text and reasoning: parts that are begun, continued and ended by an id.
 
 chunk                     parts that have begun   parts of the step
 ───────────────────────   ─────────────────────   ────────────────────────────────────────────
@@ -25,9 +25,9 @@ from streamweir.jsontext import write_json
 __all__ = ["Texts"]
 
 _PART: Final = 2048
-"""Bytes that a part takes that has begun."""
+"""The bytes that an open part takes."""
 _LARGEST_EXTRA: Final = 512
-"""If the start of a part has more bytes of other fields, they are an event of their own."""
+"""The most bytes of other fields in the start of a part; more fields become a separate event."""
 
 _KNOWN: Final = frozenset({"type", "id", "delta", "providerMetadata"})
 _FORMATS: Final = ("markdown", "text", "html")
@@ -35,31 +35,33 @@ _STAGES: Final = ("reasoning", "planning", "analyzing")
 
 
 class _Part(msgspec.Struct):
-    """A part that has begun: a piece of it without its text."""
+    """A part that has begun: its piece of text, with an empty text."""
 
     piece: Content | Thinking
     has_text: bool = False
 
 
 class Texts:
-    """The parts of one stream; the table of this file has their states. Servers use an id again for another
-    part.
+    """The parts of one stream; the table at the top of this file lists their states. Servers may use an id
+    again for another part.
 
     Attributes:
-        room: how many bytes may be kept of parts that have begun, about; the oldest are forgotten.
+        room: the number of bytes, roughly, of open parts that may be kept; the oldest parts are forgotten.
     """
 
     def __init__(self) -> None:
         self.room = 2 << 20
         self._begun: OrderedDict[str, _Part] = OrderedDict()
         self._of_step: OrderedDict[str, Content | Thinking] = OrderedDict()
-        """The parts of the current step that have text: a piece of each, without its text."""
+        """The parts of the current step that have text: for each part a piece with an empty text."""
         self._resets = 0
         self._closed: set[str] = set()
-        """The reasoning of the current step that a reset has closed: its ids are other parts from then on."""
+        """The ids of the current step's reasoning that a reset has closed; these ids mean other parts from
+        then on.
+        """
 
     def next_step(self) -> list[Event]:
-        """Return the ends of the texts that are open: a later step does not continue them."""
+        """Return the ends of the open texts, because a later step does not continue them."""
         parts = [part.piece for part in self._begun.values() if part.has_text]
         self._forget_step()
         self._closed.clear()
@@ -78,7 +80,7 @@ class Texts:
         self._of_step.clear()
 
     def read(self, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Return the events of a chunk of a part."""
+        """Return the events of a chunk about a part."""
         kind, _, word = str(message["type"]).partition("-")
         key = short_id(f"{kind}/{text_of(message.get('id'))}")
         match word:
@@ -103,7 +105,7 @@ class Texts:
             parts.popitem(last=False)
 
     def _beside(self, part: _Part, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Yield the fields of a part's start that are too large to be kept for its pieces."""
+        """Yield an event for the fields of a part's start that are too large to be kept for its pieces."""
         own = leftover(message, _KNOWN)
         if own is None or _is_small(own) or isinstance(part.piece, Thinking):
             return ()
@@ -135,7 +137,7 @@ def _is_text(piece: Content | Thinking) -> bool:
 
 
 def _piece_of(message: Mapping[str, Any], kind: str, message_id: str) -> Content | Thinking:
-    """Return an empty piece of text; the id of its part is the id of its message."""
+    """Return an empty piece of text; the id of its part is its message id."""
     own = own_words(message)
     if kind == "reasoning":
         stage: Any = own.get("stage")

@@ -1,4 +1,4 @@
-"""Calls of tools: their arguments in pieces, their results, progress, and approvals of them."""
+"""Reads tool calls: their arguments in pieces, their results, progress, and approvals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streamweir.ids import short_id
 __all__ = ["Calls"]
 
 MAX_WAITING: Final = 1000
-"""The most calls without a result that are known; the stages end any others."""
+"""The most calls without a result that are remembered. The stages end all other calls."""
 
 _FLAGS: Final = frozenset(
     {
@@ -32,7 +32,7 @@ _FLAGS: Final = frozenset(
         *("title", "toolMetadata", "inputEncoding", "preliminary"),
     }
 )
-"""Which call, and how a page is to show it."""
+"""The fields that name the call, or tell a page how to show it."""
 
 
 class _Call(msgspec.Struct):
@@ -40,7 +40,7 @@ class _Call(msgspec.Struct):
 
     name: str
     is_servers: bool = False
-    """The server runs it: the client is not to."""
+    """Whether the server runs the call, so that the client must not run it."""
 
     has_input: bool = False
     step: int = 0
@@ -57,15 +57,17 @@ class Calls:
         self._step = 0
 
     def set_room(self, room: int) -> None:
-        """Set the bytes, roughly, of arguments that may wait."""
+        """Set the number of bytes, roughly, of arguments that may wait."""
         self._pieces = ArgumentPieces(room)
 
     def next_step(self) -> None:
-        """Note that the calls so far are not those of the current step."""
+        """Note that another step begins, to which the earlier calls do not belong."""
         self._step += 1
 
     def withdraw_step(self) -> list[Event]:
-        """Return the failed ends of the open calls of the current step; open approvals of them are off."""
+        """Return the failed ends of the open calls of the current step, and withdraw the open approvals of
+        these calls.
+        """
         open_calls = [tool_id for tool_id, call in self._waiting.items() if call.step == self._step]
         events: list[Event] = []
         for tool_id in open_calls:
@@ -79,11 +81,11 @@ class Calls:
 
     @property
     def has_asked(self) -> bool:
-        """A person has been asked, and has not answered."""
+        """Whether a person has been asked and has not answered."""
         return bool(self._asked)
 
     def note_asked(self, event: Interaction) -> None:
-        """Note a question, or an answer, that does not concern the approval of a call."""
+        """Note a question, or an answer, that is not about the approval of a call."""
         if event.state != "requested":
             self._asked.discard(event.interaction_id)
         elif len(self._asked) < MAX_WAITING:
@@ -98,7 +100,7 @@ class Calls:
         ]
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of a chunk of a call."""
+        """Yield the events of a chunk about a call."""
         tool_id = short_id(text_of(message.get("toolCallId")))
         match message["type"]:
             case "tool-input-start":
@@ -175,7 +177,7 @@ class Calls:
         return self._pass_on(asked)
 
     def _answer(self, message: Mapping[str, Any]) -> Iterable[Event]:
-        """Return the answered approval; one that was not requested in this stream is unknown data."""
+        """Return the answered approval; an approval that was not requested in this stream is unknown data."""
         tool_id = self._approvals.pop(text_of(message.get("approvalId")), None)
         if tool_id is None:
             return (custom("tool-approval-response", leftover(message, ("type",)) or {}),)

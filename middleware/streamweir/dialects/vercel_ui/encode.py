@@ -1,4 +1,4 @@
-"""Writes the UI message stream as AI SDK 5, 6 and 7 accept it."""
+"""Writes the UI message stream in the form that AI SDK 5, 6 and 7 accept."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _DONE: Final = Frame(b"[DONE]")
 
 
 class VercelUiEncoder(Encoder):
-    """Writes UI message chunks; an event that they lack is a `data-` chunk under the standard's name.
+    """Writes UI message chunks. An event without a chunk becomes a `data-` chunk under the standard's name.
 
-    Nothing is open before an error, at which a page stops reading.
+    All parts are closed before an error, because a page stops reading at an error.
 
     Options:
-        sdk: `6` writes what only AI SDK 6 and 7 read too: approvals of calls and the reason of the end. AI
-            SDK 5 ends a stream at a chunk, its first releases at a field, that they do not know.
-        opaque: `off` leaves out the values that the upstream wants to see again.
+        sdk: `6` also writes chunks that only AI SDK 6 and 7 know: approvals of calls and the reason of the
+            end. AI SDK 5 ends a stream at an unknown chunk, its first releases even at an unknown field.
+        opaque: `off` leaves out opaque values, which the upstream expects back in the next request.
     """
 
     streams_arguments = True
@@ -69,19 +69,19 @@ class VercelUiEncoder(Encoder):
         return Calls(self.room // 2)
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the frames for `event`; an empty list if the protocol has nothing to write."""
+        """Return the frames for `event`; an empty list if the protocol has no chunk for it."""
         del stamp
         return [Frame(write_json(chunk)) for chunk in self._chunks(event)]
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return no numbers: pieces of a part differ in their text only."""
+        """Return an empty mapping, because pieces of a part differ only in their text."""
         del event, texts, stamp
         return {}
 
     def close(self) -> Iterable[Frame]:
-        """Return the mark of the end. A page that has read an error does not read it."""
+        """Return the frame of the end mark. A page that has read an error does not read it."""
         return (_DONE,)
 
     def _chunks(self, event: Event) -> list[Chunk]:
@@ -127,7 +127,7 @@ class VercelUiEncoder(Encoder):
         return [*written, *self._parts.end_text(event)] if event.is_complete else written
 
     def _signed_text(self, event: Content, opaque: Opaque) -> list[Chunk]:
-        """Return the chunks that end a part with its metadata: later text begins another part."""
+        """Return the chunks that end a part with its metadata; later text begins another part."""
         begin = self._next_step()
         written = self._parts.write_text(event) if event.content else []
         metadata = sealed_holder(opaque, "text", self.upstream)
@@ -140,13 +140,15 @@ class VercelUiEncoder(Encoder):
         return [*begin, *written, *self._parts.sign_reasoning(event, metadata)]
 
     def _next_step(self) -> list[Chunk]:
-        """End the step if its calls have results: it is one answer of the model with these results."""
+        """End the step if its calls have results: a step is one answer of the model with the results of its
+        calls.
+        """
         if not self._calls.close_step():
             return []
         return [*self._parts.end_all(), {"type": "finish-step"}, {"type": "start-step"}]
 
     def _before_call(self, tool_id: str) -> list[Chunk]:
-        """End the open text before a call: text after the call is a new part."""
+        """End the open text before a call, because text after the call is a new part."""
         if self._calls.has_begun(tool_id):
             return []
         return [*self._next_step(), *self._parts.end_all()]
@@ -193,7 +195,7 @@ class VercelUiEncoder(Encoder):
 
 
 def _approval(event: Interaction) -> Chunk:
-    """Return the request for approval, under the upstream's own id if that is one of this protocol."""
+    """Return the request for approval; if the upstream uses this protocol, with the upstream's own id."""
     own = (event.resume or {}).get("approvalId")
     approval_id = own if isinstance(own, str) and own else event.interaction_id
     return {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": event.interaction_id}

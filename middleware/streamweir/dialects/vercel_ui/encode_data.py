@@ -1,4 +1,4 @@
-"""Data, files and sources; data without a chunk of its own is a `data-` chunk."""
+"""Writes data, files and sources; data without a chunk becomes a `data-` chunk."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _UNKNOWN_MEDIA: Final = "application/octet-stream"
 
 
 def named_chunk(event: Event, part: str | None = None) -> Chunk:
-    """Return `event` under the standard's name; another of the same `part` takes its place."""
+    """Return `event` under the standard's name; a later chunk of the same `part` replaces it."""
     chunk = {"type": f"data-{event.type}", "data": wire_data(event)}
     return {**chunk, "id": part} if part else chunk
 
 
 def data_chunk(event: Data) -> Chunk:
-    """Return data under the name of its kind; an application's own under the name that it has there."""
+    """Return data under the name of its kind; the application's own data keeps its name."""
     match event:
         case Data(data_type="custom", data={"name": str(name), "value": value}, metadata=None):
             return {"type": f"data-{_NOT_IN_NAMES.sub('-', name)}", "data": value}
@@ -34,7 +34,9 @@ def data_chunk(event: Data) -> Chunk:
 
 
 def file_chunk(event: Data) -> Chunk:
-    """Return a file by its address, which holds the file if it has none; one with an id only is data."""
+    """Return a file by its address, or by a data URL that holds the file; a file with only an id becomes
+    data.
+    """
     given: Mapping[str, Any] = event.data if isinstance(event.data, dict) else {}
     if not (given.get("url") or given.get("base64")):
         return named_chunk(event)
@@ -44,7 +46,7 @@ def file_chunk(event: Data) -> Chunk:
 
 
 def source_chunks(event: Reference, before: int) -> list[Chunk]:
-    """Return a chunk for each citation; `before` is how many came before."""
+    """Return a chunk for each citation; `before` is the number of earlier citations."""
     return [_source(citation, number) for number, citation in enumerate(event.citations, before + 1)]
 
 
@@ -60,5 +62,5 @@ def _source(citation: Mapping[str, Any], number: int) -> Chunk:
 
 
 def _with_own(chunk: Chunk, given: Mapping[str, Any], placed: tuple[str, ...]) -> Chunk:
-    """Return `chunk` with the fields of `given` that it has no field for."""
+    """Return `chunk` with the fields of `given` that have no place in it, as metadata."""
     return with_own_words(chunk, {name: value for name, value in given.items() if name not in placed})

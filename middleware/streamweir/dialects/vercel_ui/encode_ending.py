@@ -1,4 +1,4 @@
-"""The end of a stream, with its reason and its usage."""
+"""Writes the end of a stream, with its reason and its usage."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def finish(event: SessionEnd, *, with_reason: bool) -> dict[str, Any]:
     """Return the last chunk.
 
     Args:
-        event: the end.
-        with_reason: its clients take the reason in a field of its own; it is in the message's metadata too,
-            if there are any.
+        event: the end of the session.
+        with_reason: whether clients accept a separate field for the reason; if the message has metadata,
+            these hold the reason, too.
     """
     summary = event.summary or {}
     given = summary.get("finish_reason")

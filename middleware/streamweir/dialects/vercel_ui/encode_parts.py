@@ -1,4 +1,4 @@
-"""Parts of text and of reasoning: begun, continued and ended by an id that counts per stream."""
+"""Writes parts of text and of reasoning: begun, continued and ended by an id that counts per stream."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ Chunk = dict[str, Any]
 
 MAX_OPEN: Final = 1000
 _PART: Final = 4096
-"""Bytes that an open text may take: its message's id and its channel."""
+"""The most bytes that an open text takes, for its message id and its channel."""
 
 
 class OpenParts:
-    """The open parts: texts by message and channel, as agents may write side by side; one reasoning.
+    """The open parts: texts by message and channel, because several agents may write at the same time, and
+    one reasoning.
 
-    Of too many texts the oldest is ended before another begins.
+    If there are too many texts, the oldest one is ended before another one begins.
 
     Args:
-        room: how many bytes may be kept of them, about.
+        room: the number of bytes, roughly, of open parts that may be kept.
     """
 
     def __init__(self, room: int) -> None:
@@ -34,7 +35,9 @@ class OpenParts:
         self._begun = 0
 
     def write_text(self, event: Content) -> list[Chunk]:
-        """Return the chunks that add the text of `event`, after the start of its part."""
+        """Return the chunks that add the text of `event`; they include the start of its part if it is not
+        open.
+        """
         part = self._texts.get(_key(event))
         if part is not None:
             return [_piece("text", part, event.content)]
@@ -42,7 +45,9 @@ class OpenParts:
         return [*begin, _piece("text", self._texts[_key(event)], event.content)]
 
     def sign_text(self, event: Content, metadata: Chunk) -> list[Chunk]:
-        """Return the end of the text of `event`, with metadata; a text without a piece begins before."""
+        """Return the end of the text of `event`, with metadata; if the text is not open, its start comes
+        first.
+        """
         begin = [] if _key(event) in self._texts else self._begin_text(event)
         return [*begin, {**_end("text", self._texts.pop(_key(event))), "providerMetadata": metadata}]
 
@@ -59,12 +64,14 @@ class OpenParts:
         return [] if part is None else [_end("text", part)]
 
     def write_reasoning(self, event: Thinking) -> list[Chunk]:
-        """Return the chunks that add a piece of reasoning, after the start of its part."""
+        """Return the chunks that add a piece of reasoning; they include the start of its part if it is not
+        open.
+        """
         begin = self._begin_reasoning(event)
         return [*begin, _piece("reasoning", self._reasoning, event.content)]
 
     def sign_reasoning(self, event: Thinking, metadata: Chunk) -> list[Chunk]:
-        """Return the end of the reasoning, with metadata; reasoning without a piece begins before."""
+        """Return the end of the reasoning, with metadata; if no reasoning is open, its start comes first."""
         begin = self._begin_reasoning(event)
         (end,) = self._end_reasoning()
         return [*begin, {**end, "providerMetadata": metadata}]
@@ -77,7 +84,7 @@ class OpenParts:
         return [*begin, _start("reasoning", self._reasoning, {"stage": event.stage})]
 
     def end_all(self) -> list[Chunk]:
-        """Return the ends of all that is open."""
+        """Return the ends of all open parts."""
         ended = [_end("text", part) for part in self._texts.values()]
         self._texts.clear()
         return [*ended, *self._end_reasoning()]

@@ -1,7 +1,7 @@
-"""Calls of tools: those that ran on the server are shown, those for the client are handed over.
+"""Writes tool calls: a page shows calls that ran on the server, and runs calls that are for the client.
 
-A page shows what is `dynamic` without knowing the tool, and runs nothing that is `providerExecuted`. A tool
-that it is to run it knows: such a call is a part `tool-NAME`, if that is known when it begins.
+A page shows `dynamic` calls without knowing their tool, and does not run `providerExecuted` calls. It knows
+the tools that it runs: a call for the client is a part `tool-NAME`, if that is known when the call begins.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ Chunk = dict[str, Any]
 
 _OURS: Final = {"dynamic": True, "providerExecuted": True}
 _RAN: Final = {"providerExecuted": True}
-"""A call that began as the page's own, and was run elsewhere after all."""
+"""The fields of a call that began as the page's own, and was run on the server after all."""
 
 
 class Calls:
     """The calls of one stream. If there are too many, the oldest are ended and forgotten.
 
     Args:
-        room: how many bytes may be kept of them, about.
+        room: the number of bytes, roughly, of calls that may be kept.
 
     Attributes:
-        have_ended: some call of the step is over.
+        have_ended: whether some call of the step has ended.
         upstream: the name or URL of the upstream, for the seals of opaque values.
     """
 
     def __init__(self, room: int) -> None:
         self.upstream = ""
         self._begun: RecentIds[bool] = RecentIds(room // 4)
-        """By the id of a call, whether it began as one that the client is to run."""
+        """For each call by its id: whether it began as a call that the client is to run."""
         self._started = KeptCalls(room // 2)
-        """Calls that have not ended, as they started."""
+        """The calls that have not ended, with their starts."""
         self._open = 0
         self.have_ended = False
 
     def has_begun(self, tool_id: str) -> bool:
-        """Whether a chunk of the call has been written."""
+        """Return whether a chunk of the call has been written."""
         return tool_id in self._begun
 
     def close_step(self) -> bool:
@@ -54,7 +54,9 @@ class Calls:
         return is_over
 
     def piece(self, event: ToolCallDelta) -> list[Chunk]:
-        """Return a piece of arguments; pieces before the tool's name are written with the whole."""
+        """Return the chunks of a piece of arguments; pieces before the tool's name are kept for the whole
+        call.
+        """
         begun = event.tool_id in self._begun
         if not begun and not event.tool_name:
             return []
@@ -70,13 +72,15 @@ class Calls:
         return written
 
     def start(self, event: ToolCallStart) -> list[Chunk]:
-        """Return a call with its whole arguments; a page would at once run one that it takes for its own."""
+        """Return the chunks of a call; a page would run its own tool at once, so such a call gets no
+        arguments yet.
+        """
         begin = [] if event.tool_id in self._begun else [self._begin(event)]
         self._started.add(event)
         return begin if self._is_pages(event.tool_id) else [*begin, self._available(event, **_OURS)]
 
     def end(self, event: ToolCallEnd) -> list[Chunk]:
-        """Return the result of a call, or why it has none."""
+        """Return the chunks of the result of a call, or of the reason why there is no result."""
         self._open, self.have_ended = max(0, self._open - 1), True
         start = self._started.pop(event.tool_id)
         flags = _RAN if self._is_pages(event.tool_id) else _OURS
@@ -87,7 +91,7 @@ class Calls:
         return [*whole, {"type": "tool-output-available", "output": event.result, **ended}]
 
     def hand_over(self, event: Interaction) -> list[Chunk]:
-        """Return the call as one that the client is to run."""
+        """Return the chunks of a call that the client is to run."""
         start = self._started.get(event.interaction_id)
         if start is None:
             return []

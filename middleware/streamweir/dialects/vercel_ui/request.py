@@ -1,8 +1,8 @@
-"""Requests of `useChat`: a chat of UI messages, AI SDK 5, 6 and 7.
+"""Reads and writes requests of `useChat`: a chat of UI messages, AI SDK 5, 6 and 7.
 
 Source: bodies of ai 5.0.0, 6.0.326 and 7.0.172 (`DefaultChatTransport`), the types of `UIMessage` in them;
-the request contract, sections 3 to 5. Intended difference: `resume` in the body, which a page adds itself,
-holds answers to what the protocol cannot ask, in the canonical form.
+the request contract, sections 3 to 5. Intended difference: a page may add `resume` to the body, with answers
+in the canonical form to questions for which the protocol has no form.
 """
 
 from __future__ import annotations

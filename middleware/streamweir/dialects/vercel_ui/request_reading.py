@@ -19,7 +19,7 @@ __all__ = ["read_chat"]
 
 _ROLES: Final = ("system", "user", "assistant")
 _LEFT_OUT: Final = ("data-", "reasoning", "source-", "custom", "steering-")
-"""The beginnings of types that are left out; of reasoning, its files."""
+"""The beginnings of the types of parts that are left out; for reasoning, only its files."""
 
 _UNWRITTEN: Final = "input-streaming"
 _METADATA: Final = "providerMetadata"
@@ -28,7 +28,7 @@ _DENIED: Final = "The call was not approved."
 
 
 def read_chat(fields: Fields) -> Request:
-    """Return the request that a page's body makes."""
+    """Return the request in a page's body."""
     fields.leave("trigger", "messageId")
     messages: list[Message] = []
     answers: list[Answer] = []
@@ -49,7 +49,9 @@ def read_chat(fields: Fields) -> Request:
 
 
 class _Turn:
-    """One UI message, which is several of a model's: each step is a message, and the results of its calls."""
+    """One UI message of the assistant, which holds several messages of a model: one for each step, and
+    results of calls.
+    """
 
     def __init__(self, role: str, message_id: str | None) -> None:
         self.answers: list[Answer] = []
@@ -65,7 +67,7 @@ class _Turn:
         yield from self._done
 
     def add(self, part: Fields) -> None:
-        """Add one of its parts."""
+        """Add a part of the UI message."""
         kind = part.required_text("type")
         if kind == "step-start":
             self._end_step()
@@ -95,7 +97,7 @@ class _Turn:
             self._content.add_part(reasoning_part(text if isinstance(text, str) else "", opaque))
 
     def _opaque_of(self, part: Fields, name: str) -> Opaque | None:
-        """Return the opaque value in the metadata of `streamweir`; those of providers are left out."""
+        """Return the opaque value in the metadata under `streamweir`; values of providers are left out."""
         match part.get(name):
             case {"streamweir": {"opaque": value}} if self._role == "assistant":
                 return sealed(value)

@@ -37,7 +37,9 @@ def _approval_of(answer: Answer) -> str | None:
 
 
 def _turns(messages: Iterable[Message], approvals: Mapping[str, Answer], outgoing: Outgoing) -> list[Turn]:
-    """Yield the messages of a page: the assistant's texts and calls up to the next question are one."""
+    """Return the messages of a page: the assistant's texts and calls up to the next question are one
+    message.
+    """
     turns: list[Turn] = []
     calls: dict[str, Turn] = {}
     for message in messages:
@@ -63,7 +65,7 @@ def _turns(messages: Iterable[Message], approvals: Mapping[str, Answer], outgoin
 def _approve(
     turns: list[Turn], calls: Mapping[str, Turn], approvals: Mapping[str, Answer], outgoing: Outgoing
 ) -> None:
-    """Mark the calls that were approved or not; one that no message holds is added."""
+    """Mark the calls that were approved or refused; a call that no message holds is added."""
     for call_id, answer in approvals.items():
         part = calls.get(call_id)
         if part is None:

@@ -1,4 +1,4 @@
-"""The place of standard fields in a part: its `providerMetadata`, under our name.
+"""The place of standard fields in a part: its `providerMetadata`, under the key of this library.
 
 Source: ai 5.0.0 (npm), `providerMetadataSchema`: an object of objects by provider.
 """
@@ -22,5 +22,5 @@ def with_own_words(chunk: dict[str, Any], words: Mapping[str, Any]) -> dict[str,
 
 
 def own_words(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the words of the standard in a part's metadata; its other fields are a model's own."""
+    """Return the standard's fields in a part's metadata; other fields of the metadata belong to a model."""
     return object_in(object_in(message, "providerMetadata"), _OWN)
