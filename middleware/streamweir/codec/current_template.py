@@ -79,8 +79,8 @@ class MessageTemplates:
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return a template that reads two messages with different texts as the decoder has read them; None
-        if there is none.
+        """Return a template that reads `frame` and an earlier message as the decoder did; None if no
+        template does.
         """
         last = self._piece
         if last is None or not are_alike(last, piece):

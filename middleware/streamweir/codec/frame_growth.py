@@ -37,9 +37,7 @@ _REMEMBERED: Final = 8 << 10
 
 
 def uncounted_events(frame_bytes: int, most: int) -> int:
-    """Return the number of events that a frame of `frame_bytes` may have without being counted: surely below
-    `most` bytes.
-    """
+    """Return the number of events of a frame that certainly fit in `most` bytes and need no counting."""
     if most < _SMALL:
         return 0
     return min(most // (_COPIES * frame_bytes + _REMEMBERED), MAX_EVENTS_OF_A_FRAME)

@@ -173,7 +173,7 @@ class MessageTemplate:
         return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
 
     def matches(self, piece: Piece, frame: Frame) -> bool:
-        """Whether this template reads `frame` as the same `piece`."""
+        """Return whether this template reads `frame` as the same `piece`."""
         return are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:

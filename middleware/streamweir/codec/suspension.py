@@ -26,7 +26,7 @@ def suspension(asked: Iterable[Interaction]) -> dict[str, Any]:
 
 
 def is_suspended(message: Mapping[str, Any]) -> bool:
-    """Whether `message` reports that the run waits for an answer."""
+    """Return whether `message` reports that the run waits for an answer."""
     match message.get(SUSPENSION):
         case {"status": "suspended"}:
             return True
@@ -34,7 +34,7 @@ def is_suspended(message: Mapping[str, Any]) -> bool:
 
 
 def asked_in(message: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the questions in the field of a message; nothing if the message has no such field."""
+    """Yield the questions in the field `SUSPENSION` of a message; nothing without the field."""
     match message.get(SUSPENSION):
         case {"interactions": list(asked)}:
             for data in asked:

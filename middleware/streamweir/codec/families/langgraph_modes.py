@@ -217,7 +217,7 @@ class GraphModes:
     # Tasks
 
     def _task(self, value: Any, meta: Meta | None) -> Iterator[Event]:
-        """Read the start of a node, or its end with its update."""
+        """Yield the events of a task: the start of a node, or its end with its update."""
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             yield custom("tasks", value, meta)
             return

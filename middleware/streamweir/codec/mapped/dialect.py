@@ -201,7 +201,7 @@ class _Compiler:
 def _dialect(
     name: str, decoder: type[Decoder] | None, encoder: type[Encoder] | None, requests: Sides
 ) -> Dialect:
-    """Return the dialect; if its name is not allowed, under a replacement."""
+    """Return the dialect; a name that is not allowed is replaced by `dialect`."""
     usable = name if _NAME.fullmatch(name) and name != _RESERVED else "dialect"
     reader, writer = requests
     side: Any = decoder if decoder is not None else encoder

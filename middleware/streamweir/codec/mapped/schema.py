@@ -92,7 +92,7 @@ def _example() -> dict[str, Any]:
 
 
 def _requests() -> dict[str, Any]:
-    """Return the schema of the requests of clients and to upstreams."""
+    """Return the schema of `request`: bodies from clients, and bodies for upstreams."""
     return _mapping(
         {
             "write": _described(

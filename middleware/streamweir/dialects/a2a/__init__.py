@@ -1,8 +1,9 @@
 """The Agent2Agent protocol (A2A), 1.0 and 0.3: JSON-RPC over SSE, single answers, and the HTTP+JSON form.
 
 Source: the A2A specification 1.0 and 0.3; a2a-sdk 1.3.0 and 0.3.26 (`server`, `compat/v0_3`); their own
-recorded streams. Intended differences: the reports of a working agent are thinking, not the answer; content
-that a task repeats at its end is passed on once.
+recorded streams.
+Intended differences: the reports of a working agent are thinking, not the answer; content that a task repeats
+at its end is passed on once.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -53,7 +53,7 @@ class Artifacts:
         self._known.add(text_of(artifact.get("artifactId")), None)
 
     def note(self, artifact: Mapping[str, Any], *, is_nested: bool) -> None:
-        """Remember an artifact of an earlier turn, which is repeated."""
+        """Remember an artifact of an earlier turn, so that its repetition is left out."""
         self.note_id(artifact)
         for _ in self.noted(parts_of(artifact, is_nested=is_nested)):
             pass

@@ -1,10 +1,10 @@
 """AG-UI, the protocol between agents and user interfaces, version 1.0 and older.
 
 Source: ag-ui-protocol 1.0.0 (PyPI) and @ag-ui/client 1.0.0, 0.0.57, 0.0.40 (npm): their models and what the
-clients verify; the streams of pydantic-ai 2.68 (1.0 and 0.1.10) and of agno 3.1. Intended differences: chunks
-without ids continue the message or call with the last id; of a `MESSAGES_SNAPSHOT` only the texts that were
-not streamed are part of the answer; written ids are unique to the run, so that they never continue a message
-of an earlier run on the page.
+clients verify; the streams of pydantic-ai 2.68 (1.0 and 0.1.10) and of agno 3.1.
+Intended differences: chunks without ids continue the message or call with the last id; of a
+`MESSAGES_SNAPSHOT` only the texts that were not streamed are part of the answer; written ids are unique to
+the run, so that they never continue a message of an earlier run on the page.
 """
 
 from streamweir.codec.dialect import Dialect

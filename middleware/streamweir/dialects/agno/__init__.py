@@ -1,9 +1,10 @@
 """Agno: runs of agents, teams and workflows, from AgentOS and from the playground before it.
 
 Source: agno 3.1.10, 2.0.0, 1.8.1, 1.4.0 and 1.1.0 (`run/agent.py`, `run/team.py`, `run/workflow.py`,
-`os/routers`, `playground`); its own recorded streams. Intended differences: a failed call is reported twice
-by the server and ends once here; the text of a team's member has a separate channel; a workflow fails if its
-last step has failed, even if its end says that it is completed.
+`os/routers`, `playground`); its own recorded streams.
+Intended differences: a failed call is reported twice by the server and ends once here; the text of a team's
+member has a separate channel; a workflow fails if its last step has failed, even if its end says that it is
+completed.
 """
 
 from streamweir.codec.dialect import Dialect

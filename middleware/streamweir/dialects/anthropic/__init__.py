@@ -1,9 +1,9 @@
 """Anthropic's Messages API, streamed and whole.
 
 Source: the Messages API; @anthropic-ai/sdk 1.12 (`core/streaming.ts`, `lib/MessageStream.ts`), anthropic 2.12
-for Python (`_streaming.py`, `lib/streaming/_messages.py`). Intended differences: a call that the server has
-run is written as `mcp_tool_use` and `mcp_tool_result`, the only pair of blocks that may name any tool; no
-signatures are made.
+for Python (`_streaming.py`, `lib/streaming/_messages.py`).
+Intended differences: a call that the server has run is written as `mcp_tool_use` and `mcp_tool_result`, the
+only pair of blocks that may name any tool; no signatures are made.
 """
 
 from streamweir.codec.dialect import Dialect

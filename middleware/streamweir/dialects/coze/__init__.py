@@ -1,8 +1,8 @@
 """Coze's chat, version 3.
 
-Source: coze-dev/coze-py 0.20 `cozepy/chat`; the documentation of the open platform. Intended differences: a
-message that repeats as a whole is passed on once; calls and results, which share no id, are paired by their
-order.
+Source: coze-dev/coze-py 0.20 `cozepy/chat`; the documentation of the open platform.
+Intended differences: a message that repeats as a whole is passed on once; calls and results, which share no
+id, are paired by their order.
 """
 
 from streamweir.codec.dialect import Dialect

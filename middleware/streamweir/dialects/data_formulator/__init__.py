@@ -1,9 +1,9 @@
 """Data Formulator's streams: agent runs, loading chat, report, recommended questions, and its JSON envelope.
 
 Source: microsoft/data-formulator 0.7.0 and 0.8.0b1 (its streaming protocol document describes 0.7 and is
-incomplete, so the servers' code is followed), with leftovers of 0.5 and 0.6. Intended differences: an error
-is classified by its own code, else by whole words, never by bare digits in its text; a failure that the
-server sends as ordinary text is an error; a run that was handed over is suspended.
+incomplete, so the servers' code is followed), with leftovers of 0.5 and 0.6.
+Intended differences: an error is classified by its own code, else by whole words, never by bare digits in its
+text; a failure that the server sends as ordinary text is an error; a run that was handed over is suspended.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -98,7 +98,7 @@ class OpenCalls:
         self._begun = 0
 
     def begin(self, start: ToolCallStart) -> None:
-        """Note a call."""
+        """Note the start of a call."""
         if len(self._all) >= _MAX_OPEN:
             self._forget(next(iter(self._all)))
         self._begun += 1

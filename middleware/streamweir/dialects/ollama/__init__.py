@@ -1,7 +1,7 @@
 """Ollama's chat and generate endpoints.
 
-Source: ollama/ollama `docs/api.md` and `api/types.go`, to 0.12. Intended differences: the client runs calls,
-as in Ollama; a call without an id gets an id.
+Source: ollama/ollama `docs/api.md` and `api/types.go`, to 0.12.
+Intended differences: the client runs calls, as in Ollama; a call without an id gets an id.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -2,9 +2,9 @@
 
 Source: the Chat Completions API; openai-node 6.49 (`core/streaming.ts`, `lib/ChatCompletionStream.ts`),
 openai-python 3.54 (`_streaming.py`, `lib/streaming/chat`), @ai-sdk/openai-compatible 2.0.91; LiteLLM 1.106
-and hayhooks 2.1 as recorded. Intended differences: the decoder also reads the variants of other servers;
-usage is written in the chunk of the finish reason, because many clients read the first of `choices` of every
-chunk.
+and hayhooks 2.1 as recorded.
+Intended differences: the decoder also reads the variants of other servers; usage is written in the chunk of
+the finish reason, because many clients read the first of `choices` of every chunk.
 """
 
 from streamweir.codec.dialect import Dialect

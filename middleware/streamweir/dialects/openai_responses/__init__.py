@@ -1,9 +1,9 @@
 """OpenAI's Responses API, streamed and whole.
 
 Source: the Responses API; openai-node 6.49 (`lib/responses/ResponseAccumulator.ts`), openai-python 3.57
-(`types/responses`, `lib/streaming/responses`). Intended differences: a call that the server has run is
-written as an `mcp_call`, the only item that may name any tool; a run that was stopped ends with
-`response.failed` and the code `CANCELLED`.
+(`types/responses`, `lib/streaming/responses`).
+Intended differences: a call that the server has run is written as an `mcp_call`, the only item that may name
+any tool; a run that was stopped ends with `response.failed` and the code `CANCELLED`.
 """
 
 from streamweir.codec.dialect import Dialect

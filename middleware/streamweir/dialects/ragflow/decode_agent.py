@@ -1,9 +1,9 @@
 """Reads the events of an agent's run: frames with a top-level `event` (agents and canvas, from 0.20).
 
 Source: infiniflow/ragflow `agent/canvas.py` and `api/apps/restful_apis/agent_api.py` (b1b8cd6 of 2026-08-22,
-and the tags from v0.20.0 on), `internal/agent/canvas/runner.go` for the Go server. Intended differences:
-`created_at` (for a node it is no time), `trace` and the answer inside `workflow_finished` are left out as
-bookkeeping or repetition.
+and the tags from v0.20.0 on), `internal/agent/canvas/runner.go` for the Go server.
+Intended differences: `created_at` (for a node it is no time), `trace` and the answer inside
+`workflow_finished` are left out as bookkeeping or repetition.
 """
 
 from __future__ import annotations

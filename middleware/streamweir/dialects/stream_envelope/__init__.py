@@ -2,9 +2,10 @@
 
 Source: JoySafeter's SSE protocol (migration document and server, February 2026): the envelope with `type`,
 `thread_id`, `run_id`, `node_name`, `data`; the flat form before it; the flat form of its copilot; the `start`
-... `complete` form of its agent service. One stream may mix them. Intended differences: the shape of a
-message decides, not the presence of `run_id`; a stop by the user is `cancelled`, not an error; calls are
-paired by `run_id`; success and failure come from `status`, never from words in an output.
+... `complete` form of its agent service. One stream may mix them.
+Intended differences: the shape of a message decides, not the presence of `run_id`; a stop by the user is
+`cancelled`, not an error; calls are paired by `run_id`; success and failure come from `status`, never from
+words in an output.
 """
 
 from streamweir.codec.dialect import Dialect

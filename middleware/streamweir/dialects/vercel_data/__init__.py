@@ -1,8 +1,9 @@
 """The data stream of AI SDK 4, and assistant-stream's form of it: a code, a colon and JSON on each line.
 
 Source: vercel/ai, `@ai-sdk/ui-utils` 1.2.11 and `ai` 4.3.19 (data stream protocol v1); assistant-stream
-0.0.36. Intended differences: an unknown code is kept, although the SDK fails on it; a body without a `d` line
-is complete if no step is open, because assistant-stream writes no such line.
+0.0.36.
+Intended differences: an unknown code is kept, although the SDK fails on it; a body without a `d` line is
+complete if no step is open, because assistant-stream writes no such line.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -151,9 +151,7 @@ class VercelDataDecoder(Decoder):
         return (Content(text, meta=meta) if kind is Content else Thinking(text, "reasoning", meta=meta),)
 
     def _state(self, value: Any) -> Event:
-        """Return a state that is set as a whole; any other change needs the earlier state to become a JSON
-        Patch.
-        """
+        """Return a whole state; any other change is named data, because a JSON Patch needs the old state."""
         match value:
             case [{"type": "set", "path": [], "value": dict(state), **rest}] if not rest:
                 return Data("state", state, meta=self._meta())

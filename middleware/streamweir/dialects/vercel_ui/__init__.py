@@ -1,9 +1,10 @@
 """The UI message stream of the Vercel AI SDK, version 1: what `useChat` of AI SDK 5, 6 and 7 reads.
 
 Source: ai 5.0.0, 5.0.277, 6.0.326 and 7.0.172 (npm): the schema of the chunks and how the client reads them;
-the streams of AI SDK 6 and of pydantic-ai 2.68. Intended differences: ids of text parts count per stream;
-steps are bookkeeping; a finished call is final, a preliminary output is progress. `reset-step` takes back the
-texts of the step and ends its open calls as failed; reasoning and finished calls stay.
+the streams of AI SDK 6 and of pydantic-ai 2.68.
+Intended differences: ids of text parts count per stream; steps are bookkeeping; a finished call is final, a
+preliminary output is progress. `reset-step` takes back the texts of the step and ends its open calls as
+failed; reasoning and finished calls stay.
 """
 
 from streamweir.codec.dialect import Dialect
