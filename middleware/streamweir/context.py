@@ -66,7 +66,7 @@ class WarningCollector:
     """The warnings of one request, collected from any task or thread, each handed out once.
 
     Args:
-        request_id: of the request.
+        request_id: the id of the request.
         debug: keep the details of the warnings.
 
     Attributes:
@@ -109,7 +109,7 @@ class WarningCollector:
 
     @property
     def takes_more(self) -> bool:
-        """A stream can take a warning, or the response is not known yet: `add` would return True."""
+        """Whether a stream can take a warning, or the response is not known yet: `add` would return True."""
         return not self._closed
 
     def attach(self) -> bool:
@@ -122,7 +122,7 @@ class WarningCollector:
 
     @property
     def opened(self) -> bool:
-        """A stream takes the warnings."""
+        """Whether a stream takes the warnings."""
         return self._opened
 
     def open(self) -> None:

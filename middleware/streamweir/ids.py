@@ -58,7 +58,7 @@ def made_call_id(request_id: str, count: int | str) -> str:
     The digits depend on both arguments, so that two conversations do not have calls of one id.
 
     Args:
-        request_id: of the stream.
+        request_id: the id of the stream.
         count: the number of the call among those of the stream that have no id; a text if a stream has
             several rows of numbers.
     """

@@ -29,7 +29,7 @@ class StreamRequestError(StreamweirError):
 
     Attributes:
         info: the failure, classified; its message is safe to show.
-        request_id: of the request, the same in the server's log.
+        request_id: the id of the request, the same in the server's log.
         status: the HTTP status of the answer, None where there was none.
     """
 

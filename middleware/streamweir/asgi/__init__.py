@@ -1,7 +1,7 @@
 """ASGI middleware and responses: mount `StreamweirMiddleware` in front of an application.
 
-The middleware needs no framework. `EventStreamResponse` and `preflight_error` are Starlette responses, and
-starlette is loaded when one of them is first asked for.
+The middleware needs no framework. `EventStreamResponse` and `preflight_error` are Starlette responses;
+starlette is imported when one of them is first used.
 """
 
 from __future__ import annotations

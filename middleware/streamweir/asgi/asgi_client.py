@@ -1,4 +1,4 @@
-"""The client of an ASGI response, for deliveries."""
+"""The client of an ASGI response, to which a delivery sends."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["AsgiClient"]
 class AsgiClient(ClientPort):
     """A client that any ASGI server can reach.
 
-    Its methods return the coroutine of the server. One coroutine more for each event would cost as much as
-    half of its translation.
+    Its methods return the server's coroutine unwrapped: one more coroutine per event would cost half as much
+    as translating the event.
 
     Args:
-        receive: of the server.
-        send: of the server.
+        receive: the ASGI `receive` of the server.
+        send: the ASGI `send` of the server.
     """
 
     __slots__ = ("_receive", "_send")
@@ -37,6 +37,6 @@ class AsgiClient(ClientPort):
         return self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def until_left(self) -> None:
-        """Return once the server sends `http.disconnect`; the rest of the request body is dropped."""
+        """Return once the server sends `http.disconnect`; unread parts of the request body are dropped."""
         while (await self._receive())["type"] != "http.disconnect":
             pass

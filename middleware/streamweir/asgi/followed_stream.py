@@ -1,4 +1,4 @@
-"""A stream that passes through unchanged and is read meanwhile, so that it can be ended properly."""
+"""A stream that is sent unchanged, but read at the same time, so that it can be ended properly."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from streamweir.translation.sink import EventTap
 __all__ = ["FollowedStream"]
 
 _UNBOUNDED: Final = Limits(stream_bytes=1 << 62)
-"""Limits of a reader that keeps nothing of the stream."""
+"""The limits of a reader that keeps no part of the stream in memory."""
 
 
 class FollowedStream:
-    """The stream of an application, read while it passes through.
+    """The stream of an application, read while it is passed on.
 
     Args:
         speaks: the dialect of the application.
         framing: `sse` or `ndjson`.
-        request_id: of the request.
+        request_id: the id of the request.
     """
 
     def __init__(self, speaks: str, framing: str, *, request_id: str) -> None:
@@ -49,13 +49,13 @@ class FollowedStream:
         return self._reader.started
 
     def follow(self, data: bytes) -> None:
-        """Read bytes that are sent to the client."""
+        """Read bytes that are being sent to the client."""
         if data:
             self._stream.feed(data)
             self._tail = (self._tail + data)[-2:]
 
     def fail(self, info: ErrorInfo) -> bytes:
-        """Return the bytes that end the stream with an error, after all that was sent."""
+        """Return the bytes that end the stream with an error, to be sent after all other bytes."""
         self._stream.read_rest()
         writer = open_writer(self._speaks, self._framing, request_id=self._request_id, source=self._reader)
         writer.begin_body()
@@ -75,7 +75,7 @@ class FollowedStream:
 
 
 class _OpenParts(EventTap):
-    """The parts of a stream that its end depends on: its start, its last texts, its open calls."""
+    """The parts of a stream on which its end depends: its start, its last texts, its open calls."""
 
     def __init__(self) -> None:
         self._start: SessionStart | None = None
@@ -83,7 +83,7 @@ class _OpenParts(EventTap):
         self._calls: dict[str, ToolCallStart] = {}
 
     def write_into(self, writer: Writer, stamp: Stamp) -> None:
-        """Write these parts to a writer that begins in the middle of the stream."""
+        """Write these parts to a writer that takes over in the middle of the stream."""
         if self._start is not None:
             for event in (self._start, *self._texts.values(), *self._calls.values()):
                 writer.write(event, stamp)

@@ -21,13 +21,13 @@ logger = logging.getLogger("streamweir")
 
 SECONDS: Final = 60.0
 MAX_CAUSES: Final = 64
-"""The most causes that are remembered; the oldest is forgotten first."""
+"""The most causes that are remembered; beyond that, the oldest one is forgotten."""
 
 _NUMBER: Final = re.compile(r"\d+")
 
 
 class HintLog:
-    """The hints of one middleware.
+    """Logs the hints of one middleware.
 
     Args:
         speaks: the configured dialect of the application.
@@ -47,11 +47,12 @@ class HintLog:
         reading_ms: tuple[float, float] = (0.0, 0.0),
         unread: str | None = None,
     ) -> None:
-        """Log the hint for a stream that has ended, if there is one that was not logged in the last minute.
+        """Log the hint for a stream that has ended, if there is a hint and its cause was not logged in the
+        last minute.
 
         Args:
-            translator: of the stream.
-            is_clean: the application has ended the body itself.
+            translator: the translator of the stream.
+            is_clean: the application itself has ended the body.
             unread: the hint for a body that could not be decoded; None if it could.
             reading_ms: the time to the last event, from the request and from the first event, in ms.
         """

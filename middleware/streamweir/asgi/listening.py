@@ -18,10 +18,10 @@ __all__ = ["deliver_while_listening"]
 async def deliver_while_listening(stream: EventStream, delivery: Delivery) -> None:
     """Deliver `stream` until its content has returned, or until `delivery.client.until_left` returns.
 
-    A content that has ended its stream itself is not closed by a client that leaves afterwards.
+    If the content has ended its stream itself, it is not closed when the client leaves afterwards.
 
-    The stream runs in a task that is cancelled once. A cancel scope would also cancel the clean-up of the
-    content's generator.
+    The stream runs in a task that is cancelled once. (A cancel scope would also cancel the clean-up of the
+    content's generator.)
     """
     failure: BaseException | None = None
     finished = anyio.Event()

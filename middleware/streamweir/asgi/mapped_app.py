@@ -19,15 +19,15 @@ __all__ = ["MappedApp"]
 
 
 class MappedApp:
-    """Reads the body of one request, and calls the application with the mapped one.
+    """Reads the body of one request, and calls the application with the mapped request.
 
-    A request that cannot be read is refused before the application is called. If the client leaves before the
-    end of its body, the application is not called.
+    If the request cannot be read, it is refused before the application is called. If the client leaves before
+    the end of its body, the application is not called.
 
     Args:
         app: the application.
-        mapping: of the middleware.
-        protocol: of the client.
+        mapping: the mapping of the middleware.
+        protocol: the protocol of the client.
         collector: takes the warning about parts of the request that are lost.
     """
 
@@ -76,7 +76,7 @@ class MappedApp:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives `body`, then the messages of the server."""
+    """Return a `receive` that first returns `body`, then the messages of the server."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

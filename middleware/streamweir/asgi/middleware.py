@@ -22,12 +22,12 @@ __all__ = ["StreamweirMiddleware"]
 class StreamweirMiddleware:
     """`RequestIDMiddleware`, `SafeErrorMiddleware` and `NormalizeMiddleware` in one.
 
-    The options are those of `NormalizeMiddleware` and `RequestIDMiddleware`. A failure is answered for the
-    same requests as by `NormalizeMiddleware`; for others the exception passes on.
+    The options are those of `NormalizeMiddleware` and `RequestIDMiddleware`. Failures are answered for the
+    requests for which `NormalizeMiddleware` answers them; for others the exception is raised to the server.
 
     Raises:
         UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
-        ConfigurationError: another option has a value that it cannot have.
+        ConfigurationError: another option has an invalid value.
     """
 
     @spells_out(NormalizeOptions, NORMALIZE_DEFAULTS, before="header")
@@ -57,7 +57,7 @@ class StreamweirMiddleware:
 
 
 class _OwnFaults(SafeErrorMiddleware):
-    """Answers failures of the layers above the application, for the requests whose failures are answered."""
+    """Answers failures of the layers above the application, for requests whose failures are answered."""
 
     _ends_streams = False  # a stream below ends itself, and others are not read
 

@@ -36,8 +36,8 @@ __all__ = ["NormalizeMiddleware"]
 class NormalizeMiddleware:
     """Reads the streams of an application in its dialect, and answers in the client's protocol.
 
-    A response is translated if its status is 200, 201 or 202, its type one of `media_types` and its path
-    covered. All other messages pass unchanged. A failure of the application becomes the proper end of a
+    A response is translated if its status is 200, 201 or 202, its type is one of `media_types` and its path
+    is covered. All other messages pass unchanged. A failure of the application becomes the proper end of a
     stream.
 
     Args:
@@ -47,7 +47,7 @@ class NormalizeMiddleware:
 
     Raises:
         UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
-        ConfigurationError: another option has a value that it cannot have.
+        ConfigurationError: another option has an invalid value.
     """
 
     @spells_out(NormalizeOptions, NORMALIZE_DEFAULTS)
@@ -130,14 +130,14 @@ class NormalizeMiddleware:
         await self._serve(exchange, scope, receive, send, answers, request_id)
 
     def covers_failures(self, scope: Scope) -> bool:
-        """Return whether a failure of this request, before its response, is answered with a stream."""
+        """Return whether a failure before the response to this request is answered with a stream."""
         if not self._paths.cover(scope):
             return False
         accept = header_value(scope["headers"], b"accept")
         return self._paths.are_given or accepts_any(accept, self._options.media_types)
 
     def _app_for(self, scope: Scope, answers: str, collector: WarningCollector) -> ASGIApp:
-        """Return the application, or one that maps the request for it."""
+        """Return the application, or a wrapper that maps the request for the application."""
         if self._mapping is None or not self._mapping.takes(scope, answers):
             return self.app
         return MappedApp(self.app, self._mapping, answers, collector)

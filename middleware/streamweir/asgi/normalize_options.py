@@ -39,7 +39,7 @@ class ResponseOptions(TypedDict, total=False):
         framing: `sse` or `ndjson` if `Accept` names neither; None: the framing of the application.
         heartbeat: the longest silence, in seconds or as text such as `"15s"`, before a heartbeat is
             sent; `None` or `"off"` sends none.
-        timeouts: `first_event`, `idle`, `total`, `waiting`, in seconds or as text; a clock that is not named
+        timeouts: `first_event`, `idle`, `total`, `waiting`, in seconds or as text; a clock that is not listed
             never runs out.
     """
 
@@ -52,15 +52,15 @@ class ResponseOptions(TypedDict, total=False):
 
 
 class NormalizeOptions(ResponseOptions, StreamOptions, total=False):
-    """The options of `NormalizeMiddleware` beside `speaks`.
+    """The options of `NormalizeMiddleware` in addition to `speaks`.
 
     Attributes:
-        failures: for clients that get the application's own frames: `as_they_came` raises the application's
-            exceptions to the server, and leaves a body unended that the application does not end; `told` ends
-            each stream properly.
+        failures: the handling of failures for clients that get the application's own frames: `as_they_came`
+            raises the application's exceptions to the server, and leaves a body unended that the application
+            does not end; `told` ends each stream properly.
         reraise: raise the application's exception again once the response is complete, for error trackers.
         request: `mapped`: requests in another protocol than the application's are handed to it in the form of
-            its dialect; needs `paths`. `passthrough`: they pass unread.
+            its dialect; needs `paths`. `passthrough`: such requests pass unread.
         otel: traces are not made yet: True is refused.
         resume: keep the streams, so that a client that lost its connection reads on; needs asyncio.
         store: where the streams are kept; None: in a memory store of the middleware.

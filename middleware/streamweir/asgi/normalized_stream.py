@@ -1,7 +1,7 @@
 """One response that is a stream: the messages of the application go in, the bytes for the client go out.
 
-At most one message leaves for each that came, and the headers leave with the first. Source: the standard
-protocol 1.1, sections 2 to 5; the library contract, section 1.
+For each message of the application at most one is sent; the headers are sent with the first one. Source: the
+standard protocol 1.1, sections 2 to 5; the library contract, section 1.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class NormalizedStream(ResponseDelivery):
     event; `_unread` and `_failure` are set with the error that ends the stream.
 
     Args:
-        events: of this stream.
+        events: the events of this stream.
         client: gets the response.
-        send: of the server, for messages that are neither a start nor a body.
-        clock: of the request.
-        headers: of the application's response; those that describe the old body are left out.
-        behind: decides about the application once the stream has ended.
+        send: the ASGI `send` of the server, for messages that are neither a start nor a body.
+        clock: the clock of the request.
+        headers: the headers of the application's response; those that describe the old body are left out.
+        behind: tells the application to stop some time after its stream has ended.
         hints: logs a hint for a stream that was not understood.
         decoder: undoes the content coding of the application's body; None if it has none.
         unreadable: the failure if the content coding is not supported.
@@ -113,7 +113,7 @@ class NormalizedStream(ResponseDelivery):
         self._position = events.translator.stream.pipeline.position
         self._events = events
         self._reading = FairLock()
-        """Taken while a message is translated in parts; messages that come meanwhile wait."""
+        """The lock that is held while a message is translated in parts; later messages wait for it."""
         self._send_other = send
         self._decoder = decoder
         self._is_plain = decoder is None and unreadable is None
@@ -128,14 +128,14 @@ class NormalizedStream(ResponseDelivery):
         self._unread: str | None = None
         self._failure: ErrorInfo | None = None
         self._first_read: float | None = None
-        """The time of the first event."""
+        """The time when the first event was read; None before."""
 
     # Messages of the application
 
     def take(self, message: Message) -> Awaitable[None]:
         """Take a message of the application; drop it if the stream is over.
 
-        A plain function: a coroutine more for each event would cost as much as half of the translation.
+        This is a plain function: one more coroutine per event would cost half as much as the translation.
 
         Raises:
             OSError: the client has left, if the server reports that.
@@ -198,7 +198,7 @@ class NormalizedStream(ResponseDelivery):
     # The end
 
     async def end(self, how: Callable[[ApplicationStream], None]) -> None:
-        """End the stream by calling `how`, if it is not over.
+        """End the stream by calling `how`, unless the stream is over.
 
         Raises:
             OSError: the client has left, if the server reports that.
@@ -208,10 +208,10 @@ class NormalizedStream(ResponseDelivery):
             await self._flush()
 
     async def fail(self, failure: ErrorInfo | str, *, can_break: bool = False) -> None:
-        """End the stream with an error, if it is not over.
+        """End the stream with an error, unless the stream is over.
 
         Args:
-            failure: classified, or a code.
+            failure: the classified failure, or a code.
             can_break: the application has returned or raised, so that the server closes an unended body.
 
         Raises:
@@ -231,7 +231,7 @@ class NormalizedStream(ResponseDelivery):
         self._fail(failure)
 
     async def _flush(self) -> None:
-        """Send the bytes of the writer, and the end of the body if the stream has ended."""
+        """Send the bytes of the writer; end the body if the stream has ended."""
         if self._first_read is None and self.translator.started:
             self._first_read = time.monotonic()
         if not self._position.ended:
@@ -249,13 +249,13 @@ class NormalizedStream(ResponseDelivery):
 
     @property
     def passes_failures(self) -> bool:
-        """An exception of the application is raised to the server, since its client gets its frames."""
+        """Whether an exception of the application is raised to the server: the client gets its frames."""
         sink = self.sink
         return self._failures == "as_they_came" and isinstance(sink, VerbatimWriter) and sink.may_copy
 
     @property
     def holds_status(self) -> bool:
-        """A failure before the first byte is the server's, or has a status of its own."""
+        """Whether a failure before the first byte is raised to the server, or has its own status."""
         return self.passes_failures
 
     async def _end_response(self) -> None:
@@ -286,7 +286,7 @@ class NormalizedStream(ResponseDelivery):
         )
 
     def _envelope(self, info: ErrorInfo) -> WholeResponse:
-        """Return the envelope with the application's other headers, those of CORS for example."""
+        """Return the envelope, with other headers of the application such as those of CORS."""
         request_id, protocol = (
             self.translator.request_id,
             process_dialects().to_write(self.translator.answers),

@@ -1,9 +1,9 @@
 """The `receive` of an application whose response may be ended by the middleware.
 
 Each message of the server is passed on unchanged when the application asks for it; the middleware itself
-never calls the server's `receive`. Once its stream has ended, the application is told nothing until
-`release`, so that its work behind the end is not cancelled: frameworks cancel a generator on a disconnect,
-and servers report one as soon as the response is complete.
+never calls the server's `receive`. Once the stream has ended, the application gets no message until
+`release`, so that its work after the end is not cancelled: frameworks cancel a generator on a disconnect, and
+servers report a disconnect as soon as the response is complete.
 
     state      entered by    `receive`
     ────────   ───────────   ──────────────────────────────────────────────────────────────────────────
@@ -32,7 +32,7 @@ class ReceiveProxy:
 
     @property
     def is_released(self) -> bool:
-        """Whether each call gets the disconnect."""
+        """Whether every call of `receive` returns the disconnect."""
         return self._released.is_set()
 
     async def receive(self) -> Message:
@@ -50,11 +50,13 @@ class ReceiveProxy:
         return {"type": "http.disconnect"}
 
     def end(self) -> None:
-        """Let calls wait: the stream has ended, and the application may have more to do."""
+        """Make calls of `receive` wait, because the stream has ended and the application may have more work
+        to do.
+        """
         self.is_over = True
 
     def release(self) -> None:
-        """Answer each call with the disconnect, also those that wait."""
+        """Return the disconnect to every call of `receive`, including calls that already wait."""
         self.is_over = True
         self._released.set()
         for scope in tuple(self._waiting):

@@ -1,4 +1,4 @@
-"""A client's request, read in the protocol of the client, for a new endpoint of an application.
+"""A client's request, read in the protocol of the client, for an endpoint that an application writes itself.
 
 Source: the library contract, section 1 (`receive_request`); the request contract, sections 2 and 3.
 """
@@ -29,7 +29,7 @@ __all__ = ["ReceivedRequest", "receive_request"]
 
 
 class StarletteRequest(Protocol):
-    """The parts of a `starlette.requests.Request` that are used."""
+    """The parts of a `starlette.requests.Request` that are used here."""
 
     @property
     def scope(self) -> Any:
@@ -46,15 +46,15 @@ class ReceivedRequest:
     """A client's request in any protocol.
 
     Attributes:
-        protocol: the one of `answers` that the client asks for: hand it to `EventStreamResponse`.
+        protocol: the protocol among `answers` that the client asks for: pass it to `EventStreamResponse`.
         framing: `sse`, `ndjson`, or `json` for a client that wants one whole answer.
         message: the text of the user's last message; empty if there is none.
-        thread_id: the conversation, as the client names it; None if it names none.
+        thread_id: the id of the conversation that the client gave; None if it gave none.
         messages: the conversation, oldest first.
         inputs: named inputs.
         files: the files of the user's last message.
         resume: answers to interactions.
-        raw: all of the canonical request, as `streamweir.read_request` returns it.
+        raw: the whole canonical request, as `streamweir.read_request` returns it.
     """
 
     protocol: str
@@ -74,12 +74,12 @@ async def receive_request(
     """Return a client's request, read in the protocol in which the client wants the answer.
 
     Args:
-        request: a `starlette.requests.Request`, of FastAPI too.
+        request: a `starlette.requests.Request` (FastAPI's requests are such).
         answers: the protocols that a client may choose from; the first is the default.
 
     Raises:
         RequestError: the request cannot be understood; `preflight_error(error)` is the response.
-        ConfigurationError: clients of one of `answers` have no requests that can be read.
+        ConfigurationError: requests in one of the `answers` cannot be read.
     """
     names = (answers,) if isinstance(answers, str) else tuple(answers)
     protocols = {name: _readable(name) for name in names}

@@ -20,7 +20,7 @@ __all__ = ["RequestIDMiddleware"]
 class RequestIDMiddleware:
     """Keeps the client's request id, or makes one, and passes it on.
 
-    The id is in `scope["headers"]` handed down, in `scope["state"]["request_id"]`, in
+    The id is put into `scope["headers"]` for the application, in `scope["state"]["request_id"]`, in
     `streamweir.current_request_id()` and, exactly once, in the response's headers.
 
     Args:
@@ -30,7 +30,8 @@ class RequestIDMiddleware:
         validator: returns whether a client's id may be kept; called only if there is exactly one.
 
     Raises:
-        ConfigurationError: `header` is no header's name, or one of the others cannot be called.
+        ConfigurationError: `header` is not a valid header name, or `generator` or `validator` cannot be
+            called.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class RequestIDMiddleware:
         self._validator = validator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request. WebSockets get an id too; other scopes pass."""
+        """Serve a request. WebSockets get an id too; other scopes pass unchanged."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""The requests of clients in the form that the application's own dialect has, for `request="mapped"`.
+"""Rewrites requests of clients in the form of the application's own dialect, for `request="mapped"`.
 
 Source: the library contract, section 1 (requests); the request contract, sections 1, 3 and 4.
 """
@@ -44,15 +44,15 @@ _PROBES: Final[tuple[Request, ...]] = (
         "thread_id": "00000000-0000-4000-8000-000000000000",
     },
 )
-"""Requests that every dialect can be asked: in a new conversation and in a known one."""
+"""Sample requests that every dialect can write: for a new conversation and for a known one."""
 
 
 class MappedRequest(NamedTuple):
     """A request for the application.
 
     Attributes:
-        scope: of the request, with the new headers and query.
-        body: in the form of the application's dialect.
+        scope: the ASGI scope of the request, with the new headers and query.
+        body: the body in the form of the application's dialect.
         lost: the names of the parts of the request that the dialect cannot take.
         asked: the answer that the client asks for.
     """
@@ -73,14 +73,14 @@ def request_mapping(
     max_bytes: int,
     upstream: str = "",
 ) -> RequestMapping | None:
-    """Return the mapping of a middleware's requests; None if they pass unread.
+    """Return the mapping of a middleware's requests; None if requests pass unread.
 
     Args:
         option: `passthrough` or `mapped`.
         speaks: the dialect of the application.
         answers: the protocols of its clients.
         paths: the patterns of the middleware; None: every path.
-        options: by dialect.
+        options: the options by dialect.
         max_bytes: a larger body is refused.
         upstream: the name of the application, to which opaque values are bound.
 
@@ -110,13 +110,14 @@ def request_mapping(
 
 
 class RequestMapping:
-    """Reads by the rules of the client's protocol, and writes by those of the application's dialect.
+    """Reads requests by the rules of the client's protocol, and writes them by those of the application's
+    dialect.
 
     Args:
-        dialect: of the application.
-        writer: of that dialect.
-        readers: by protocol; without the protocol of the application, whose requests pass unread.
-        options: by dialect.
+        dialect: the dialect of the application.
+        writer: the writer of that dialect.
+        readers: the readers by protocol, except the application's own protocol, whose requests pass unread.
+        options: the options by dialect.
         max_bytes: a larger body is refused.
         upstream: the name of the application, to which opaque values are bound.
 
@@ -144,7 +145,7 @@ class RequestMapping:
         """Check that requests to the paths of a pattern can be written.
 
         Raises:
-            ConfigurationError: they would need another method, another path or a first request.
+            ConfigurationError: the requests would need another method, another path or a preceding request.
         """
         path = re.sub(r"\{\w+\}", "name", pattern.removesuffix("*"))
         tree = dict.fromkeys(self._writer.needs, "name")
@@ -158,13 +159,15 @@ class RequestMapping:
                 )
 
     def takes(self, scope: Scope, protocol: str) -> bool:
-        """Return whether a request is read: it has a body of a JSON type, in another protocol."""
+        """Return whether a request is mapped: it has a body of a JSON type, in another protocol than the
+        application's.
+        """
         if protocol not in self._readers or scope["method"] not in _WITH_BODY:
             return False
         return is_json_type(scope["headers"]) and _may_have_body(scope["headers"])
 
     def mapped(self, scope: Scope, protocol: str, data: bytes) -> MappedRequest:
-        """Return the application's request for a client's.
+        """Return the application's request made from a client's request.
 
         Raises:
             RequestError: the body cannot be understood, or the application's dialect cannot take it.
@@ -197,7 +200,7 @@ def _reader_of(protocol: str) -> RequestReader:
 
 
 def _problem_of(requests: Sequence[Written], path: str) -> str | None:
-    """Return the reason why a middleware cannot make the requests; None if it can."""
+    """Return the reason why a middleware cannot make these requests; None if it can."""
     if len(requests) > 1:
         return "a first request"
     [written] = requests
@@ -212,14 +215,14 @@ def _field_of(request: Request, reader: RequestReader) -> str:
 
 
 def _check_answers(request: Request, body: Mapping[str, Any]) -> None:
-    """Refuse an answer without the data by which the application could know the question."""
+    """Refuse an answer without the data by which the application could recognise the question."""
     for answer in request.get("resume", ()):
         if not answer.get("resume"):
             raise unknown_answer(body, answer["interaction_id"])
 
 
 def _may_have_body(headers: HeaderList) -> bool:
-    """Return whether there is a body: a request without a type and a length has no body."""
+    """Return whether there may be a body: a request without a content type and a length has no body."""
     if header_values(headers, b"content-type") or header_values(headers, b"transfer-encoding"):
         return True
     return header_value(headers, b"content-length").strip() not in ("", "0")

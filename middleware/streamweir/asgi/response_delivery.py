@@ -15,15 +15,15 @@ __all__ = ["ResponseDelivery"]
 
 
 class ResponseDelivery(Delivery):
-    """A delivery with the headers of a stream, and the application's headers except those of the old body.
+    """A delivery with the headers of a stream, and the application's headers except those about the old body.
 
-    The content type is that of the application if the client gets its frames byte for byte.
+    The content type is that of the application if the client gets the application's frames byte for byte.
 
     Args:
         client: gets the response.
-        clock: of the delivery.
-        request_id: of the stream.
-        headers: of the application's response.
+        clock: the clock of the delivery.
+        request_id: the id of the stream.
+        headers: the headers of the application's response.
     """
 
     __slots__ = ("_given", "_kept", "_request_id")
@@ -51,5 +51,5 @@ class ResponseDelivery(Delivery):
 
     @property
     def content_type(self) -> str:
-        """The application's content type; empty if it has none that can be written."""
+        """The application's content type; empty if there is none that can be sent."""
         return writable_value(self._given, b"content-type").decode("latin-1")

@@ -59,14 +59,14 @@ class ResponseInterceptor:
     """One request and its response.
 
     Args:
-        options: of the middleware.
-        answers: the protocol that the client gets.
-        request_id: of the request.
-        scope: for the application.
-        receive: of the server.
-        send: of the server.
-        ownership: taken if a layer below makes the stream.
-        collector: of the request's warnings.
+        options: the options of the middleware.
+        answers: the protocol in which the client is answered.
+        request_id: the id of the request.
+        scope: the ASGI scope for the application.
+        receive: the ASGI `receive` of the server.
+        send: the ASGI `send` of the server.
+        ownership: its `taken` is set if a layer below makes the stream.
+        collector: the collector of the request's warnings.
         owns_collector: whether the collector is closed here.
         is_covered: whether a failure before the response becomes a stream.
     """
@@ -112,8 +112,8 @@ class ResponseInterceptor:
         """Let `app` answer the request.
 
         Raises:
-            BaseException: the application's exception, if it is not answered here, or, with `reraise`, after
-                the response is complete.
+            BaseException: the application's exception, if the exception is not answered here; with `reraise`
+                also an answered one, once the response is complete.
         """
         failure: BaseException | None = None
         async with anyio.create_task_group() as tasks:
@@ -136,7 +136,7 @@ class ResponseInterceptor:
                 failure = None  # its traceback has this frame, which would keep it and all of the request
 
     async def _called(self, app: ASGIApp) -> BaseException | None:
-        """Call `app`; return its exception, which the task group would wrap if it were raised."""
+        """Call `app`; return its exception instead of raising it, because the task group would wrap it."""
         try:
             await app(self._scope, self._listening.receive, self.send)
         except (anyio.get_cancelled_exc_class(), GeneratorExit):
@@ -148,14 +148,14 @@ class ResponseInterceptor:
     # Messages of the application
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Take a message. A plain function: one coroutine more would cost as much as its work."""
+        """Take a message. This is a plain function: one more coroutine would cost as much as its work."""
         stream = self._stream
         if stream is not None and stream.is_started and not stream.is_over:
             return stream.take(message)
         return self._send_rarely(message)
 
     async def _send_rarely(self, message: Message) -> None:
-        """Take a message that is not one in the middle of a stream."""
+        """Take any message other than one in the middle of a stream."""
         stream = self._stream
         if stream is not None:
             if stream.is_over:
@@ -187,7 +187,7 @@ class ResponseInterceptor:
         await self._decide(self._undecided)
 
     def _is_ours(self, headers: HeaderList) -> bool:
-        """Return whether a layer below or an `EventStream` makes the stream: it is not translated then."""
+        """Return whether a layer below or an `EventStream` makes the stream, which is then not translated."""
         return self._ownership.taken or (self._collector.attached and bool(header_value(headers, REQUEST_ID)))
 
     async def _decide(self, undecided: SniffedResponse) -> None:
@@ -200,7 +200,7 @@ class ResponseInterceptor:
             await stream.take_body((bytes(undecided.head),), more=not undecided.has_ended)
 
     async def _pass_on(self, messages: list[Message]) -> None:
-        """Let the response pass unchanged from here on, beginning with `messages`."""
+        """Pass the response on unchanged from now on, beginning with `messages`."""
         self._passes = True
         self._scheduler.close()
         if self._owns_collector and not self._collector.attached:
@@ -209,16 +209,18 @@ class ResponseInterceptor:
             await self._send(message)
 
     async def _pass_on_file(self, message: Message) -> None:
-        """Let the response pass: its body is a file, whose bytes the middleware does not see."""
+        """Pass the response on: its body is a file, whose bytes the middleware does not see."""
         assert self._start is not None
         self._stream = None
         await self._pass_on([self._start, message])
 
     async def _refuse(self, message: Message) -> None:
-        """Drop a message that the application sends after the end of its stream; refuse a late one.
+        """Drop a message that the application sends after the end of its stream; raise on one that comes too
+        late.
 
-        An application that never waits has to let others run. A framework that is told here cancels the
-        application: better in its own next step, where a generator runs its `finally`, than in this one.
+        The method also yields to the event loop, because an application that never waits has to let others
+        run. If the framework then cancels the application, that should happen in the application's next step,
+        where a generator runs its `finally`.
         """
         if message["type"] == _BODY and not message.get("more_body"):
             self._behind.note_body_ended()
@@ -236,7 +238,7 @@ class ResponseInterceptor:
     # Making the stream
 
     def _open(self, start: Message | None) -> NormalizedStream:
-        """Begin the stream, with the start of the application's response or, after a failure, without one."""
+        """Begin the stream with the start of the application's response, or without one after a failure."""
         headers = start.get("headers", ()) if start is not None else ()
         failure: ErrorInfo | None = None
         decoder = None
@@ -310,7 +312,7 @@ class ResponseInterceptor:
     # The source of the delivery
 
     def lose_client(self) -> None:
-        """Do nothing: the next message of the application raises, as it does without the middleware."""
+        """Do nothing: the next message of the application raises, as it would without the middleware."""
 
     def abandon(self) -> None:
         """Do nothing, as in `lose_client`."""
@@ -333,7 +335,7 @@ class ResponseInterceptor:
     # The end
 
     async def _conclude(self, failure: Exception | None, *, reraise: bool) -> Exception | None:
-        """End the stream after the application; return the exception that has to be raised."""
+        """End the stream when the application has returned; return the exception that has to be raised."""
         if self._undecided is not None:
             self._undecided.give_up()
             passes = self._options.passes_failures(self._answers)
@@ -377,7 +379,7 @@ class ResponseInterceptor:
         return failure if reraise or passes else None
 
     async def _pass_failure(self, failure: Exception) -> Exception | None:
-        """Return a failure of which the client has seen nothing; answer one that was raised on purpose."""
+        """Return a failure before the client has received any byte; answer one that was raised on purpose."""
         purpose = purpose_of(failure)
         if purpose is None or not self._is_covered:
             self._ownership.let_failure_pass()
@@ -394,5 +396,5 @@ class ResponseInterceptor:
 
 
 def _follows_from_the_end(failure: Exception) -> bool:
-    """Return whether a failure only follows from the refusal of a message after the end of the stream."""
+    """Return whether a failure only results from the refusal of a message after the end of the stream."""
     return isinstance(failure, ClientGoneError) or isinstance(failure.__context__, ClientGoneError)

@@ -37,29 +37,30 @@ __all__ = ["EventStreamResponse", "preflight_error"]
 class EventStreamResponse(Response):
     """A stream of events as a Starlette response.
 
-    `Accept` chooses the framing, `X-Streamweir-Protocol` or `?protocol=` one of `answers`. The content is
-    closed within a second when the client leaves. It needs no middleware; below one it shares its request id
-    and warnings, and is not read again.
+    `Accept` chooses the framing; `X-Streamweir-Protocol` or `?protocol=` chooses one of `answers`. The
+    content is closed within a second when the client leaves. The response needs no middleware; below a
+    middleware it shares the middleware's request id and warnings, and is not translated again.
 
-    With `resume` of a middleware above, or its own, the stream becomes a run: the content goes on without its
-    client, and a later request reads the run on. With its own `resume` the runs are read at the URL of the
-    response; a middleware with the same `resume` and `store` serves them at `Resume.path` too.
+    If a middleware above or the response itself has `resume`, the stream becomes a run: the content continues
+    without its client, and a later request resumes reading the run. With its own `resume` the runs are read
+    at the URL of the response; a middleware with the same `resume` and `store` serves them at `Resume.path`
+    too.
 
     Args:
         content: see `streamweir.EventStream`.
         answers: the protocols that a client may choose from; the first is the default.
         framing: `sse`, `ndjson` or `json`; used if `Accept` names none of them.
         status_code: the status of the response.
-        headers: sent beside those of the stream.
+        headers: headers to send in addition to those of the stream.
         background: a task that runs when the response is over.
-        speaks: the dialect of items that are text, and of dicts that are no standard events.
+        speaks: the dialect of items that are text, and of dicts that are not standard events.
         resume: keeps the stream as a run, if no middleware above does; needs `store` and asyncio.
-        store: keeps the runs. It has to outlive the response.
+        store: keeps the runs. The store has to outlive the response.
         options: see `streamweir.EventStream`.
 
     Raises:
         UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
-        ConfigurationError: another option has a value that it cannot have.
+        ConfigurationError: another option has an invalid value.
     """
 
     @spells_out(EventStreamOptions, EVENT_STREAM_DEFAULTS)
@@ -144,7 +145,7 @@ class EventStreamResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _respond(self, stream: EventStream, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Send the stream; return False if the client was sent a run that exists instead."""
+        """Send the stream; return False if the client was sent an existing run instead."""
         if self._own_runs is not None or runs_are_kept_above(scope):
             from streamweir.asgi.resumption.response_run import admit, deliver_run  # noqa: PLC0415 (asyncio)
 
@@ -175,7 +176,7 @@ class EventStreamResponse(Response):
 
 
 class _OwnDelivery(ResponseDelivery):
-    """The delivery of an `EventStreamResponse`, which owns the response of its request from its start on."""
+    """The delivery of an `EventStreamResponse`, which owns the whole response of its request."""
 
     __slots__ = ("_scope",)
 
@@ -205,7 +206,7 @@ def preflight_error(
         debug: add details to the envelope, redacted.
 
     Raises:
-        ValueError: `error` is text, but no code.
+        ValueError: `error` is a text that is not a code.
     """
     info = info_of(error, debug=debug)
     status, body, headers = failure_parts(info, request_id=request_id, debug=debug)

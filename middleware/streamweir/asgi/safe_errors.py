@@ -26,8 +26,9 @@ __all__ = ["SafeErrorMiddleware"]
 class SafeErrorMiddleware:
     """Answers an exception without its text, and ends a stream in which one is raised.
 
-    Before the response it sends a status and an envelope. Within a stream it closes open parts, sends an
-    error in the dialect of the stream and ends the body. Within any other response the exception passes on.
+    If the response has not begun, the middleware sends a status and an envelope. Within a stream it closes
+    open parts, sends an error in the dialect of the stream and ends the body. Within any other response the
+    exception is raised to the server.
 
     Args:
         app: the ASGI application to wrap.
@@ -84,7 +85,7 @@ class SafeErrorMiddleware:
 
 
 class _Response:
-    """A response that passes through; if it is a stream, it is read so that it can be ended."""
+    """A response that is passed on; a stream is also read, so that it can be ended."""
 
     def __init__(
         self, send: Send, ownership: StreamOwnership, *, speaks: str, request_id: str, follows: bool
@@ -106,7 +107,9 @@ class _Response:
         return self._stream is not None and not self._ended and not self._ownership.taken
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Pass on a message of the application. A plain function: a coroutine more would double the cost."""
+        """Pass on a message of the application. This is a plain function: one more coroutine would double the
+        cost.
+        """
         kind = message["type"]
         if kind == "http.response.body":
             self._ended = not message.get("more_body")

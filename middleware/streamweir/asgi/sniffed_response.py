@@ -17,19 +17,19 @@ _BODY: Final = "http.response.body"
 
 
 class SniffedResponse:
-    """The messages of one response, until its dialect is known.
+    """Holds the messages of one response until its dialect is known.
 
     Args:
         start: the response's first message.
         limit: the most decoded bytes to look at.
 
     Attributes:
-        messages: all messages so far, in order.
-        head: the decoded body so far.
-        dialect: the name of the dialect that claims the body; None until one does.
+        messages: the messages taken until now, in order.
+        head: the decoded part of the body that has arrived.
+        dialect: the name of the dialect that claims the body; None until a dialect does.
         is_foreign: no dialect claims the body, and more of it would not change that.
-        has_ended: the body has come to its end.
-        decoder: undoes the content coding of the rest; None if there is none.
+        has_ended: the whole body has arrived.
+        decoder: undoes the content coding of the body; None if there is no coding.
     """
 
     def __init__(self, start: Message, *, limit: int) -> None:
@@ -49,11 +49,11 @@ class SniffedResponse:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing but blanks and comments has come."""
+        """Whether only blanks and comments have arrived."""
         return self._detector.blank and not self._has_own_events
 
     def take(self, message: Message) -> None:
-        """Look at the next message."""
+        """Take the next message, and search the body for a dialect."""
         self.messages.append(message)
         if message["type"] != _BODY:
             self.is_foreign = True  # a file, whose bytes the middleware does not see
@@ -68,7 +68,7 @@ class SniffedResponse:
             self.give_up()
 
     def give_up(self) -> None:
-        """Choose the most likely dialect now.
+        """Choose the most likely dialect now, although more of the body may follow.
 
         A body with events of this process is always a stream.
         """

@@ -42,17 +42,17 @@ class StreamFactory:
 
     Args:
         answers: the protocols that a client may have; the first is the default.
-        media_types: of the responses that are streams.
+        media_types: the media types of the responses that are streams.
         framing: used if `Accept` names none; None: the framing of the application.
         heartbeat: the longest silence; None or `off`: no heartbeats.
-        timeouts: `first_event`, `idle`, `total`, `waiting`; a clock that is not named never runs out.
+        timeouts: `first_event`, `idle`, `total`, `waiting`; a clock that is not listed never runs out.
         speaks: the dialect of the application's streams.
         failures: `as_they_came` or `told`.
-        options: of every stream.
+        options: the options of every stream.
 
     Raises:
         UnknownDialectError: there is no decoder for `speaks`, or no encoder for one of `answers`.
-        ConfigurationError: another option has a value that it cannot have.
+        ConfigurationError: another option has an invalid value.
     """
 
     def __init__(  # noqa: PLR0913 (the options of a middleware)
@@ -107,7 +107,7 @@ class StreamFactory:
         speaks: str | None = None,
         collector: WarningCollector | None = None,
     ) -> ApplicationStream:
-        """Return one stream. `speaks` replaces `auto` once the dialect is known."""
+        """Return a new stream. `speaks` replaces `auto` once the dialect is known."""
         return ApplicationStream(
             speaks=speaks or self.speaks,
             answers=answers,
@@ -120,16 +120,16 @@ class StreamFactory:
     def copies(self, protocol: str, speaks: str | None = None) -> bool:
         """Return whether a client of `protocol` gets the frames of an application that speaks `speaks`.
 
-        It does so in the framing of the application only.
+        Frames are only copied in the framing of the application.
 
         Args:
-            protocol: of the client.
+            protocol: the protocol of the client.
             speaks: the dialect of the application; None: that of the options.
         """
         return protocol in self._copied and protocol == (speaks or self.speaks)
 
     def passes_failures(self, protocol: str) -> bool:
-        """Return whether a failure before the response is the server's for clients of `protocol`."""
+        """Return whether a failure before the response is raised to the server, for clients of `protocol`."""
         may_be_copied = protocol in self._copied and self.speaks in (protocol, AUTO)
         return may_be_copied and self.failures == "as_they_came"
 

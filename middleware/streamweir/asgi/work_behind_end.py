@@ -1,4 +1,4 @@
-"""The work of an application behind the end of its stream: saving the answer, `finally`, background tasks.
+"""Lets an application work on after the end of its stream: saving the answer, `finally`, background tasks.
 
     the stream was ended by    the application
     ────────────────────────   ──────────────────────────────────────────────────────────────────────────────
@@ -27,11 +27,11 @@ _UNSENT_END_SECONDS: Final = 0.5
 _ENDED_BODY_SECONDS: Final = 1.0
 
 _CUT_OFF: Final = frozenset({"limit", "malformed", "first_event_timeout", "idle_timeout", "total_timeout"})
-"""Reasons of an end that is not the application's."""
+"""Reasons of an end that the application did not cause."""
 
 
 class WorkBehindEnd:
-    """Decides when the `receive` of an application whose stream has ended returns `http.disconnect`.
+    """Decides when the application's `receive` returns `http.disconnect` after the end of its stream.
 
     Args:
         listening: the application's `receive`.
@@ -42,14 +42,16 @@ class WorkBehindEnd:
         self._listening = listening
         self._scheduler = scheduler
         self._began: float | None = None
-        """The time at which the application ended its stream; None before, and after `_CUT_OFF`."""
+        """The time at which the application ended its stream; None before that, and after an end by
+        `_CUT_OFF`.
+        """
         self._has_ended_body = False
 
     def begin(self, reason: Reason | None, *, body_ended: bool = False) -> None:
-        """Note that the stream has ended; its end has not been sent yet.
+        """Note that the stream has ended and that its end has not been sent yet.
 
         Args:
-            reason: of the end.
+            reason: the reason of the end.
             body_ended: the application has ended its body.
         """
         if reason in _CUT_OFF:
@@ -61,15 +63,16 @@ class WorkBehindEnd:
         self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._look)
 
     def note_body_ended(self) -> None:
-        """Note that the application has ended its body, behind the end of its stream."""
+        """Note that the application has ended its body, after the end of its stream."""
         self._has_ended_body = True
         if self._began is not None and time.monotonic() - self._began > _ENDED_BODY_SECONDS / 2:
             self._scheduler.set_timer(_ENDED_BODY_SECONDS, self._listening.release)
 
     def _look(self) -> None:
-        """Disconnect an application that has ended its body; give any other application more time.
+        """Disconnect the application if it has ended its body; otherwise give it more time.
 
-        One timer for both costs less than to set it again when the body ends, as nearly every stream does.
+        One timer for both cases is cheaper than setting it again when the body ends, as nearly every body
+        does.
         """
         if self._has_ended_body:
             self._listening.release()
@@ -82,7 +85,7 @@ class WorkBehindEnd:
             self._listening.release()
 
     def allows_message(self) -> bool:
-        """Return whether the application may still send; if it may not, its `receive` is released."""
+        """Return whether the application may still send messages; if not, release its `receive`."""
         if self._began is not None and time.monotonic() - self._began < _LATE_MESSAGE_SECONDS:
             return True
         self._listening.release()  # the application does not stop by itself

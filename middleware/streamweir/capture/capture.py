@@ -32,14 +32,14 @@ class Capture:
 
     Attributes:
         meta: the first line: id, time and the options of the translation.
-        requests: the lines of requests, in order. The following lists are in order too.
+        requests: the lines of requests, in order, as in all lists that follow.
         responses: the heads of responses.
         recorded: the reads of the upstream's body, all attempts.
         events: the events of the standard protocol.
         writes: the pieces of the client's body.
         marks: notable moments, such as the commit point.
-        attempts: how each attempt ended.
-        end: how the stream ended; None if the recording broke off.
+        attempts: the lines that describe how each attempt ended.
+        end: the line that describes how the stream ended; None if the recording broke off.
         notes: one sentence for each part that the reader skipped.
     """
 
@@ -56,12 +56,12 @@ class Capture:
 
     @property
     def id(self) -> str:
-        """The request id."""
+        """The request id of the stream."""
         return str(self.meta["id"])
 
     @property
     def has_content(self) -> bool:
-        """Whether the bytes were recorded, and not only their number."""
+        """Whether the bytes were recorded, not only their number."""
         return self.meta.get("content") != "metadata"
 
     @property
@@ -84,10 +84,10 @@ class Capture:
 
     @property
     def last_attempt(self) -> dict[str, Any] | None:
-        """How the last attempt ended; None if that was not recorded."""
+        """The line that describes how the last attempt ended; None if that was not recorded."""
         return self.attempts[-1] if self.attempts else None
 
     def response(self, side: str) -> dict[str, Any] | None:
-        """Return the last response head that came from the upstream, or that the client was sent."""
+        """Return the last response head from the upstream, or the last one sent to the client."""
         heads = [head for head in self.responses if head.get("side") == side]
         return heads[-1] if heads else None

@@ -1,4 +1,4 @@
-r"""A text with its JSON escapes of ASCII characters undone, to find secrets that a server has escaped.
+r"""Undoes the JSON escapes of ASCII characters in a text, to find secrets that a server has escaped.
 
 Servers escape characters that need no escape: PHP writes `\/`, .NET `\u002B`, Go `\u003c`. Others may escape
 every letter of a secret. Escapes of one JSON text within another (`\\u002B`) are undone too.
@@ -17,26 +17,26 @@ __all__ = ["EscapedText"]
 
 _ESCAPE: Final = re.compile(r"\\{1,8}(?:u00([2-7][0-9A-Fa-f])|(/))")
 _BEGUN: Final = re.compile(r"\\{1,8}(?:u[0-9A-Fa-f]{0,3})?\Z")
-"""An escape that is cut at the end of the text."""
+"""An escape that is incomplete at the end of the text."""
 
 
 class EscapedText:
-    """The text without its escapes, and the place of each of its characters in the original.
+    """A text without its escapes, which knows the place of each character in the original.
 
     Args:
         text: the original.
 
     Attributes:
-        text: the original with every escape replaced by its character. An escape that is cut at the end
-            is left out.
+        text: the original with every escape replaced by its character. An incomplete escape at the end is
+            left out.
     """
 
     def __init__(self, text: str) -> None:
         pieces: list[str] = []
         self._places: list[int] = []
-        """The places in `self.text` behind each escape."""
+        """The places in `self.text` after each escape."""
         self._ends: list[int] = []
-        """The same places in the original."""
+        """For each of these places, the place in the original."""
         done = length = 0
         for match in _ESCAPE.finditer(text):
             plain = text[done : match.start()]
@@ -49,14 +49,14 @@ class EscapedText:
 
     @property
     def has_escapes(self) -> bool:
-        """Whether `text` differs from the original by more than a cut escape."""
+        """Whether `text` differs from the original by more than an incomplete escape."""
         return bool(self._places)
 
     def original(self, place: int) -> int:
-        """Return the place in the original of a place in `text`."""
+        """Return the place in the original for a place in `text`."""
         before = bisect_right(self._places, place) - 1
         return place if before < 0 else self._ends[before] + place - self._places[before]
 
     def original_spans(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the spans in the original of spans in `text`."""
+        """Return the spans in the original for spans in `text`."""
         return [(self.original(start), self.original(end)) for start, end in spans]

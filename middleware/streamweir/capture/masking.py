@@ -30,42 +30,45 @@ SHORTEST: Final = 6
 """Shorter secrets are not masked: they occur in other words by chance."""
 
 _LONGEST_LINE: Final = 64 << 10
-"""The most bytes that are held back because the network may have cut a secret."""
+"""The most bytes that are held back because a secret may continue in the next read."""
 _MOST_HELD: Final = 8 << 10
-"""Bytes of a longer line that stay held back, since a secret may begin in them."""
+"""The bytes of a longer line that remain held back, because a secret may begin in them."""
 
 _WHOLE_LINES: Final = ("credential header", "signed request", "masked secret")
-"""Rules for log lines that are not used: they would mask the rest of a JSON text."""
+"""Rules for log lines that are not used here, because they would mask everything after a match in a JSON
+text.
+"""
 
 _CONTEXT: Final = tuple(
     found for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT) if found.name not in _WHOLE_LINES
 )
 _FORMS: Final = tuple(found for found in CREDENTIALS_BY_FORM if found.name not in _WHOLE_LINES)
 _NAMED: Final = re.compile(r'(\\{0,4}")([\w.$-]{1,64})\1[ ]?:[ ]?\1([^"\\\s]{4,})')
-"""A value under a name, in JSON or in a JSON text."""
+"""Matches a name and its value, in JSON or in JSON within a JSON string."""
 _VALUE: Final = r"[^\s\"'\\,;&<>(){}\[\]*]{4,}"
 _ASSIGNED: Final = re.compile(
     r"([\w.$-]{1,64})"
     rf"(?=[ ]?=[ ]?(?:\\{{0,4}}[\"'])?({_VALUE})|:[ ]?(?=\S{{0,200}}\d)({_VALUE}))"
 )
-"""`password=x` and `password: x1` in a text. Behind a colon only values with a digit count."""
+"""Matches `password=x` and `password: x1` in a text. After a colon only values with a digit count."""
 _SHORTEST_KEY: Final = 8
 _LONGEST_REMEMBERED: Final = 128
 _MOST_REMEMBERED: Final = 2000
-"""Short texts without a credential, such as values of headers, are remembered, so many at a time."""
+"""The most short texts without a credential, such as values of headers, that are remembered at a time."""
 _IDS: Final = re.compile(r"(?:req|sess)_[0-9a-f]{32}|00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
-"""Request ids, session ids and trace parents of our own form. No rule takes one for a credential."""
+"""Request ids, session ids and trace parents made by this library, which no rule takes for credentials."""
 _SURE_NAMES: Final = ("pass", "pwd", "secret", "credential")
-"""Parts of names whose values are secrets in any form. `token` may hold a token of a model."""
+"""Parts of names whose values always are secrets. (`token` is missing: it may also hold a token of a model.)
+"""
 
 
 class MaskedRead(NamedTuple):
     """A read of a body without its secrets.
 
     Attributes:
-        n: its number.
+        n: the number of the read.
         data: the masked bytes, as many as were read.
-        redacted: how many secrets begin in it.
+        redacted: the number of secrets that begin in this read.
     """
 
     n: int
@@ -74,7 +77,7 @@ class MaskedRead(NamedTuple):
 
 
 class SecretMask:
-    """Finds secrets by their value and by their form.
+    """Finds known secrets by their value, and other secrets by their form.
 
     Args:
         secrets: the known secrets; those shorter than six characters are ignored.
@@ -84,24 +87,26 @@ class SecretMask:
         self._known: tuple[str, ...] = ()
         self._signs = SecretSigns(_FORMS)
         self._harmless: set[str] = set()
-        """Short texts without a credential; they may hold a known secret. Shared with `with_secrets`."""
+        """Short texts without a credential, though they may contain a known secret. Shared with
+        `with_secrets`.
+        """
         self._harmless_addresses: set[str] = set()
-        """Likewise, as addresses."""
+        """Addresses without a credential, remembered in the same way."""
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Find these secrets too, from now on."""
+        """Add known secrets, to be found from now on."""
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
         self._known = (*self._known, *sorted(forms.difference(self._known)))
 
     def with_secrets(self, secrets: Iterable[str]) -> SecretMask:
-        """Return a mask that finds these secrets too."""
+        """Return a copy of the mask that also finds these secrets."""
         mask = copy(self)
         mask.add(secrets)
         return mask
 
     def apply(self, text: str) -> tuple[str, int]:
-        """Return `text` (Latin-1) with its secrets masked, and their number."""
+        """Return `text` (Latin-1) with its secrets masked, and the number of secrets."""
         if len(text) <= _LONGEST_REMEMBERED and "\\" not in text and self._is_harmless(text):
             return text, 0
         spans = self.spans(text)
@@ -128,7 +133,7 @@ class SecretMask:
         return masked.encode("latin-1").decode("utf-8", "replace") if count else text
 
     def apply_to_address(self, text: str) -> str:
-        """Return a URL or the target of a request without credentials: those are `[redacted]`."""
+        """Return a URL or the target of a request with `[redacted]` in place of credentials."""
         if text in self._harmless_addresses and not any(secret in text for secret in self._known):
             return text
         shown = hide_credentials(self.apply_to_text(text))
@@ -146,7 +151,7 @@ class SecretMask:
         return _joined(found) if found else found
 
     def _spans_of_written(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of the secrets that are in `text` as they are written, in any order."""
+        """Return the spans of the unescaped secrets in `text`, in any order."""
         found = [span for secret in self._known if secret in text for span in _places(secret, text)]
         signs = self._signs.of(text)
         for rule in _rules_for(text, signs):
@@ -187,7 +192,7 @@ def _rules_for(text: str, signs: Signs) -> Iterator[Rule]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Return whether the value of a key is a secret: under a sure name any, else one like a key."""
+    """Return whether the value of a key is a secret: with a sure name always, else if it looks like a key."""
     if not is_secret_name(name):
         return False
     is_sure = any(part in name.lower() for part in _SURE_NAMES)
@@ -202,7 +207,9 @@ def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _overlap(text: str, secret: str) -> int:
-    """Return how many of the last characters of `text` `secret` begins with; fewer than `SHORTEST` are 0."""
+    """Return the length of the longest end of `text` with which `secret` begins; 0 if it is shorter than
+    `SHORTEST`.
+    """
     for length in range(min(len(secret) - 1, len(text)), SHORTEST - 1, -1):
         if text.endswith(secret[:length]):
             return length
@@ -210,7 +217,9 @@ def _overlap(text: str, secret: str) -> int:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """Return the forms of a secret in a body: plain, escaped in a JSON text, and in a URL or a form."""
+    """Return the forms that a secret can have in a body: plain, escaped in a JSON text, and in a URL or a
+    form.
+    """
     in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     in_url = (quote(secret), quote(secret, safe=""), quote_plus(secret))
     for form in (secret, *in_json, *in_url):
@@ -218,7 +227,7 @@ def _forms(secret: str) -> Iterable[str]:
 
 
 def _hidden(match: re.Match[str], replacement: str) -> tuple[int, int] | None:
-    """Return the span that a rule replaces, cut at the end of the surrounding JSON text."""
+    """Return the span that a rule replaces, cut off at the end of the surrounding JSON text."""
     kept_before, _, kept_behind = match.expand(replacement).partition(REDACTED)
     start, end = match.start() + len(kept_before), match.end() - len(kept_behind)
     text = match.string[start:end].partition('"')[0].partition("\n")[0].rstrip("\\\r")
@@ -236,7 +245,7 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class CutBodyMask:
-    """Masks secrets in a body that comes in reads, also secrets that are cut in two.
+    """Masks secrets in a body that arrives in reads, including secrets that are cut in two.
 
     A read is returned once its last line is complete, or once that line is too long to wait for.
 
@@ -244,7 +253,7 @@ class CutBodyMask:
         mask: finds secrets.
 
     Attributes:
-        mask: see above; it may be replaced.
+        mask: the argument; it may be replaced.
     """
 
     def __init__(self, mask: SecretMask) -> None:
@@ -252,11 +261,11 @@ class CutBodyMask:
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._context = b""
-        """The returned part of the line in which the held reads begin."""
+        """The part of the first held line that has been returned already."""
         self._count = 0
 
     def feed(self, data: bytes) -> list[MaskedRead]:
-        """Take a read; return the reads that can no longer change, in order."""
+        """Take a read; return the reads whose masking is final, in order."""
         self._held.append(data)
         self._held_bytes += len(data)
         if data.endswith(b"\n"):
@@ -266,7 +275,7 @@ class CutBodyMask:
         return self._release(self._count_beyond(_MOST_HELD)) if self._held_bytes > _LONGEST_LINE else []
 
     def finish(self) -> list[MaskedRead]:
-        """Return the reads that were held back: the body ends here."""
+        """Return the reads that were held back, at the end of the body."""
         return self._release(len(self._held))
 
     def release(self) -> list[MaskedRead]:
@@ -277,13 +286,13 @@ class CutBodyMask:
         return self._release(len(self._held), goes_on=True)
 
     def break_off(self) -> list[MaskedRead]:
-        """Return the reads that were held back: reads after them are left out."""
+        """Return the reads that were held back, because the following reads are left out."""
         reads = self.release()
         self._context = b""
         return reads
 
     def _count_beyond(self, most: int) -> int:
-        """Return how many of the oldest held reads leave at least `most` bytes held."""
+        """Return how many of the oldest held reads can be released if at least `most` bytes stay held."""
         left, count = self._held_bytes, 0
         while left - len(self._held[count]) >= most:
             left -= len(self._held[count])
@@ -291,7 +300,7 @@ class CutBodyMask:
         return count
 
     def _release(self, count: int, *, goes_on: bool = False) -> list[MaskedRead]:
-        """Return the first `count` held reads, masked with the following ones in view."""
+        """Return the first `count` held reads, masked with regard to the reads that follow."""
         if not count:
             return []
         text = (self._context + b"".join(self._held)).decode("latin-1")

@@ -23,7 +23,7 @@ _PAIR: Final = 2
 _TAKEN: Final = (
     *("debug", "eof", "full_text", "limits", "protocol_options", "raw", "stream_tool_arguments", "warnings"),
 )
-"""Options of endpoints that are also options of a translator."""
+"""The options of endpoints that are also options of a `Translator`."""
 
 
 def recorded_options(capture: Capture) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Playback:
         return self._began + round(self._t)
 
     def pieces(self, translator: Translator) -> Iterator[bytes]:
-        """Yield the output of the translator for each read and for the end."""
+        """Yield the output of the translator for each read, and for the end."""
         prepare(translator, self._capture)
         is_refusal = (self._capture.last_attempt or {}).get("ended") == "refused"
         for t, data in () if is_refusal else self._capture.reads:
@@ -87,7 +87,7 @@ class Playback:
 
 
 def prepare(translator: Translator, capture: Capture) -> None:
-    """Give the decoder the facts of the request and of the response's head that the capture records."""
+    """Give the decoder the recorded facts of the request and of the response's head."""
     options, head = capture.meta.get("options"), capture.response("upstream")
     given = options.get("given") if isinstance(options, Mapping) else None
     if isinstance(given, Mapping):
@@ -104,10 +104,11 @@ def prepare(translator: Translator, capture: Capture) -> None:
 
 
 def end_of_attempt(translator: Translator, attempt: Mapping[str, Any]) -> bytes | None:
-    """End a translator as an attempt ended; return its last bytes, or None if the line does not tell how.
+    """End a translator in the way that an attempt ended; return its last bytes, or None if the line of the
+    attempt does not tell how it ended.
 
     Args:
-        translator: has got all reads of the attempt.
+        translator: the translator, which has been given all reads of the attempt.
         attempt: the line of the attempt.
     """
     if attempt.get("ended") == "eof":

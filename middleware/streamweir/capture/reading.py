@@ -1,4 +1,4 @@
-"""Reads capture files. Every line may be hostile.
+"""Reads capture files; every line is treated as untrusted.
 
 Source: the contract of capture files, sections 1 and 4.
 """
@@ -24,11 +24,11 @@ VERSION: Final = 1
 _GZIP: Final = b"\x1f\x8b"
 _PIECE: Final = 64 << 10
 _LANES: Final = 3
-"""Reads, events and writes may each have as many bytes as a stream."""
+"""Reads, events and writes may each have as many bytes as a stream may."""
 _LINE_PER_BYTE: Final = 6
-"""The most bytes of a line that one byte of a body takes: `\\u0000`."""
+"""The most bytes of a line for one byte of a body, which is written as `\\u0000`."""
 _MOST_BYTES: Final = 512 << 20
-"""The most bytes of the lines of one capture, unless a stream may be larger than half of it."""
+"""The most bytes of all lines of one capture, unless a stream may be larger than half of this."""
 
 
 class CaptureError(StreamweirError):
@@ -36,7 +36,7 @@ class CaptureError(StreamweirError):
 
 
 def begins_capture(line: bytes) -> bool:
-    """Return whether a file is a capture, by its first line; its name does not count."""
+    """Return whether a file is a capture, judged by its first line and not by its name."""
     if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
         return False
     value = _object(line)
@@ -90,7 +90,7 @@ def parse_captures(lines: Iterable[bytes], *, limits: Limits | None = None) -> l
 
 
 def lines_of(pieces: Iterable[bytes], limits: Limits | None = None) -> Iterator[bytes]:
-    """Yield the lines of a file that comes in pieces, compressed or not.
+    """Yield the lines of a file that is read in pieces, compressed or not.
 
     Raises:
         CaptureError: a line is too long, or the compressed file is broken.
@@ -111,7 +111,7 @@ def lines_of(pieces: Iterable[bytes], limits: Limits | None = None) -> Iterator[
 
 
 def _longest_line(limits: Limits) -> int:
-    """Return the most bytes of a line: no read, event or write is larger than an event may be."""
+    """Return the most bytes of a line: a read, event or write is not larger than an event may be."""
     return _LINE_PER_BYTE * min(limits.stream_bytes, max(limits.event_bytes, EVENT_BYTES))
 
 
@@ -165,7 +165,7 @@ _KEPT: Final = {
 
 
 class _Reading:
-    """A capture while its lines are read."""
+    """A capture while its lines are being read."""
 
     def __init__(self, meta: dict[str, Any], limits: Limits) -> None:
         self.capture = Capture(meta)
@@ -205,7 +205,7 @@ class _Reading:
 
 
 def _body(line: dict[str, Any], number: int) -> bytes | None:
-    """Return the bytes of a line; None if it only has their number."""
+    """Return the bytes in a line; None if the line only has their number."""
     data, coded = line.get("data"), line.get("base64")
     if isinstance(data, str):
         return data.encode("utf-8", "replace")

@@ -23,8 +23,8 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
     """Return the secrets in the head of a request or a response.
 
     Args:
-        headers: with names in small letters.
-        target: of a request, with its query.
+        headers: the headers, with names in lower case.
+        target: the target of the request, with its query.
     """
     found = {
         secret

@@ -1,7 +1,7 @@
-"""Finds out quickly that a text holds no credential, since nearly every text holds none.
+"""Finds out quickly that a text contains no credential, because nearly every text contains none.
 
 A rule for credentials takes some 30 ns for each byte, and there are many. A text is therefore cut into words
-first: most words of a stream have been seen before, and need no rule. The answer may be True for a text
+first: most words of a stream have occurred before, and need no rule. The answer may be True for a text
 without a credential, never False for one with a credential.
 """
 
@@ -17,14 +17,14 @@ from streamweir.redaction.secret_names import is_secret_name
 __all__ = ["SIGNS_OF_CONTEXT", "SecretSigns", "Signs"]
 
 _BLANK: Final = bytes(32 if chr(code) in " \t\r\n\v\f\"'<>(){}[],;" else code for code in range(256))
-"""Replaces the characters that are part of no credential that is recognised by its form alone."""
+"""Replaces the characters that occur in no credential that is recognised by its form."""
 _LETTERS_THAT_COUNT: Final = (b"A", b"eyJ")
-"""A credential of letters alone begins so."""
+"""The beginnings of credentials that consist of letters only."""
 _SHORTEST: Final = 9
-"""A credential of letters and digits alone has so many characters."""
+"""The least length of a credential that consists of letters and digits only."""
 _AROUND_NUMBERS: Final = b":.,-"
 _MOST_WORDS: Final = 20_000
-"""The most words that are remembered; then all are forgotten."""
+"""The most words that are remembered; beyond that, all are forgotten."""
 _NAMES: Final = re.compile(r"[\w.$-]{1,64}(?=[=:]|\Z)")
 _PARTS_OF_NAMES: Final = tuple(
     part.encode()
@@ -34,7 +34,7 @@ _PARTS_OF_NAMES: Final = tuple(
         *("sig", "sas", "dsn", "pw", "bearer", "hmac", "webhook", "assertion", "session"),
     )
 )
-"""Every name of a secret has one of them."""
+"""Parts of words; every name of a secret contains one of them."""
 
 SIGNS_OF_CONTEXT: Final = {
     "credentials of a url": ("://",),
@@ -44,16 +44,16 @@ SIGNS_OF_CONTEXT: Final = {
     "bearer token": ("bearer",),
     "basic credentials": ("asic ",),
 }
-"""By the name of a rule, texts in small letters, one of which every match holds in any case."""
+"""For the name of each rule, lower-case texts; every match of the rule contains one of them, in any case."""
 
 
 class Signs(NamedTuple):
-    """The signs in one text.
+    """The signs of secrets in one text.
 
     Attributes:
         form: a word may be a credential.
         name: a key may be the name of a secret.
-        assignment: a word like `password=x` or `password:` may be followed by a secret, or hold one.
+        assignment: a word like `password=x` or `password:` may contain a secret, or a secret may follow it.
     """
 
     form: bool
@@ -62,10 +62,10 @@ class Signs(NamedTuple):
 
 
 class SecretSigns:
-    """Remembers words that are no credentials.
+    """Remembers words that are not credentials.
 
     Args:
-        rules: recognise credentials by their form alone, within a word.
+        rules: the rules that recognise a credential within a word, by its form only.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -73,7 +73,7 @@ class SecretSigns:
         self._harmless: set[bytes] = set()
         """Words that are neither credentials nor names of secrets."""
         self._names: set[bytes] = set()
-        """Words that are names of secrets, and no credentials."""
+        """Words that are names of secrets, but not credentials."""
 
     def of(self, text: str) -> Signs:
         """Return the signs in a text (Latin-1)."""
@@ -89,7 +89,9 @@ class SecretSigns:
         )
 
     def _learn(self, words: set[bytes]) -> bool:
-        """Remember words without credentials; return False, and remember none, if one may be a credential."""
+        """Remember words if none of them is a credential; return False, and remember none, if a word may be a
+        credential.
+        """
         doubtful = b"\n".join(word for word in words if _is_doubtful(word)).decode("latin-1")
         if any(pattern.search(doubtful) for pattern in self._rules):
             return False
@@ -106,19 +108,19 @@ class SecretSigns:
 
 
 def _is_doubtful(word: bytes) -> bool:
-    """Return whether a rule has to look at a word: it is neither a number nor a plain word."""
+    """Return whether a word has to be checked by the rules: it is neither a number nor a plain word."""
     if word.isalnum() and (len(word) < _SHORTEST or word.isalpha()):
         return len(word) >= _SHORTEST and word.startswith(_LETTERS_THAT_COUNT)
     return not word.strip(_AROUND_NUMBERS).isdigit()
 
 
 def _has_secret_name(word: bytes) -> bool:
-    """Return whether a word is the name of a secret, or holds one at its end or before `=` or `:`."""
+    """Return whether a word is the name of a secret, or has such a name at its end or before `=` or `:`."""
     text = word.decode("latin-1")
     return is_secret_name(text.rstrip("\\:")) or any(map(is_secret_name, _NAMES.findall(text)))
 
 
 def _is_key(name: bytes, text: str) -> bool:
-    """Return whether a name is in a place where keys of JSON objects are, also within a JSON text."""
+    """Return whether a name occurs where keys of JSON objects do, also in JSON within a text."""
     word = name.decode("latin-1")
     return f'{word}":' in text or f'{word}" :' in text

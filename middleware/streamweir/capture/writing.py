@@ -23,7 +23,7 @@ class CaptureWriter:
     """Writes the lines of one capture.
 
     Args:
-        write: is called with each line, line end included.
+        write: called with each line, including its line end.
         mask: hides secrets in every line.
     """
 
@@ -37,7 +37,9 @@ class CaptureWriter:
         self._line({"kind": "capture", "version": 1, **meta})
 
     def line(self, kind: str, t: float, **fields: Any) -> None:
-        """Write a line, without fields that are None. Its time is never before that of the last line."""
+        """Write a line, without fields that are None. Its time is never earlier than that of the previous
+        line.
+        """
         self._t = max(self._t, t)
         self._line({"kind": kind, "t": round(self._t, _DECIMALS), **fields})
 
@@ -60,7 +62,7 @@ def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def body_fields(data: bytes) -> dict[str, str]:
-    """Return the fields of a line for a body: text if it is valid UTF-8, else base64."""
+    """Return the fields for a body in a line: text if the body is valid UTF-8, else base64."""
     try:
         return {"data": data.decode()}
     except UnicodeDecodeError:
@@ -68,7 +70,7 @@ def body_fields(data: bytes) -> dict[str, str]:
 
 
 def recorded_headers(headers: Iterable[tuple[str, str]], mask: SecretMask) -> list[list[str]]:
-    """Return headers for a capture: in order, with credentials replaced."""
+    """Return the headers in the form of a capture: in order, with credentials replaced."""
     return [
         [name.lower(), REDACTED if is_secret_header(name) else mask.apply(value)[0]]
         for name, value in headers

@@ -4,8 +4,8 @@
         async for event in events:
             ...
 
-It works on asyncio and trio. Redirects are not followed; without a client of the caller's own, neither proxy
-variables nor `.netrc` are looked at.
+It works on asyncio and trio. Redirects are not followed. Unless the caller passes a client, proxy variables
+and `.netrc` are ignored.
 """
 
 from streamweir.client.request import StreamRequest, stream_request

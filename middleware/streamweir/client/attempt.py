@@ -37,7 +37,7 @@ _NO_STREAM: Final = ("audio", "font", "image", "multipart", "video")
 
 
 class StreamAttempt:
-    """One request for a stream, and the events that come of it.
+    """One request for a stream, and the events of the answer.
 
     state     entered by                                             `next`
     ───────   ────────────────────────────────────────────────────   ────────────────────────────────────────
@@ -51,12 +51,12 @@ class StreamAttempt:
     `aclose` drops all events that have not been returned. `_is_named` is set by the first id of the server.
 
     Attributes:
-        request_id: of the request; once there is an answer, the one that its headers name, else its envelope
-            or its events.
+        request_id: the id of the request; once there is an answer, the id in its headers, envelope or events.
         status: the HTTP status of the answer; None before it.
-        run: the handle of the run that the answer is one of; None if it names none.
-        location: where that run is read, as the answer says it.
-        ending: the failure that ends the stream here while the connection is open; raised at the next read.
+        run: the handle of the run in the answer's headers; None if they name no run.
+        location: the URL at which that run is read, from the answer's headers.
+        ending: the events of a failure or of the end of the body; taken by the caller once `next` returns
+            None.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class StreamAttempt:
         await self._close()
 
     async def _advance(self) -> None:
-        """Wait for the network once, and take the bytes that it gave."""
+        """Wait for the network once, and take the bytes that have arrived."""
         try:
             events = await self._next_events()
         except BaseException:
@@ -159,15 +159,15 @@ class StreamAttempt:
         return open_reader(self._speaks, request_id=self.request_id, path=path, goes_on=self._goes_on)
 
     def _note_request_id(self, given: str | None) -> None:
-        """Adopt the first request id that the server sends: it is the one in the server's log."""
+        """Adopt the first request id that the server sends, because the server's log has that id."""
         if not self._is_named and given and valid_request_id(given):
             self._is_named = True
             self.request_id = given
 
     async def _within_time(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
-        """Return the result of `step`; None after silence, if the stream may end there.
+        """Return the result of `step`; None if there is silence after which the stream may end.
 
-        One scope for each wait for the network, for any number of events.
+        There is one timeout scope per wait for the network, however many events it brings.
         """
         deadline, due = self._next_due()
         try:
@@ -180,7 +180,7 @@ class StreamAttempt:
         return None
 
     def _next_due(self) -> tuple[float, Due | None]:
-        """Return when the wait that begins now ends at the latest, and the clock that ends it."""
+        """Return the latest end of the wait that begins now, and the clock that ends it."""
         now = self._waits.now()
         if self._clock is None:
             self._clock = StreamClock(now=now, timeouts=self._timeouts)
@@ -198,7 +198,7 @@ class StreamAttempt:
         return kind(info, request_id=self.request_id, status=self.status)
 
     def _failure_of(self, error: Exception) -> StreamRequestError:
-        """Return the exception for the caller, for one of the exchange."""
+        """Return the exception for the caller, given an exception of the HTTP exchange."""
         if isinstance(error, StreamRequestError):
             return error
         kind, info = failed_body(error) if self._reader is not None else failed_connection(error)
@@ -221,7 +221,9 @@ class StreamAttempt:
 
     @property
     def failure(self) -> StreamRequestError | None:
-        """Why the connection gave no end of the stream; None if it did."""
+        """The failure by which the connection ended without an end of the stream; None if there was
+        an end.
+        """
         for event in self.ending:
             if isinstance(event.data, Error) and event.data.terminal:
                 return self.error_of(event.data)

@@ -1,4 +1,4 @@
-"""The body of a stream as received events: no I/O, no exceptions on input."""
+"""Reads the body of a stream as received events, without I/O and without raising on input."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ __all__ = ["BodyReader", "open_reader"]
 
 
 class BodyReader(Protocol):
-    """Bytes in, events out."""
+    """Reads one body: bytes in, events out."""
 
     @property
     def started(self) -> bool:
-        """An event has come."""
+        """Whether an event has come."""
         ...
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end, so silence is no failure."""
+        """Whether there is soft evidence of a proper end, so silence is no failure."""
         ...
 
     @property
     def waits(self) -> bool:
-        """A person is asked, and the service may go on in the same connection."""
+        """Whether a person is asked, and the service may continue in this connection."""
         ...
 
     @property
     def ended(self) -> bool:
-        """The stream is over; nothing more will be returned."""
+        """Whether the stream is over; nothing more will be returned."""
         ...
 
     @property
     def was_rejected(self) -> bool:
-        """An error envelope came in place of a stream."""
+        """Whether an error envelope came in place of a stream."""
         ...
 
     def feed(self, data: bytes) -> list[ReceivedEvent]:
@@ -47,11 +47,11 @@ class BodyReader(Protocol):
         ...
 
     def close(self) -> list[ReceivedEvent]:
-        """End the body: return the last events, with an `error` if something is missing."""
+        """End the body: return the last events, with an `error` if the end is missing."""
         ...
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
-        """End the body, which broke off: return the end of the stream."""
+        """End the body, which broke off; return the events of the end."""
         ...
 
 
@@ -59,10 +59,10 @@ def open_reader(speaks: str, *, request_id: str, path: str, goes_on: bool = Fals
     """Return the reader for one stream.
 
     Args:
-        speaks: its dialect.
-        request_id: for events that are made here.
-        path: of its URL, which may settle options of the dialect.
-        goes_on: it is the rest of a stream that has begun, in the standard protocol.
+        speaks: the dialect of the stream.
+        request_id: the id for events that the client makes.
+        path: the path of the URL, which may decide options of the dialect.
+        goes_on: the body continues a stream that has begun, in the standard protocol.
 
     Raises:
         UnknownDialectError: there is no decoder for `speaks`.

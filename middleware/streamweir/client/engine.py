@@ -1,4 +1,4 @@
-"""A stream that was asked for, event by event, over as many connections as it takes.
+"""Returns a requested stream event by event, over as many connections as necessary.
 
 Both clients, the one for event loops and the one without, are short shells around this class.
 
@@ -31,7 +31,7 @@ __all__ = ["StreamEngine", "StreamFacts", "open_engine"]
 
 _COMES_BACK: Final = frozenset({429, 502, 503, 504})
 _NO_MORE: Final = frozenset({204, 404, 410})
-"""The run cannot be read on: it is over and all is here, unknown or gone."""
+"""Statuses after which a run is not resumed: it has ended and all events are here, is unknown, or is gone."""
 
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
@@ -74,17 +74,18 @@ class StreamEngine:
     ended       `session_end` is returned (`_has_ended`)           the stream is over
     closed      `aclose`, from any task (`_is_over`)               returns `_last` if set; the stream is over
 
-    `_has_come_back` is set with the first return, and never cleared: a failure behind it means that the rest
-    of the stream is lost. `_event_at` and `_pause` measure the time without a new event, which clears both.
+    `_has_come_back` is set with the first return, and never cleared: after that, a failure means that the
+    remaining stream is lost. `_event_at` and `_pause` measure the time without a new event, which clears
+    both.
 
     Attributes:
-        run: the handle of the run that the answer is one of; None where it can only be read once.
-        resumes: how often it came back.
+        run: the handle of the run in the answer's headers; None if the stream can only be read once.
+        resumes: how many times the stream was resumed.
 
     Args:
-        plan: its requests.
-        raise_errors: raise where the stream fails; else each failure arrives as events.
-        resume: come back where the connection breaks.
+        plan: makes the requests of the stream.
+        raise_errors: raise if the stream fails; False: each failure arrives as events.
+        resume: resume the stream if the connection breaks.
     """
 
     def __init__(self, plan: RequestPlan, *, raise_errors: bool, resume: bool) -> None:
@@ -101,11 +102,11 @@ class StreamEngine:
         self._has_come_back = False
         self._has_ended = False
         self._last: ReceivedEvent | None = None
-        """The event that ends an iteration after `cancel` of a stream that is not a run."""
+        """The event to return last after `cancel` of a stream that is not a run."""
 
     @property
     def request_id(self) -> str:
-        """The request's id; once there is an answer, the id that it names."""
+        """The id of the request; once there is an answer, the id in the answer."""
         return self._attempt.request_id
 
     @property
@@ -141,10 +142,11 @@ class StreamEngine:
         await self._attempt.aclose()
 
     async def cancel(self) -> str:
-        """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
+        """Stop the run, in whatever process it is made, and return its status: `cancelled`, unless the run
+        ended before.
 
-        An iteration goes on to the `session_end` of the run. If the answer names no run, the connection is
-        closed, and the iteration ends with a `session_end` made here.
+        An iteration continues to the `session_end` of the run. If the answer names no run, the connection is
+        closed, and the iteration ends with a `session_end` that the client makes.
 
         Raises:
             StreamRequestError: the server could not be asked, or does not know the run.
@@ -160,7 +162,7 @@ class StreamEngine:
         return "cancelled"
 
     async def _at_end(self) -> ReceivedEvent | None:
-        """Return the event that ends the stream; None if the stream goes on over another connection."""
+        """Return the event that ends the stream; None if the stream continues over another connection."""
         attempt = self._attempt
         if self._is_over:
             return self._take_last()
@@ -182,14 +184,14 @@ class StreamEngine:
         return attempt.ending.popleft()
 
     def _take_last(self) -> ReceivedEvent:
-        """Return the end of a stream that was cancelled without a run."""
+        """Return the end event of a stream that was cancelled and is not a run."""
         if self._last is None:
             raise StopAsyncIteration
         last, self._last = self._last, None
         return last
 
     def _is_known(self, event: ReceivedEvent) -> bool:
-        """Note how far the stream is; an event that came before is left out."""
+        """Return whether an event has arrived before, and is to be left out; else note its position."""
         sequence = event.metadata.sequence
         if sequence is not None:
             if self.resumes and self._position is not None and sequence <= self._position:
@@ -207,14 +209,14 @@ class StreamEngine:
 
     @property
     def _has_answer(self) -> bool:
-        """The server has accepted or refused the request; an overloaded server has done neither."""
+        """Whether the server has accepted or refused the request; an overloaded server has done neither."""
         status = self._attempt.status
         return self.resumes > 0 or (status is not None and status not in _COMES_BACK)
 
     # Coming back
 
     async def _comes_back(self, failure: StreamRequestError) -> bool:
-        """Begin another attempt, after a while; False where there is to be none."""
+        """Prepare another attempt after a pause; return False if there is to be none."""
         attempt = self._attempt
         self._note_run()
         if not self._may_go_on_elsewhere(failure) or self.run is None or not self._can_ask_again():
@@ -238,7 +240,7 @@ class StreamEngine:
         return True
 
     def _may_go_on_elsewhere(self, failure: StreamRequestError) -> bool:
-        """Return whether only the connection failed, so that the run may go on without it."""
+        """Return whether only the connection failed, so that the run may continue without it."""
         if isinstance(failure, RequestRejected):
             return failure.status in _COMES_BACK
         if isinstance(failure, RequestTimeout):
@@ -275,7 +277,7 @@ class StreamFacts:
 
     @property
     def request_id(self) -> str:
-        """The request's id; once there is an answer, the id that it names."""
+        """The id of the request; once there is an answer, the id in the answer."""
         return self._engine.request_id
 
     @property
@@ -285,10 +287,10 @@ class StreamFacts:
 
     @property
     def run(self) -> str | None:
-        """The handle of the run that the answer is one of; None where it can only be read once."""
+        """The handle of the run in the answer's headers; None if the stream can only be read once."""
         return self._engine.run
 
     @property
     def resumes(self) -> int:
-        """The number of times that the request came back."""
+        """The number of times that the stream was resumed."""
         return self._engine.resumes

@@ -47,28 +47,28 @@ AsyncClient: TypeAlias = httpx.AsyncClient
 Body: TypeAlias = str | bytes | AsyncIterable[bytes]
 
 CLOSE_SECONDS: Final = 1.0
-"""The close has no result, so the client does not wait long for it."""
+"""The longest wait for a close, whose result is not needed."""
 
 REJECTION_BYTES: Final = 64 << 10
 REJECTION_SECONDS: Final = 2.0
-"""The body of a rejection is read for its cause, but the status alone says enough."""
+"""The longest wait for the body of a rejection, which only adds details to the status."""
 
 _BUFFERED_CHUNKS: Final = 1000
-"""More chunks than one read from the network holds in practice."""
+"""An upper bound of the chunks in one read from the network."""
 
 _VALUE: Final = re.compile(r"(?:[^\x00-\x20\x7f](?:[^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?)?")
-"""RFC 9110, section 5: a header can hold no line end, with which another could be smuggled in."""
+"""Matches a header value (RFC 9110, section 5): without line ends, which could smuggle another header in."""
 
 
 class HttpRequest(ABC):
-    """One request and its answer, for the client with an event loop and for the one without.
+    """One request and its answer, for the asynchronous and the blocking client.
 
     Args:
-        request: ready to be sent.
+        request: the request, ready to be sent.
         owns_client: the client was made for this request, and is closed with it.
 
     Raises:
-        ConfigurationError: such a request cannot be sent.
+        ConfigurationError: the request cannot be sent.
     """
 
     def __init__(self, request: httpx.Request, *, owns_client: bool) -> None:
@@ -102,7 +102,7 @@ class HttpRequest(ABC):
             self._pieces = iter((data,)) if self._decoder is None else self._decoder.feed(data)
 
     async def read_rejection(self, waits: Waits) -> bytes:
-        """Return the body of a small answer, as much of it as is there soon."""
+        """Return the part of a small body that arrives within a short time."""
         body = bytearray()
         deadline = waits.now() + REJECTION_SECONDS
         with contextlib.suppress(Exception):
@@ -137,8 +137,8 @@ class LoopRequest(HttpRequest):
     """A request on an event loop.
 
     Args:
-        client: to send it with, left open; one of our own if None.
-        parts: of the request.
+        client: the httpx client to use, which is left open; None: a new one.
+        parts: the parts of the request.
     """
 
     def __init__(self, client: AsyncClient | None, parts: RequestParts) -> None:
@@ -173,12 +173,12 @@ class RequestParts:
     """The parts of a request.
 
     Attributes:
-        method: of HTTP.
-        url: as it was given.
-        body: None without a body.
-        headers: all of them.
+        method: the HTTP method.
+        url: the URL that the caller gave.
+        body: the body; None without one.
+        headers: all headers.
         params: the query.
-        connect: seconds that the connection may take; the other clocks are the caller's. None: any time.
+        connect: the most seconds for connecting; None: no limit. The caller handles the other timeouts.
     """
 
     method: str
@@ -189,10 +189,10 @@ class RequestParts:
     connect: float | None
 
     def built_by(self, build: Callable[..., httpx.Request]) -> httpx.Request:
-        """Return the request, made by a client.
+        """Return the request, built by `build` of a client.
 
         Raises:
-            ConfigurationError: such a request cannot be sent.
+            ConfigurationError: the request cannot be sent.
         """
         _check_headers(self.headers)
         try:
@@ -209,11 +209,12 @@ class RequestParts:
 
 
 def on_same_server(url: str, location: str, *, otherwise: str) -> str:
-    """Return the URL that a server names at itself, or else the path `otherwise` there.
+    """Return the URL `location` if it is on the server of `url`; else the URL of the path `otherwise` on that
+    server.
 
     Args:
-        url: that was asked.
-        location: as its answer names it, relative or absolute.
+        url: the URL of the request.
+        location: the URL in the answer, relative or absolute.
         otherwise: a path.
     """
     asked = httpx.URL(url)
@@ -227,10 +228,10 @@ def on_same_server(url: str, location: str, *, otherwise: str) -> str:
 
 
 async def _finish(chunks: AsyncIterator[bytes]) -> None:
-    """End a body that is not read to its end.
+    """Close the generators of a body that is not read to its end.
 
     httpx nests generators that only an exception from within ends: left to the garbage collector, they would
-    close the connection late, and trio would complain. So one more read is begun, and cancelled.
+    close the connection late, and trio would complain. Therefore one more read is begun and cancelled.
     """
     with anyio.CancelScope() as read:
         read.cancel()
@@ -252,7 +253,7 @@ def _check_headers(headers: Mapping[str, str]) -> None:
 
 
 def failed_connection(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:
-    """Return the exception to raise if there is no response, and its failure."""
+    """Return the exception type to raise if there is no response, and the classified failure."""
     if isinstance(error, httpx.ConnectTimeout):
         return RequestTimeout, error_info("UPSTREAM_TIMEOUT", reason="connect_timeout")
     if isinstance(error, httpx.RemoteProtocolError) and _is_no_http(error):
@@ -262,12 +263,12 @@ def failed_connection(error: Exception) -> tuple[type[StreamRequestError], Error
 
 
 def _is_no_http(error: httpx.RemoteProtocolError) -> bool:
-    """Return whether the bytes are not HTTP; the cause is then an error of the parser."""
+    """Return whether the peer did not speak HTTP; the cause is then an error of the parser."""
     return error.__cause__ is not None and error.__cause__.__context__ is not None
 
 
 def failed_body(error: Exception) -> tuple[type[StreamRequestError], ErrorInfo]:
-    """Return the exception to raise if the body broke off, and its failure."""
+    """Return the exception type to raise if the body broke off, and the classified failure."""
     info = classify_exception(error)
     if info.code in ("UPSTREAM_UNREACHABLE", "UPSTREAM_TRUNCATED"):
         return StreamTruncated, error_info("UPSTREAM_TRUNCATED")

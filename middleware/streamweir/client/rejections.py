@@ -16,7 +16,7 @@ from streamweir.redaction import redact
 __all__ = ["info_of_envelope", "info_of_rejection", "is_envelope", "request_id_in"]
 
 _LATER: Final = (429, 503)
-"""The statuses whose Retry-After is meant for the client."""
+"""The statuses whose Retry-After applies to the client."""
 
 
 def is_envelope(value: Any) -> bool:
@@ -28,7 +28,7 @@ def is_envelope(value: Any) -> bool:
 
 
 def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> ErrorInfo:
-    """Return why a request got `status`: as its body says, as far as that can be understood."""
+    """Return the reason why a request got `status`: the one in the body, as far as it can be understood."""
     retry_after_ms = parse_retry_after(retry_after, now=time.time()) if status in _LATER else None
     value = _json_of(body)
     if is_envelope(value):
@@ -52,7 +52,7 @@ def request_id_in(body: bytes) -> str | None:
 def info_of_envelope(
     envelope: dict[str, Any], *, status: int, retry_after_ms: int | None = None
 ) -> ErrorInfo:
-    """Return the failure that an envelope tells of; its message is redacted all the same."""
+    """Return the failure that an envelope reports; its message is redacted here too."""
     error = envelope["error"]
     found = classify_failure(code=error["code"], status=status)
     code = error["code"] if _is_machine_code(error["code"]) else found.code
@@ -71,7 +71,7 @@ def info_of_envelope(
 
 
 def _is_machine_code(code: str) -> bool:
-    """Return whether a code is well formed, and not a key in disguise."""
+    """Return whether a code is well formed and not a secret key."""
     return MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
 
 

@@ -1,4 +1,4 @@
-"""Asking for a stream on an event loop, asyncio's or trio's.
+"""Asks for a stream on an event loop (asyncio or trio).
 
 Source: the library contract, section 5; the standard protocol 1.1, sections 4 to 6; the contract of resumable
 streams, section 6.
@@ -28,17 +28,17 @@ def stream_request(
     client: AsyncClient | None = None,
     **options: Unpack[RequestOptions],
 ) -> StreamRequest:
-    """Return the events of the stream at `url`. Nothing is sent before the first event is asked for.
+    """Return the events of the stream at `url`. The request is sent when the first event is asked for.
 
     Args:
-        url: the address to ask.
-        content: the body as it is, in the place of `json`.
-        client: sends the request, and is left open.
+        url: the URL to request.
+        content: the body as bytes or text, instead of `json`.
+        client: the httpx client that sends the request; it is left open.
         options: `method`, `json`, `headers`, `params`, `speaks`, `timeouts`, `request_id`, `raise_errors`,
             `resume`: see `RequestOptions`.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
         UnknownDialectError: there is no decoder for `speaks`.
     """
     given = checked(options, REQUEST_DEFAULTS)
@@ -48,7 +48,7 @@ def stream_request(
 
 
 class StreamRequest(StreamFacts):
-    """The events of one stream: an async iterator and context manager that closes the connection."""
+    """The events of one stream: an async iterator, and a context manager that closes the connection."""
 
     def __aiter__(self) -> Self:
         return self
@@ -72,7 +72,8 @@ class StreamRequest(StreamFacts):
         await self._engine.aclose()
 
     async def cancel(self) -> str:
-        """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
+        """Stop the run, in whatever process it is made, and return its status: `cancelled`, unless the run
+        ended before.
 
         Raises:
             StreamRequestError: the server could not be asked, or does not know the run.

@@ -1,4 +1,4 @@
-"""The options of a request that both clients have: the one on an event loop, and the one that blocks.
+"""The options of a request that the asynchronous and the blocking client have in common.
 
 Source: the library contract, section 5.
 """
@@ -15,20 +15,20 @@ __all__ = ["PARAMETERS", "REQUEST_DEFAULTS", "RequestOptions"]
 
 
 class RequestOptions(TypedDict, total=False):
-    """The options that both functions `stream_request` have.
+    """The options of both functions named `stream_request`.
 
     Attributes:
         method: the HTTP method.
         json: the body, to be written as JSON.
-        headers: sent with the request; they win over those that are sent by default.
-        params: the query of the address.
+        headers: headers to send; they override those that are sent by default.
+        params: the query parameters of the URL.
         speaks: the dialect of the answer; `auto` detects it.
         timeouts: `connect`, `first_event`, `idle`, `total`: seconds, or text such as `"5s"`; None or `"off"`
-            turns one off. A clock not named keeps its default (5s, 60s, 120s, off). `resume` is how long
-            the client tries to resume without an event (5m).
+            turns a clock off. A clock that is not listed keeps its default (5s, 60s, 120s, off). `resume` is
+            how long the client tries to resume without an event (5m).
         request_id: sent as `X-Request-Id`; a new one if None.
-        raise_errors: raise a `StreamRequestError` if the stream fails; else nothing is raised, and each
-            failure arrives as an `error` and a `session_end`.
+        raise_errors: raise a `StreamRequestError` if the stream fails; otherwise each failure arrives as an
+            `error` and a `session_end`.
         resume: resume a stream whose connection breaks. None: if the answer names its run. True: also with a
             handle that the client makes, and after 45s of silence. False: never.
     """
@@ -61,4 +61,4 @@ PARAMETERS: Final = (
     *("method", "json", "content", "headers", "params", "speaks", "timeouts", "request_id", "client"),
     *("raise_errors", "resume"),
 )
-"""The keyword-only parameters of both functions, in the order in which they are listed."""
+"""The keyword-only parameters of both functions, in the order in which `help` lists them."""

@@ -29,7 +29,7 @@ _ACCEPT: Final = {
     "auto": "text/event-stream, application/x-ndjson;q=0.9",
 }
 _IDLE_SECONDS: Final = 45.0
-"""The default `idle` timeout if the client may come back with a handle of its own."""
+"""The default `idle` timeout if the client may resume with a handle that it made."""
 
 
 class _StoppedRun(msgspec.Struct):
@@ -46,13 +46,13 @@ class RequestPlan:
     """The requests of one stream; see `stream_request`.
 
     Attributes:
-        waits: of the stream.
-        handle: that the first request brings along; None: none.
-        resume_seconds: for which it is tried to come back without an event.
-        may_be_repeated: the first request can be sent once more, since its body is here.
+        waits: the waits of the stream.
+        handle: the handle of a run that the first request brings; None: it brings no handle.
+        resume_seconds: for how long the client tries to resume without receiving an event.
+        may_be_repeated: the first request can be sent again, because its body is in memory.
 
     Raises:
-        ConfigurationError: such a request cannot be sent.
+        ConfigurationError: the request cannot be sent.
         UnknownDialectError: there is no decoder for `speaks`.
     """
 
@@ -99,7 +99,7 @@ class RequestPlan:
         self.may_be_repeated: Final = self._body is None or isinstance(self._body, str | bytes)
 
     def first(self) -> StreamAttempt:
-        """Return the request itself; sent once more it joins its run."""
+        """Return the first request; if it is sent again, it joins its run."""
         brought = {} if self.handle is None else {"x-streamweir-run": self.handle}
         exchange = self._exchange(
             self._method,
@@ -111,12 +111,12 @@ class RequestPlan:
         return self._attempt(exchange)
 
     def reading(self, run: str, location: str, position: int | None) -> StreamAttempt:
-        """Return the request that reads on in a run.
+        """Return the request that resumes reading a run.
 
         Args:
-            run: its handle.
-            location: where it is read, as the answer said it.
-            position: the last event that has arrived; None before the first.
+            run: the handle of the run.
+            location: the URL at which the run is read, from the answer.
+            position: the last event that has arrived; None if none has arrived.
         """
         headers = {name: value for name, value in self._headers.items() if name != "content-type"}
         if position is not None:
@@ -127,7 +127,7 @@ class RequestPlan:
         """Stop a run; return its status.
 
         Raises:
-            RequestRejected: the server does not know it.
+            RequestRejected: the server does not know the run.
             StreamRequestError: the server could not be asked, or its answer is invalid.
         """
         url = f"{self._where(run, location)}/cancel"
@@ -183,7 +183,7 @@ class RequestPlan:
 def _clocks(
     given: Timeouts | Mapping[str, Duration | None] | str | None, *, idles: bool
 ) -> tuple[float, Timeouts]:
-    """Return for how long it is tried to come back, and the clocks of each attempt."""
+    """Return the seconds for which the client tries to resume, and the clocks of each attempt."""
     resume = 300.0
     if isinstance(given, Mapping):
         named = dict(given)

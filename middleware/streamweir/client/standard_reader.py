@@ -1,6 +1,6 @@
 """The body of a stream of the standard protocol as received events.
 
-Ids, times and numbers stay the server's. A breach of the protocol is reported, not repaired.
+Ids, times and sequence numbers are those of the server. A breach of the protocol is reported, not repaired.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ class StandardReader:
     ended      `ended`         `session_end`, a rejection (`was_rejected`), too many malformed events, or the
                                end of the body, for which an `error` is made
 
-    No state is left for one above. Malformed frames before the first event are reported behind it.
+    A state is never left for an earlier one. Malformed frames before the first event are reported after that
+    event.
 
     Args:
-        request_id: for events that are made here; the server's own wins once it is known.
-        limits: bounds of one event and of the number of malformed ones.
-        goes_on: it is the rest of a stream that has begun.
+        request_id: the id for events that the client makes; replaced by the server's id once that is known.
+        limits: bounds of one event and of the number of malformed events.
+        goes_on: the body continues a stream that has begun.
     """
 
     complete = False
@@ -72,7 +73,7 @@ class StandardReader:
         return events
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
-        """Return the end of a stream that broke off; after a terminal error only the end is missing."""
+        """Return the end of a stream that broke off; after a terminal error only `session_end` is missing."""
         if self.ended:
             return []
         self.ended = True
@@ -114,7 +115,9 @@ class StandardReader:
         yield from self._malformed_warnings(waiting)
 
     def _in_place_of_a_stream(self, message: Any) -> Iterable[ReceivedEvent] | None:
-        """Return the events of an object in place of a stream, a refusal or a folded result; else None."""
+        """Return the events for an object in place of a stream (a refusal or a folded result); None for any
+        other object.
+        """
         if isinstance(message, dict) and is_whole_answer(message):
             return self._unfold(message)
         return self._reject(message) if is_envelope(message) else None
@@ -129,7 +132,7 @@ class StandardReader:
             yield from self._take(ReceivedEvent({**event, "metadata": metadata}))
 
     def _take(self, event: ReceivedEvent) -> Iterator[ReceivedEvent]:
-        """Yield `event`; after a terminal error only the end of the stream."""
+        """Yield `event`; after a terminal error drop all events except the end of the stream."""
         metadata = event.metadata
         self._request_id = metadata.request_id or self._request_id
         self._sequence = self._sequence + 1 if metadata.sequence is None else metadata.sequence
@@ -146,7 +149,7 @@ class StandardReader:
             yield event
 
     def _failure_before(self, end: ReceivedEvent) -> ReceivedEvent:
-        """Return the error of an end with status `error`: the last reported one, else a made one."""
+        """Return the error for an end with status `error`: the last reported error, else a made one."""
         if self._last_error is not None:
             message = self._last_error.to_dict()
             return ReceivedEvent({**message, "data": {**message["data"], "terminal": True}})

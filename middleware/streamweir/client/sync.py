@@ -1,10 +1,12 @@
-"""Asks for a stream without an event loop: the same events, errors, clocks and resuming, for scripts.
+"""Asks for a stream without an event loop, for scripts: with the events, errors, clocks and resuming of the
+asynchronous client.
 
     with stream_request("https://example.org/chat", json={"message": "Hi"}) as events:
         for event in events:
             ...
 
-No event loop is started or needed; within a running one it works, and blocks it. Needs the extra `client`.
+No event loop is started or needed. A call within a running event loop blocks that loop. Needs the extra
+`client`.
 
 Source: the library contract, section 5.
 """
@@ -43,11 +45,11 @@ def stream_request(
 ) -> StreamRequest:
     """Return the events of the stream at `url`, to be read with `for`.
 
-    Nothing is sent before the first event is asked for. The options and the errors are those of
+    The request is sent when the first event is asked for. The options and the errors are those of
     `streamweir.client.stream_request`; `client` is an `httpx.Client`, and `content` may be an iterable.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
         UnknownDialectError: there is no decoder for `speaks`.
     """
     given = checked(options, REQUEST_DEFAULTS)
@@ -59,7 +61,7 @@ def stream_request(
 class StreamRequest(StreamFacts):
     """The events of one stream: an iterator, and a context manager that closes the connection.
 
-    Iterated without `with` it closes the connection at the end of the stream, or by `close`.
+    Without `with`, the connection is closed at the end of the stream, or by `close`.
     """
 
     def __iter__(self) -> Self:
@@ -87,7 +89,8 @@ class StreamRequest(StreamFacts):
         run_now(self._engine.aclose())
 
     def cancel(self) -> str:
-        """Stop the run, wherever it is made, and return its status: `cancelled`, unless it ended before.
+        """Stop the run, in whatever process it is made, and return its status: `cancelled`, unless the run
+        ended before.
 
         Raises:
             StreamRequestError: the server could not be asked, or does not know the run.
@@ -113,8 +116,8 @@ class _ThreadRequest(HttpRequest):
     """A request whose calls block.
 
     Args:
-        client: to send it with, left open; one of our own if None.
-        parts: of the request.
+        client: the httpx client to use, which is left open; None: a new one.
+        parts: the parts of the request.
     """
 
     def __init__(self, client: httpx.Client | None, parts: RequestParts) -> None:
@@ -143,7 +146,7 @@ class _ThreadRequest(HttpRequest):
         return next(self._chunks, None)
 
     def abort(self) -> None:
-        """Shut the socket down: the thread that waits for it goes on at once, with an error.
+        """Shut the socket down, so that the thread that waits for it continues at once, with an error.
 
         The descriptor is duplicated, because a TLS socket must not be shut down from another thread.
         """

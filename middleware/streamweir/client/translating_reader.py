@@ -1,4 +1,6 @@
-"""The body of a stream in any other dialect as received events: normalised, and numbered here."""
+"""Reads the body of a stream in any other dialect as received events, which are normalised and numbered by
+the client.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from streamweir.translation.sink import EventTap
 __all__ = ["TranslatingReader"]
 
 HEAD_BYTES: Final = 64 << 10
-"""An envelope is small: a larger body is not examined."""
+"""The largest body that is checked for an envelope, because envelopes are small."""
 
 
 class TranslatingReader:
@@ -28,9 +30,9 @@ class TranslatingReader:
     event: a decoder reads complete frames only.
 
     Args:
-        reader: of the dialect.
-        request_id: for the events.
-        framing: assumed if the first bytes leave it open.
+        reader: the reader of the dialect.
+        request_id: the id for the events.
+        framing: the framing to assume if the first bytes do not decide it.
     """
 
     def __init__(self, reader: StreamReader, *, request_id: str, framing: str = "sse") -> None:
@@ -43,22 +45,22 @@ class TranslatingReader:
 
     @property
     def started(self) -> bool:
-        """An event has come."""
+        """Whether an event has come."""
         return self._stream.started
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end."""
+        """Whether there is soft evidence of a proper end."""
         return self._stream.complete
 
     @property
     def waits(self) -> bool:
-        """A person is asked, and the service may go on in the same connection."""
+        """Whether a person is asked, and the service may continue in this connection."""
         return self._stream.waits
 
     @property
     def ended(self) -> bool:
-        """The stream is over."""
+        """Whether the stream is over."""
         return self.was_rejected or self._stream.pipeline.ended
 
     def feed(self, data: bytes) -> list[ReceivedEvent]:
@@ -89,7 +91,9 @@ class TranslatingReader:
         return self._received.take()
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
-        """Return the end of a stream that broke off; one with soft evidence of its end is complete."""
+        """Return the end of a stream that broke off; if there was soft evidence of its end, the stream is
+        complete.
+        """
         if self.ended:
             return []
         if self._head:
@@ -99,7 +103,7 @@ class TranslatingReader:
         return self._received.take()
 
     def _pass_first(self, first: Frame | None) -> list[ReceivedEvent] | None:
-        """Return the end of the stream if the first frame is an envelope, else None."""
+        """Return the end of the stream if the first frame is an envelope; else None."""
         self._first = None
         if first is None or not first.is_json or not is_envelope(envelope := first.json()):
             return None
@@ -109,13 +113,13 @@ class TranslatingReader:
 
 
 class _ReceivedEvents(EventTap):
-    """The events of a stream, until they are given out."""
+    """The events of a stream, until `take` returns them."""
 
     def __init__(self) -> None:
         self._events: list[ReceivedEvent] = []
 
     def take(self) -> list[ReceivedEvent]:
-        """Return those that have come since the last time."""
+        """Return the events that have arrived since the last call."""
         events, self._events = self._events, []
         return events
 
@@ -124,7 +128,7 @@ class _ReceivedEvents(EventTap):
 
 
 def _first_frame(frames: Iterable[Frame]) -> tuple[Frame | None, bool]:
-    """Return the first frame, if there is one, and whether nothing more has to be waited for."""
+    """Return the first frame (None if there is none), and whether no further bytes have to be waited for."""
     try:
         first = next(iter(frames), None)
     except (LimitExceeded, NotTheDialect):  # the stream will end with it

@@ -1,7 +1,7 @@
-"""How a client waits for the network: on an event loop, or in the thread that reads the stream.
+"""Waits for the network, on an event loop or in the thread that reads the stream.
 
-Everything above waits through one small interface, so that both clients are one: the coroutines of a client
-without an event loop never suspend, and `run_now` runs them to their end.
+All other code of the client waits through one small interface, so that both clients share it: the coroutines
+of the blocking client never suspend, and `run_now` runs them to their end.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["LoopWaits", "ThreadWaits", "WaitOver", "Waits", "run_now"]
 _T = TypeVar("_T")
 
 _LEAVE_SECONDS: Final = 1.0
-"""Seconds to wait for the end of an interrupted wait."""
+"""Seconds to wait until an interrupted wait has ended."""
 
 
 class WaitOver(Exception):
-    """A wait ended without a result: its time is over, or it was interrupted."""
+    """A wait ended without a result: its deadline has passed, or it was interrupted."""
 
 
 class Waits(Protocol):
     """The waits of one stream, one at a time."""
 
     def now(self) -> float:
-        """Return the seconds of a clock that only grows."""
+        """Return the seconds of a monotonic clock."""
         ...
 
     async def within(
@@ -39,7 +39,7 @@ class Waits(Protocol):
         """Return the result of `step`.
 
         Args:
-            deadline: by `now`.
+            deadline: the latest end, on the scale of `now`.
             step: waits for the network.
             abort: ends `step` from another thread.
 
@@ -49,11 +49,11 @@ class Waits(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, unless `interrupt` ends it."""
+        """Sleep; `interrupt` ends the sleep early."""
         ...
 
     async def interrupt(self) -> None:
-        """End the wait that is under way in another task or thread; return once it has ended."""
+        """End the current wait of another task or thread; return once it has ended."""
         ...
 
     def release(self) -> None:
@@ -149,7 +149,9 @@ class ThreadWaits:
         self._end()
 
     async def interrupt(self) -> None:
-        """See `Waits.interrupt`; a signal handler in the thread that waits does not wait for itself."""
+        """Do the same as `Waits.interrupt`; a signal handler in the waiting thread does not wait for
+        itself.
+        """
         reader = self._reader
         if reader is not None and self._watchdog.fire() and reader != threading.get_ident():
             self._ended.wait(_LEAVE_SECONDS)
@@ -169,10 +171,10 @@ class ThreadWaits:
 
 
 class _Watchdog:
-    """Ends blocking calls whose time is over, from a thread of its own.
+    """Ends blocking calls whose deadline has passed, from a separate thread.
 
-    The thread starts with the first deadline and ends when it wakes and nothing is under way. Only `stop` and
-    a deadline before the one that it sleeps for wake it early, so a read costs no switch of threads.
+    The thread starts with the first deadline and ends when it wakes and nothing is under way. Only `stop`, or
+    a deadline earlier than the one it sleeps for, wakes it early, so that a read needs no switch of threads.
     """
 
     def __init__(self) -> None:
@@ -195,7 +197,7 @@ class _Watchdog:
                 self._changed.notify()
 
     def disarm(self) -> bool:
-        """Return whether `abort` was called."""
+        """End the supervision of a call; return whether `abort` was called."""
         with self._changed:
             self._abort = None
             return self._has_fired

@@ -1,1 +1,1 @@
-"""A stream on its way to one client, for every host: it knows no ASGI, no asyncio and no trio."""
+"""Delivers a stream to one client, for every host: without ASGI, asyncio or trio."""

@@ -11,7 +11,7 @@ __all__ = ["ClientPort", "cannot_write"]
 
 
 class ClientPort(Protocol):
-    """Sends one response.
+    """Sends one response to one client.
 
     A host that can only send leaves the other methods to their defaults.
     """
@@ -25,7 +25,7 @@ class ClientPort(Protocol):
         ...
 
     def send_body(self, data: bytes, more: bool) -> Awaitable[None]:
-        """Send a piece of the body; with `more` False it is the last one.
+        """Send a piece of the body; if `more` is False, it is the last piece.
 
         Returns once the client can take another piece.
 
@@ -38,7 +38,8 @@ class ClientPort(Protocol):
     def write(self) -> Callable[[bytes], bool]:
         """The function that sends a piece of the body without waiting.
 
-        It returns False if that is impossible: nothing has been sent, and the caller has to use `send_body`.
+        The function returns False if that is impossible: it has then sent nothing, and the caller has to use
+        `send_body`.
         """
         return cannot_write
 
@@ -51,18 +52,20 @@ class ClientPort(Protocol):
         return self.write(data)
 
     def unsent(self) -> int | None:
-        """Return how many bytes the client has still to take; None if the server does not know."""
+        """Return how many bytes the client has not taken yet; None if the server does not know."""
         return None
 
     def cork(self, is_corked: bool) -> None:
-        """Collect pieces from True to False, and then send them as one."""
+        """Collect pieces from `cork(True)` to `cork(False)`, then send them as one."""
         del is_corked
 
     def break_off(self) -> bool:
-        """Close the connection within the body once the exchange is over; unread bytes are not lost by it.
+        """Close the connection within the body once the exchange is over; bytes that the client has not read
+        are not lost.
 
         Returns:
-            False if the server cannot do that. Then an exception has to be raised, on which it closes.
+            False if the server cannot do that. The caller then has to raise an exception, on which the server
+            closes.
         """
         return False
 
@@ -71,10 +74,11 @@ class ClientPort(Protocol):
         return
 
     def watch(self, on_left: Callable[[], None] | None) -> bool:
-        """Call `on_left` once the client has left, at once if it has; None stops that.
+        """Call `on_left` once the client has left, or at once if it already has; None cancels an earlier call
+        of `watch`.
 
         Returns:
-            False if the server cannot call it. Then `until_left` reports the leaving.
+            False if the server has no such notice; the caller then has to await `until_left`.
         """
         del on_left
         return False
@@ -85,6 +89,6 @@ class ClientPort(Protocol):
 
 
 def cannot_write(data: bytes) -> bool:
-    """Return False: the `write` of a client that is sent everything by `send_body`."""
+    """Return False: the `write` of a client that can only be sent bytes by `send_body`."""
     del data
     return False

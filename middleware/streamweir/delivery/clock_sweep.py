@@ -26,7 +26,7 @@ from weakref import ReferenceType, WeakKeyDictionary
 __all__ = ["TICK_SECONDS", "ClockSweep", "Watched", "sweep_of"]
 
 TICK_SECONDS: Final = 0.01
-"""A look is at most so much later than it was asked for."""
+"""The length of a tick, and so the longest delay of a look."""
 
 _FARTHEST_SECONDS: Final = 60.0
 """The longest time between two looks, which bounds the number of ticks that are kept."""
@@ -38,7 +38,8 @@ class Watched:
     """An object whose clock a sweep looks at.
 
     Attributes:
-        tick: at which it is looked at next; None: it is not watched. Only the sweep sets it.
+        tick: the tick of the next look at the clock; None: the object is not watched. Only the sweep sets
+            this.
     """
 
     __slots__ = ("tick",)
@@ -47,10 +48,10 @@ class Watched:
         self.tick: int | None = None
 
     def look(self, now: float) -> float:
-        """Act on the clock; return when it is looked at again, or infinity.
+        """Act on the clock; return the time of the next look at it, or infinity for none.
 
         Args:
-            now: `time.monotonic()`, as is the result.
+            now: `time.monotonic()`; the result is on the same scale.
         """
         raise NotImplementedError
 
@@ -67,7 +68,7 @@ class ClockSweep:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._watched: dict[int, set[Watched]] = {}
-        """The objects of each tick. One that all objects have left stays until it has passed."""
+        """The objects of each tick. An empty set stays until its tick has passed."""
         self._ticks: list[int] = []
         """A heap of the keys of `_watched`."""
         self._armed: float = math.inf
@@ -75,17 +76,17 @@ class ClockSweep:
         self._timer: asyncio.TimerHandle | None = None
 
     def look_soon(self, watched: Watched) -> None:
-        """Look within a tick."""
+        """Look at the clock of an object within a tick."""
         self.look_at(watched, time.monotonic())
 
     def look_at(self, watched: Watched, when: float) -> None:
-        """Look at a time of `time.monotonic()`, in place of a time that was set before."""
+        """Look at the clock of an object at a time of `time.monotonic()`, which replaces an earlier time."""
         if watched.tick is not None:
             self.forget(watched)
         self._put(watched, int(when * _TICKS) + 1)
 
     def forget(self, watched: Watched) -> None:
-        """Look no more, until it is asked for again."""
+        """Stop looking at the clock of an object, until it is registered again."""
         tick, watched.tick = watched.tick, None
         if tick is not None and (there := self._watched.get(tick)) is not None:
             there.discard(watched)
@@ -123,7 +124,7 @@ class ClockSweep:
             self._arm(ticks[0])
 
     def _look(self, watched: Watched, now: float, earliest: int) -> None:
-        """Look at an object, and put it into its next tick."""
+        """Look at the clock of an object, and put the object into its next tick."""
         try:
             when = watched.look(now)
         except Exception as error:
@@ -135,11 +136,11 @@ class ClockSweep:
 
 
 _SWEEPS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ReferenceType[ClockSweep]]] = WeakKeyDictionary()
-"""The sweep of each loop. Its timer and the objects that use it keep it alive, so that no loop is kept."""
+"""The sweep of each loop. The timer and the watched objects keep the sweep alive, so that no loop is kept."""
 
 
 def sweep_of(loop: asyncio.AbstractEventLoop) -> ClockSweep:
-    """Return the sweep of a running loop, the same for all of its streams."""
+    """Return the sweep of a running loop; all streams of the loop share it."""
     known = _SWEEPS.get(loop)
     sweep = None if known is None else known()
     if sweep is None:

@@ -37,10 +37,11 @@ from streamweir.translation.open_writer import Writer
 __all__ = ["ClientGoneError", "Delivery"]
 
 CUT_OFF_SECONDS: Final = 1.0
-"""The longest time that is waited until the server has seen that the connection is closed."""
+"""The longest wait until the server has noticed that the connection is closed."""
 
 PIECE_BYTES: Final = 1 << 18
-"""The most bytes of one piece of the rest. A server waits between pieces only, whatever their size."""
+"""The most bytes of one piece of the unsent bytes. A server waits only between pieces, whatever their size.
+"""
 
 
 class ClientGoneError(OSError):
@@ -48,9 +49,9 @@ class ClientGoneError(OSError):
 
 
 class Delivery:
-    """Sends the bytes of `sink` to one client; the headers leave with the first piece.
+    """Sends the bytes of `sink` to one client; the headers are sent with the first piece.
 
-    A subclass gives the headers (`_headers`) and sets `sink` before anything is sent.
+    A subclass provides the headers (`_headers`) and sets `sink` before anything is sent.
 
     Args:
         client: sends the response.
@@ -59,9 +60,9 @@ class Delivery:
     Attributes:
         clock: the clock of the client's side.
         sink: the writer whose bytes are sent. It may be replaced between two pieces.
-        status: of the response; it may change until the headers leave.
-        bytes: of the body, sent so far.
-        is_started: the headers have left, or are being sent.
+        status: the status of the response; it may change until the headers are sent.
+        bytes: the number of bytes of the body that have been sent.
+        is_started: the headers have been sent, or are being sent.
         gone: the error by which the server reported that the client has left; None before.
     """
 
@@ -93,17 +94,17 @@ class Delivery:
         self._is_dropped = False
         self._extra_headers: Headers = []
         self._whole_headers: Headers | None = None
-        """The headers of a response that is sent in place of the stream; None: there is none."""
+        """The headers of a whole response that is sent in place of the stream; None: the stream is sent."""
         self._unsent = b""
         self._lock = FairLock()
 
     def _headers(self) -> Headers:
-        """Return the headers of the response; called once, when they leave."""
+        """Return the headers of the response; called once, when they are sent."""
         raise NotImplementedError
 
     @property
     def holds_status(self) -> bool:
-        """A failure before the first byte becomes a status: no heartbeat is sent that was not asked for."""
+        """Whether a failure before the first byte becomes a status; no default heartbeat is sent then."""
         return False
 
     @property
@@ -113,7 +114,7 @@ class Delivery:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether bytes are left that could not be sent at once."""
+        """Whether some bytes could not be sent at once and are still unsent."""
         return bool(self._unsent)
 
     def send_at_once(self, now: float) -> bool:
@@ -123,7 +124,7 @@ class Delivery:
             now: `time.monotonic()`.
 
         Returns:
-            False if that would have to wait. The bytes are kept for `send`.
+            False if sending would have to wait. The bytes are then kept for `send`.
         """
         data = self.sink.take()
         if not data or self._is_dropped:
@@ -180,7 +181,7 @@ class Delivery:
                 lock.is_taken = False
 
     async def begin(self) -> None:
-        """Send the headers, unless they have left.
+        """Send the headers, unless they have been sent.
 
         Raises:
             OSError: the client has left.
@@ -190,11 +191,11 @@ class Delivery:
                 await self._write(b"", more=True)
 
     async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Send the rest of the sink's bytes, and end the response.
+        """Send the sink's remaining bytes, and end the response.
 
         Args:
             error: the error that the stream ended with; decides the status of a folded answer.
-            failure: the same error as it was classified, if it was; its status is more exact.
+            failure: the classified form of the error, if there is one; its status is more exact.
 
         Raises:
             OSError: the client has left.
@@ -215,9 +216,9 @@ class Delivery:
         await self._write_rest(more=False)
 
     async def send_rest(self) -> None:
-        """Send the rest of the sink's bytes, and do not end the body.
+        """Send the sink's remaining bytes without ending the body.
 
-        The caller has the connection closed within the body, so that the client sees that it is not whole.
+        The caller then has the connection closed, so that the client sees that the body is not whole.
 
         Raises:
             OSError: the client has left.
@@ -226,7 +227,7 @@ class Delivery:
         await self._write_rest(more=True)
 
     async def _write_rest(self, *, more: bool) -> None:
-        """Write the unsent bytes in pieces; without `more` they end the body."""
+        """Write the unsent bytes in pieces; if `more` is False, end the body after them."""
         async with self._lock:
             self.clock.is_closed = True
             data, self._unsent = self._unsent, b""
@@ -240,7 +241,7 @@ class Delivery:
         """Send a heartbeat of the sink, unless something else is being sent, without waiting.
 
         Returns:
-            False if that would have to wait: nothing has been sent, and `beat` has to be used.
+            False if sending would have to wait: nothing has then been sent, and the caller has to use `beat`.
         """
         if not self._takes_heartbeats:
             return True
@@ -271,18 +272,20 @@ class Delivery:
         return is_chosen or self.is_started or not self.holds_status
 
     def _heartbeat(self) -> bytes:
-        """Return the bytes of a heartbeat; none if the client's protocol has no heartbeats."""
+        """Return the bytes of a heartbeat; empty if the client's protocol has no heartbeats."""
         is_chosen = not isinstance(self.clock.heartbeat, AutoHeartbeat)
         data = self.sink.heartbeat() if is_chosen else self.sink.default_heartbeat()
         return self.sink.with_ids(data) if data else b""
 
     def drop(self) -> None:
-        """Send nothing any longer."""
+        """Stop sending: later calls of `send` do nothing."""
         self._is_dropped = True
         self._unsent = b""
 
     async def cut_off(self) -> None:
-        """Close the connection of a client that does not read, and wait until the server has seen that."""
+        """Close the connection of a client that does not read, and wait until the server has noticed the
+        close.
+        """
         self.client.abort()
         with anyio.move_on_after(CUT_OFF_SECONDS):
             await self.client.until_left()
@@ -308,7 +311,7 @@ class Delivery:
         self.bytes += len(data)
 
     async def _start(self, data: bytes, *, more: bool) -> None:
-        """Send headers and first piece in one packet: a packet for each would cost twice as much."""
+        """Send headers and first piece in one packet, because two packets would cost twice as much."""
         self.is_started = True
         self.client.cork(True)
         try:

@@ -26,16 +26,17 @@ class Scheduler(Protocol):
         """Set the only timer: call `look` soon, and again at each time that it returns.
 
         Args:
-            look: gets `time.monotonic()` and returns such a time; infinity: it is not called again.
+            look: gets `time.monotonic()` and returns the time of its next call; infinity: it is not called
+                again.
         """
         ...
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
-        """Set the only timer: call `function` after so many seconds, or never if they are infinite."""
+        """Set the only timer: call `function` after this many seconds; never if `seconds` is infinite."""
         ...
 
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
-        """Run `function` in a task of its own. It must not raise."""
+        """Run `function` in a separate task. It must not raise."""
         ...
 
     def close(self) -> None:
@@ -53,7 +54,7 @@ class LoopScheduler(Watched):
         self._loop = asyncio.get_running_loop()
         self._sweep = sweep_of(self._loop)
         self._context: Context | None = None
-        """Of the code that has set the timer; the function is called in it."""
+        """The context of the code that set the timer; the timer's function is called in it."""
         self._look: Callable[[float], float] | None = None
         self._tasks: set[asyncio.Task[None]] | None = None
 
@@ -97,8 +98,8 @@ class LoopScheduler(Watched):
 class GroupScheduler:
     """A scheduler on asyncio or trio, whose tasks belong to a task group.
 
-    Each task has a cancel scope of its own, so that `close` cancels it without a cancellation of the group;
-    the traceback of that would keep the stream in a reference cycle.
+    Each task has its own cancel scope, so that `close` can cancel the task without cancelling the group. The
+    traceback of a cancelled group would keep the stream in a reference cycle.
 
     Args:
         tasks: the task group; it outlives the delivery.
@@ -142,7 +143,7 @@ class GroupScheduler:
 
 
 class _TaskTimer:
-    """A timer for a loop that has none: one task, which sleeps until the deadline of its inner scope.
+    """A timer for a loop without timers: one task, which sleeps until the deadline of its inner scope.
 
     Args:
         tasks: the task group of the task.

@@ -18,15 +18,15 @@ class Source(Protocol):
     """
 
     def lose_client(self) -> None:
-        """Continue without the client if the source is allowed to, else end."""
+        """Continue without the client if the source is allowed to; otherwise end."""
         ...
 
     def abandon(self) -> None:
-        """End now. Called for a client that was cut off, or that leaves twice."""
+        """End now. Called if the client was cut off, or has left twice."""
         ...
 
     def run_out(self, due: Due) -> None:
-        """End because `due` has run out: a timeout of the source, or `settled`.
+        """End because the clock's entry `due` has run out: a timeout of the source, or `settled`.
 
         Only called if the clock of the delivery has a source.
         """

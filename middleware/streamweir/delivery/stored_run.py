@@ -45,12 +45,13 @@ logger = logging.getLogger("streamweir")
 
 
 class StoredRunDelivery(Delivery):
-    """Delivers a run. A subclass calls `_read_from` once and is also a delivery of its shell.
+    """Delivers a run. A subclass calls `_read_from` once, and also inherits from the delivery class of its
+    shell.
 
     Attributes:
-        reader: of the run.
+        reader: the reader of the run.
         is_open: `open` was called.
-        sends_at_once: whether batches are offered to the server in the call that stores them.
+        sends_at_once: batches are offered to the server in the call that stores them.
     """
 
     reader: RunReader
@@ -74,16 +75,16 @@ class StoredRunDelivery(Delivery):
         """Set the run to deliver.
 
         Args:
-            reader: of the run.
-            dialects: of the process.
-            protocol: of the client.
-            framing: of the client.
-            headers: of the response, beside those of a stream.
+            reader: the reader of the run.
+            dialects: the dialects of the process.
+            protocol: the protocol of the client.
+            framing: the framing of the client.
+            headers: the headers of the response in addition to those of a stream.
             run_headers: the headers that name the run; sent if it has a handle.
-            source: of the run, as far as it can be known before its first event.
-            options: protocol options that are used if those of the run are not valid here.
+            source: the source of the run, as far as it is known before the first event.
+            options: the protocol options to use if those of the run are invalid in this process.
             follows: the client takes the framing of the upstream, until the headers are sent.
-            is_event_source: copied frames get ids too, for a client that sends the last one back.
+            is_event_source: copied frames get ids too, for a client that sends the last id back.
         """
         self._is_event_source = is_event_source
         self.reader, self.is_open = reader, False
@@ -98,11 +99,11 @@ class StoredRunDelivery(Delivery):
 
     @property
     def resumes_itself(self) -> bool:
-        """Whether the client reads on elsewhere after a body without an end: in the standard protocol."""
+        """Whether the client itself resumes after a body without an end: true in the standard protocol."""
         return self._protocol == "standard" and self.sink.framing != "json"
 
     def open(self, source: Source) -> None:
-        """Write for a run with this source; called at the first event."""
+        """Open the writer for a run with this source; called at the first event."""
         if source != self._source:
             self._set_writer(self._writer(source))
         self.is_open = True
@@ -121,7 +122,7 @@ class StoredRunDelivery(Delivery):
         """Send the run to its end.
 
         Raises:
-            NothingLeft: the run has ended and the client has all of it; nothing was sent.
+            NothingLeft: the run has ended and the client has all events; nothing was sent.
             RunGone: the run cannot be read; nothing was sent.
             OSError: the client has left.
         """
@@ -151,7 +152,7 @@ class StoredRunDelivery(Delivery):
         await self.finish(self._feed.error)
 
     def _failure(self) -> ErrorInfo | None:
-        """Return the classified failure of the run; None if it is not known here."""
+        """Return the classified failure of the run; None if it is not known in this process."""
         return None
 
     async def _end(self) -> None:

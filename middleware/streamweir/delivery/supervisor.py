@@ -30,20 +30,20 @@ from streamweir.translation.clock import Due, StreamClock
 __all__ = ["DeliverySupervisor", "Dropped"]
 
 Dropped: TypeAlias = Literal["client_gone", "slow_client"]
-"""Why a client is sent nothing any longer."""
+"""The reasons why no more bytes are sent to a client."""
 
 
 class DeliverySupervisor:
     """Watches over the client of one delivery.
 
     Args:
-        clock: of the delivery.
-        source: is told what has to end it.
+        clock: the clock of the delivery.
+        source: is told to end, or to continue without the client.
         scheduler: runs the timer and the side tasks.
 
     Attributes:
-        delivery: to the client; None until the stream begins.
-        dropped: why the client is sent nothing any longer; None while it is. The first reason stays.
+        delivery: the delivery to the client; None until the stream begins.
+        dropped: why no more bytes are sent to the client; None while they are. The first reason stays.
     """
 
     __slots__ = ("_clock", "_rest_until", "_scheduler", "_source", "delivery", "dropped")
@@ -63,19 +63,21 @@ class DeliverySupervisor:
             self._scheduler.start(self._wait_for_client)
 
     def update(self) -> None:
-        """Look at the clock soon, since a duration of it has changed."""
+        """Look at the clock soon, because one of its durations has changed."""
         self._scheduler.watch(self._look)
 
     def limit_rest(self, seconds: float) -> None:
-        """Limit the time for the rest, in seconds: the source was ended from outside."""
+        """Limit the time for sending the remaining bytes, in seconds, because the source was ended from
+        outside.
+        """
         self._rest_until = time.monotonic() + seconds
         self.update()
 
     def drop(self, why: Dropped) -> None:
-        """Send the client nothing any longer.
+        """Stop sending to the client.
 
-        A client that has left loses the source, which may go on without it. For a client that is cut off,
-        or is dropped for a second reason, the source ends.
+        If the client has left, the source is told so, and may continue without it. If the client is cut off,
+        or dropped for a second reason, the source ends.
         """
         if self.dropped == why:
             return
@@ -90,7 +92,9 @@ class DeliverySupervisor:
             self._source.abandon()
 
     def close(self) -> None:
-        """Stop watching: the delivery is over. References are dropped, so that no cycle is left behind."""
+        """Stop watching, because the delivery is over. References are dropped, so that no cycle is left
+        behind.
+        """
         if self.delivery is not None:
             self.delivery.client.watch(None)
         self._scheduler.close()
@@ -106,7 +110,7 @@ class DeliverySupervisor:
         self._client_left()  # a server may also report that the response is complete
 
     def _look(self, now: float) -> float:
-        """Act on the entry of the clock that has run out, if one has; return when to look again."""
+        """Act on the entry of the clock that has run out, if any; return the time of the next look."""
         clock, delivery = self._clock, self.delivery
         if self._is_over:
             return math.inf
@@ -126,7 +130,7 @@ class DeliverySupervisor:
 
     @property
     def _is_over(self) -> bool:
-        """Whether the client is sent nothing any longer."""
+        """Whether no more bytes are sent to the client."""
         return self.dropped is not None or (self.delivery is not None and self.delivery.gone is not None)
 
     def _send_heartbeat(self, now: float) -> None:

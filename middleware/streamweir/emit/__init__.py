@@ -1,1 +1,1 @@
-"""Streams of an application's own events: made by an engine, from an iterator, or of events as text."""
+"""Streams of an application's own events: written by an engine, read from an iterator, or written as text."""

@@ -1,8 +1,8 @@
 """A stream whose upstream is the application in the same process.
 
-Beside bytes of a dialect it takes events as objects (`push`), events that the application writes into its
-stream as text (`in_process_events`), and the warnings that are collected for the request (`context`). The
-loops that feed it are `EventStream` and the ASGI middleware.
+In addition to bytes of a dialect, the stream takes events as objects (`push`), events that the application
+writes into its stream as text (`in_process_events`), and the warnings that are collected for the request
+(`context`). The loops that feed it are `EventStream` and the ASGI middleware.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ logger = logging.getLogger("streamweir")
 
 
 class ApplicationStream:
-    """One stream of the host application. Its writer has the bytes for the client (`translator.take()`).
+    """One stream of the host application. The bytes for the client are returned by `translator.take()`.
 
     Args:
-        collector: of the request's warnings; opened and finished here, closed by the caller.
-        options: those of `Translator`.
+        collector: the collector of the request's warnings; opened and finished here, closed by the caller.
+        options: the options of `Translator`.
 
     Attributes:
-        translator: of the stream; has its state and results.
+        translator: the translator of the stream; has its state and results.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
     """
 
     def __init__(self, *, collector: WarningCollector | None = None, **options: Any) -> None:
@@ -62,12 +62,12 @@ class ApplicationStream:
         self._stream.read_message(write_json(message))
 
     def push(self, event: Event) -> None:
-        """Take an event as an object; its texts are for users. Never raises on a valid event."""
+        """Take an event as an object; its texts count as written for users. Never raises on a valid event."""
         self._collect()
         self._stream.push(written_for_users(event, debug=self._debug))
 
     def reject(self, problem: str) -> None:
-        """Report in a warning that an item was no event. `problem` is logged."""
+        """Send a warning that an item was not an event, and log `problem`."""
         if self.translator.ended:
             return
         logger.warning(
@@ -77,31 +77,31 @@ class ApplicationStream:
         self._stream.reject()
 
     def close(self) -> None:
-        """End the stream: its body has ended properly."""
+        """End the stream, because its body has ended properly."""
         self._collect()
         self._stream.close()
 
     def close_returned(self) -> None:
-        """End the stream: the application's own function has returned.
+        """End the stream, because the application's own function has returned.
 
-        In the standard protocol that is a proper end, unless the text stops within an event. Text in another
-        dialect still needs the end of its dialect.
+        In the standard protocol a return is a proper end, unless the text stops within an event. Text in
+        another dialect still needs the end mark of that dialect.
         """
         self._collect()
         self._stream.close_returned()
 
     def fail(self, failure: BaseException | ErrorInfo | str) -> None:
-        """End the stream: the application failed."""
+        """End the stream with an error, because the application failed."""
         self._collect()
         self._stream.fail(self.translator.info_of(failure))
 
     def cancel(self, reason: Reason = "cancelled") -> None:
-        """End the stream without an error: the run was stopped on request."""
+        """End the stream without an error, because the run was stopped on request."""
         self._collect()
         self._stream.cancel(reason)
 
     def _collect(self) -> None:
-        """Take the collected warnings, which are sent before the next event."""
+        """Take the collected warnings, to be sent before the next event."""
         collector = self._collector
         if collector is None or self.translator.ended:
             return
@@ -112,7 +112,7 @@ class ApplicationStream:
 
 
 def written_for_users(event: Event, *, debug: bool) -> StreamItem:
-    """Return an event of the application with its texts marked as written for users."""
+    """Return an event of the application, with its texts marked as written for users."""
     match event:
         case Warning(message=message, message_code=code, detail=detail):
             safe = host_warning(message, code, detail, debug=debug)

@@ -1,7 +1,7 @@
 """A task that outlives the call that starts it, on asyncio and on trio.
 
-An async iterator cannot hold a task group open between its steps: a host may take each step in another task,
-and the last one never. So the task belongs to the event loop, and the caller that started it ends it.
+An async iterator cannot keep a task group open between its steps: a host may run each step in another task,
+and may never run the last step. Therefore the task belongs to the event loop, and its starter has to end it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class BackgroundTask(Protocol):
     """A task that has been started."""
 
     def cancel(self) -> None:
-        """Cancel the task; from the event loop's own thread."""
+        """Cancel the task; must be called in the event loop's own thread."""
         ...
 
     def cancel_from_anywhere(self) -> None:
-        """Cancel the task; from any thread, also when the event loop is gone."""
+        """Cancel the task; may be called in any thread, even after the event loop has ended."""
         ...
 
 
 def start_in_background(function: Callable[[], Awaitable[None]], context: Context) -> BackgroundTask:
-    """Start `function` in `context`. It must not raise: its exception would be lost."""
+    """Start `function` in `context`. The function must not raise, because its exception would be lost."""
     trio: Any = sys.modules.get("trio")
     if trio is not None and trio.lowlevel.in_trio_run():
         return _TrioTask(function, context, trio)

@@ -1,4 +1,4 @@
-"""The emitters of a `StreamingEngine` between its start and its end.
+"""The methods of a `StreamingEngine` that emit events between its start and its end.
 
 Source: the library contract, section 3.
 """
@@ -36,7 +36,9 @@ E = TypeVar("E", bound=Event)
 MetaFields = Mapping[str, Any] | None
 
 _META: Final = frozenset(META_FIELDS) - {"session_id", "source"}
-"""The keys of `meta`. The session is the engine's, and only translated events have a source."""
+"""The allowed keys of `meta`: without the session, which the engine sets, and the source, which only
+translated events have.
+"""
 
 
 class Emitters(ABC):
@@ -160,7 +162,7 @@ class Emitters(ABC):
         return await self._emit(self._event(Data, meta, data_type=data_type, data=data, metadata=metadata))
 
     async def emit_reference(self, citations: Sequence[Mapping[str, Any]], *, meta: MetaFields = None) -> str:
-        """Send the sources of the answer: `{id?, title?, url?, snippet?, document_id?, score?}` each."""
+        """Send the sources of the answer, each as `{id?, title?, url?, snippet?, document_id?, score?}`."""
         return await self._emit(self._event(Reference, meta, citations=citations))
 
     async def emit_status(
@@ -212,7 +214,7 @@ class Emitters(ABC):
 
     @abstractmethod
     async def _deliver(self, data: bytes) -> str:
-        """Give the bytes of an event to the sink, and return them as text."""
+        """Pass the bytes of an event to the sink, and return them as text."""
 
     async def _emit(self, event: Event) -> str:
         self._check_open()
@@ -245,7 +247,7 @@ def _filled(field: str, value: Any) -> Any:
 
 
 def _tool_error(error: Mapping[str, Any] | str | None) -> Any:
-    """Return an error in the form of the protocol, with the default code if it has none."""
+    """Return an error in the form of the protocol; if it has no code, with the default code."""
     if isinstance(error, str):
         return {"code": "TOOL_FAILED", "message": error}
     if isinstance(error, Mapping):

@@ -1,8 +1,9 @@
-"""The stream of a `StreamingEngine`: stages, a writer, and an end that is held until the caller asks for it.
+"""The stream of a `StreamingEngine`: stages, a writer, and an end event that is held until the caller ends
+the stream.
 
-Between stages and writer three things happen. A terminal error is sent at once, but the `session_end` after
-it is held until the caller ends the stream. The caller's values in a summary replace the computed ones. Each
-event is logged.
+Three things happen between stages and writer. A terminal error is sent at once, but its `session_end` is held
+until the caller ends the stream. The caller's values in a summary replace the computed ones. Each event is
+logged.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ class EngineStream:
     Args:
         protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
-        request_id: of the stream.
-        session_id: of the session; a new one if None.
-        log: gets each event in the form of the standard protocol.
+        request_id: the id of the stream.
+        session_id: the id of the session; None: a new one.
+        log: called with each event in the form of the standard protocol.
         debug: add redacted details to errors and warnings.
 
     Attributes:
         media_type: the content type of the output.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
     """
 
     def __init__(
@@ -84,12 +85,12 @@ class EngineStream:
 
     @property
     def ended(self) -> bool:
-        """Whether only the end may follow."""
+        """Whether the stream has failed or ended, so that only the end may follow."""
         return self._pipeline.ended
 
     @property
     def error(self) -> ErrorInfo | None:
-        """The terminal error of the stream, None if there is none."""
+        """The terminal error of the stream; None without one."""
         return self._pipeline.error
 
     @property
@@ -106,13 +107,13 @@ class EngineStream:
         return self._pipeline.tools.has_ended(tool_id)
 
     def push(self, event: Event) -> bytes:
-        """Take an event whose texts are for users; return the bytes for the client."""
+        """Take an event whose texts count as written for users; return the bytes for the client."""
         self._pipeline.tick()
         self._pipeline.push(written_for_users(event, debug=self._debug))
         return self._writer.take()
 
     def push_error(self, event: Error) -> bytes:
-        """Send a terminal error; `session_end` is held for `end`."""
+        """Send a terminal error; hold the `session_end` until `end`."""
         self._end.holds = True
         return self.push(event)
 
@@ -124,7 +125,7 @@ class EngineStream:
         return self._writer.take()
 
     def end(self, event: SessionEnd) -> bytes:
-        """End the stream. After a terminal error the held end is sent, with the fields that `event` adds."""
+        """End the stream. After a terminal error, send the held end with the fields that `event` adds."""
         self._end.summary = event.summary or {}
         if not self._end.is_held:
             return self.push(event)

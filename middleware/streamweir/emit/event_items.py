@@ -33,16 +33,16 @@ __all__ = ["event_of"]
 
 _META: Final = frozenset(META_FIELDS) - {"source"}
 _OURS: Final = frozenset({"request_id", "timestamp", "sequence", "source"})
-"""Metadata that is set here and ignored in items."""
+"""Metadata that this library sets, and that is ignored in items."""
 
 _ENVELOPE: Final = frozenset({"type", "data", "metadata"})
 
 
 def event_of(item: object) -> Event:
-    """Return the event that `item` is.
+    """Return the event for an item.
 
     Raises:
-        EventValidationError: the item is no event, or has a value that the protocol forbids.
+        EventValidationError: the item is not an event, or has a value that the protocol forbids.
     """
     if isinstance(item, Event):
         return _checked(item)
@@ -75,7 +75,7 @@ def _from_mapping(item: Mapping[str, Any]) -> Event:
 
 
 def _parts(kind: str, item: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the data and the metadata of an item in either shape."""
+    """Return the data and the metadata of an item in the standard or the flat shape."""
     metadata = item.get("metadata", {})
     data = item.get("data", {})
     is_flat_data = kind == "data" and "data_type" in item
@@ -94,7 +94,7 @@ def _parts(kind: str, item: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mappi
 
 
 def _own(kind: str) -> tuple[str, ...]:
-    """Return the data fields of an event, which have precedence over metadata of the same name."""
+    """Return the names of an event's data fields, which take precedence over metadata with these names."""
     cls = EVENT_TYPES.get(kind)
     return WIRE_FIELDS[cls] if cls is not None else ()
 
@@ -108,7 +108,7 @@ def _object(field: str, value: Any) -> Mapping[str, Any]:
 
 
 def _completed(cls: type[Event], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data with the fields that an item may omit."""
+    """Return the data, with defaults for fields that an item may omit."""
     if data.get("is_complete") is False:
         del data["is_complete"]
     if "tool_id" in WIRE_FIELDS[cls]:
@@ -138,7 +138,7 @@ def _completed_error(data: dict[str, Any]) -> dict[str, Any]:
 def _meta(
     metadata: Mapping[str, Any], cls: type[Event], rest: Mapping[str, Any] | None = None
 ) -> Meta | None:
-    """Return the metadata of an event. Unknown fields go to `extra` if the event can have it."""
+    """Return the metadata of an event; unknown fields go to `extra` if the event can have it."""
     known = {name: value for name, value in metadata.items() if name in _META}
     foreign = {name: value for name, value in metadata.items() if name not in _META and name not in _OURS}
     extra = {**(rest or {}), **foreign, **_object("metadata.extra", known.pop("extra", None))}

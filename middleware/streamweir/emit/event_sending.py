@@ -1,4 +1,6 @@
-"""The loop of an `EventStream`: read the next item of the content, feed it to the stream, deliver."""
+"""The loop of an `EventStream`: it reads the next item of the content, feeds it to the stream, and
+delivers.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +30,20 @@ ALWAYS_PASS: Final = (KeyboardInterrupt, SystemExit)
 
 
 _TURN_OF_CONTENT: Final = 0.05
-"""A content that never waits keeps the event loop to itself for so many seconds at most.
+"""The most seconds for which a content that never waits may occupy the event loop.
 
-Sending does not have to wait either: a server takes pieces for a client that has left at once.
+Sending need not wait either: a server accepts pieces for a client that has left without a wait.
 """
 
 
 _LATE_ITEM_SECONDS: Final = 5.0
-"""A content that still yields items this time after the end of its stream is closed."""
+"""If a content still yields items this many seconds after the end of its stream, it is closed."""
 
 _RUN_ON_SECONDS: Final = 300.0
-"""A content that has not returned this time after the end of its stream is closed."""
+"""If a content has not returned this many seconds after the end of its stream, it is closed."""
 
 _CUT_OFF: Final = frozenset({"limit", "malformed"})
-"""Reasons of an end that the content did not choose; the content is closed at once."""
+"""Reasons of an end that the content did not cause; the content is then closed at once."""
 
 
 class EventSending:
@@ -50,12 +52,12 @@ class EventSending:
     Args:
         source: the content.
         stream: translates the content.
-        collector: of the warnings; bound to the context of the content.
-        heartbeat: the longest silence in seconds before a heartbeat is sent; None: none is ever sent.
+        collector: the collector of the warnings; the content runs in its context.
+        heartbeat: the longest silence in seconds before a heartbeat is sent; None: no heartbeats.
         owns_collector: the collector is closed here.
 
     Attributes:
-        clock: of the stream; the delivery notes in it what it sends.
+        clock: the clock of the stream; the delivery notes in it what it sends.
         runs_on: the content has ended its stream by an item, and may do more work before it returns.
     """
 
@@ -74,12 +76,12 @@ class EventSending:
         self._collector = collector
         self._owns_collector = owns_collector
         self._reads_messages = self._translator.speaks != "standard"
-        """A dict is a message of the dialect that is spoken; one in the standard's shape is an event."""
+        """A dict without the standard's shape is a message of the dialect `speaks`; False: it is an event."""
         self.clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
         self._taken_at = self.clock.began
-        """When the last item came. From then until it is sent this process works, and does not wait."""
+        """The time when the last item came. From then until the item is sent, this process counts as busy."""
         self._parts: ReadParts | None = None
-        """The rest of an item that takes several turns of the event loop; None if there is none."""
+        """The remaining part of an item that takes several turns of the event loop; None if there is none."""
         self.runs_on = False
         self._reading: anyio.CancelScope
         self._everything: anyio.CancelScope
@@ -117,7 +119,7 @@ class EventSending:
                 failure = None  # its traceback has this frame, which would keep it and all of the stream
 
     async def leave(self) -> None:
-        """Close the content. Its exceptions are logged, since the stream is over."""
+        """Close the content. Its exceptions are only logged, because the stream is over."""
         try:
             await self._source.aclose()
         except Exception as exc:
@@ -129,15 +131,15 @@ class EventSending:
     # The source of the delivery
 
     def lose_client(self) -> None:
-        """Stop: sending the next piece would raise."""
+        """Stop, because sending the next piece would raise."""
         self._everything.cancel()
 
     def abandon(self) -> None:
-        """Stop."""
+        """Stop reading the content."""
         self._everything.cancel()
 
     def run_out(self, due: Due) -> None:
-        """Stop reading: silence followed soft evidence of the end."""
+        """Stop reading, because silence has followed soft evidence of the end."""
         del due
         self._reading.cancel()
 
@@ -162,7 +164,9 @@ class EventSending:
         await delivery.finish(translator.error)
 
     async def _read_next(self) -> bool:
-        """Take the next item, a part of it, or the end of the content; False if some of an item is left."""
+        """Take the next item, a part of it, or the end of the content; return False if a part of the item is
+        left.
+        """
         if self._parts is not None:
             return self._feed(self._parts)
         try:
@@ -180,7 +184,7 @@ class EventSending:
         return True
 
     async def _run_on(self) -> None:
-        """Let the content work on after the end of its stream; drop its items."""
+        """Run the content after the end of its stream, and drop its items."""
         ended_at = time.monotonic()
         with anyio.move_on_after(_RUN_ON_SECONDS):
             try:
@@ -227,7 +231,7 @@ class EventSending:
             self._stream.push(event)
 
     def _refuse(self, item: Any, problem: str) -> None:
-        """Leave out an item that is no event, with a warning; an item that was meant as an error ends it."""
+        """Skip an item that is not an event, with a warning; if it was meant as an error, end the stream."""
         self._stream.reject(problem)
         if isinstance(item, Mapping) and item.get("type") == "error":
             self._stream.fail(error_info("INTERNAL"))

@@ -1,7 +1,7 @@
-"""The content of a stream as an asynchronous iterator that can be closed, whatever the application gives.
+"""Makes an asynchronous iterator that can be closed from whatever content the application gives.
 
-A synchronous iterator is advanced in a worker thread, always in the same copy of the context, so that it
-finds its context variables again.
+A synchronous iterator is advanced in a worker thread, always in one copy of the context, so that its context
+variables persist.
 
 Source: the library contract, section 3 (`content`).
 """
@@ -19,10 +19,10 @@ import anyio.to_thread
 __all__ = ["EventSource"]
 
 CLOSING_SECONDS: Final = 1.0
-"""The longest time that is waited for the clean-up of a generator."""
+"""The longest wait for the clean-up of a generator."""
 
 LEAVING_SECONDS: Final = CLOSING_SECONDS + 0.2
-"""The longest time that a caller waits until a content has been closed."""
+"""The longest time for which a caller waits until a content has been closed."""
 
 _END: Final = object()
 
@@ -30,7 +30,7 @@ _END: Final = object()
 class EventSource:
     """The items of a content: an iterator or iterable, async or not, or a function that returns one.
 
-    One event alone (text or a dict) is a content too. A function is called when the first item is asked for.
+    A single event (text or a dict) is a content too. A function is called when the first item is asked for.
     """
 
     def __init__(self, content: Any) -> None:
@@ -46,7 +46,7 @@ class EventSource:
         return await self._items.__anext__()
 
     async def aclose(self) -> None:
-        """Close the iterator, also one that never began; wait a second at most.
+        """Close the iterator, even if it has never begun; wait at most a second.
 
         Raises:
             Exception: any exception of the iterator.
@@ -94,7 +94,7 @@ class _ThreadedIterator:
         return item
 
     async def aclose(self) -> None:
-        """Close a generator. If it is at work, its thread closes it after the present step."""
+        """Close a generator. If it is running, its thread closes it after the current step."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             try:

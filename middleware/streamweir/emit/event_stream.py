@@ -2,8 +2,7 @@
 
 `ApplicationStream` translates, without I/O. `EventSending` is the loop that feeds it and delivers. A host
 with a `send` function (ASGI) calls `send_to`. For other hosts `EventStream` is an asynchronous iterator: the
-loop runs in a background task that hands over one piece at a time and makes the next one when it is asked
-for.
+loop runs in a background task that hands over one piece at a time, and makes the next piece on request.
 
 Source: the library contract, section 3.
 """
@@ -43,31 +42,32 @@ EventContent: TypeAlias = (
 SendPiece: TypeAlias = Callable[[bytes], Awaitable[object]]
 
 _TIDYING_SECONDS: Final = 0.1
-"""The time for which the end of the body waits until the content has been closed."""
+"""The longest time for which the end of the body waits until the content has been closed."""
 
 
 class EventStream:
-    """An async iterator of `bytes`: whole framed events, which are a valid stream with any content.
+    """An async iterator of `bytes`: whole framed events, which form a valid stream whatever the content
+    yields.
 
     Give it to the host with its headers: Django `StreamingHttpResponse(s, headers=s.headers)`, Quart
     `Response(s, headers=s.headers)`, Litestar `Stream(s, headers=s.headers, media_type=s.media_type)`.
 
     Args:
-        content: an iterator or iterable, async or not (then it runs in a worker thread), or a function that
-            returns one. Its items are events as dicts or typed, framed text in the dialect `speaks` however
-            it is cut, or None, which is skipped.
-        speaks: the dialect of items that are text, and of dicts that are no standard events.
+        content: an iterator or iterable, async or not (a sync one runs in a worker thread), or a function
+            that returns one. Its items are events as dicts or typed, framed text in the dialect `speaks`, cut
+            anywhere, or None, which is skipped.
+        speaks: the dialect of items that are text, and of dicts that are not standard events.
         protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
         accept: the request's `Accept` header, which can choose the framing.
         options: see `EventStreamOptions`.
 
     Attributes:
-        request_id: of the stream.
+        request_id: the id of the stream.
         translator: has the results of the stream (`started`, `error`, `has_answer`, `counts`).
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
     """
 
     @spells_out(EventStreamOptions, EVENT_STREAM_DEFAULTS)
@@ -136,10 +136,10 @@ class EventStream:
     # Methods for the host
 
     async def send_to(self, send: SendPiece) -> None:
-        """Send the whole stream, piece by piece, and close the content; instead of iterating.
+        """Send the whole stream, piece by piece, and close the content. Use this instead of iterating.
 
         Raises:
-            Exception: any exception of `send`; none of the content.
+            Exception: any exception of `send`; exceptions of the content are not raised.
         """
         await self.deliver(_PieceDelivery(_PieceClient(send), self.clock))
 
@@ -154,10 +154,10 @@ class EventStream:
         return self._sending.runs_on
 
     async def deliver(self, delivery: Delivery) -> None:
-        """Send the whole stream by `delivery`, and close the content; instead of iterating.
+        """Send the whole stream by `delivery`, and close the content. Use this instead of iterating.
 
         Raises:
-            Exception: any exception of the client's server; none of the content.
+            Exception: any exception of the client's server; exceptions of the content are not raised.
         """
         if self._is_over or self._pieces is not None:
             raise RuntimeError("an EventStream can be read once")
@@ -189,7 +189,7 @@ class EventStream:
         return piece
 
     async def aclose(self) -> None:
-        """Stop, and close the content; wait for little more than a second."""
+        """Stop, and close the content; wait little more than a second."""
         if self._pieces is None:
             if not self._is_over:
                 self._is_over = True
@@ -212,16 +212,16 @@ class EventStream:
 
 
 class _PieceClient(ClientPort):
-    """A client whose host takes the pieces of the body only."""
+    """A client whose host only takes the pieces of the body."""
 
     def __init__(self, send: SendPiece) -> None:
         self._send = send
 
     async def send_start(self, status: int, headers: Headers) -> None:
-        """Do nothing: the host sends them."""
+        """Do nothing: the host sends the status and the headers."""
 
     async def send_body(self, data: bytes, more: bool) -> None:
-        """Give a piece to the function."""
+        """Pass a piece to the host's function."""
         del more
         if data:
             await self._send(data)
@@ -237,10 +237,10 @@ class _PieceDelivery(Delivery):
 
 
 class _Handover(ClientPort):
-    """Runs the loop in a background task, and hands over one piece each time one is asked for.
+    """Runs the loop in a background task, and hands over one piece per request.
 
     Attributes:
-        finished: the task has come to its end.
+        finished: the task has ended.
         is_last: the piece that is being handed over is the last one.
     """
 
@@ -260,7 +260,7 @@ class _Handover(ClientPort):
         self._task = start_in_background(self._run, context)
 
     async def get(self) -> bytes | None:
-        """Return the next piece, None after the last."""
+        """Return the next piece; None after the last piece."""
         self._wanted.set()
         await self._given.wait()
         self._given = anyio.Event()
@@ -273,7 +273,7 @@ class _Handover(ClientPort):
         return piece
 
     def let_go(self) -> None:
-        """Let the task come to its end: no more pieces are wanted."""
+        """Let the task run to its end without handing over more pieces."""
         self._wanted.set()
 
     def cancel(self) -> None:
@@ -302,10 +302,10 @@ class _Handover(ClientPort):
             self._given.set()
 
     async def send_start(self, status: int, headers: Headers) -> None:
-        """Do nothing: the host sends them."""
+        """Do nothing: the host sends the status and the headers."""
 
     async def send_body(self, data: bytes, more: bool) -> None:
-        """Hand over a piece; returns when the next one is wanted."""
+        """Hand over a piece; return when the next piece is asked for."""
         self.is_last = not more
         if data:
             self._wanted = anyio.Event()

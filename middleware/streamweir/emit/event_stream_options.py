@@ -1,4 +1,4 @@
-"""The options of a stream of events that an application makes itself.
+"""The options of a stream whose events an application makes itself.
 
 Source: the library contract, section 3.
 """
@@ -19,12 +19,13 @@ class EventStreamOptions(TypedDict, total=False):
     """The options that `EventStream` and `EventStreamResponse` have in common.
 
     Attributes:
-        request_id: the id that every event carries; None: the current request's, else a new one.
+        request_id: the id that every event carries; None: the current request's id, else a new one.
         session_id: the session's id if the content gives none; None: a new one.
         heartbeat: the longest silence, in seconds or as text such as `"15s"`, before a heartbeat is
             sent; `None` or `"off"` sends none.
-        warnings: sent right after `session_start`: messages, or mappings with `message` and `message_code`.
-        full_text: for text that repeats the whole answer: `dedupe` sends the part that is new,
+        warnings: warnings to send right after `session_start`: messages, or mappings with `message` and
+            `message_code`.
+        full_text: the handling of text that repeats the whole answer: `dedupe` sends the part that is new,
             `append` sends all of it again, `replace` sends all of it as a replacement.
         debug: add details to errors and warnings, redacted; for trusted clients only.
     """

@@ -14,13 +14,13 @@ __all__ = ["HeldEnd"]
 
 
 class HeldEnd:
-    """Passes the events of one stream on, and holds back its end if `holds` is set.
+    """Passes the events of one stream on to sinks, and holds back the end if `holds` is set.
 
     Args:
         sinks: get the events.
 
     Attributes:
-        holds: set before the end comes, to hold it back until `release`.
+        holds: if True when the end comes, the end is held back until `release`.
         summary: the caller's fields of the summary, which replace the computed ones.
     """
 
@@ -32,11 +32,11 @@ class HeldEnd:
 
     @property
     def is_held(self) -> bool:
-        """Whether the end has come and is held back."""
+        """Whether the end event is being held back."""
         return self._held is not None
 
     def release(self, ending: SessionEnd, *, duration_ms: int, timestamp: int) -> None:
-        """Pass the end on, with the fields that `ending` adds."""
+        """Pass on the held end, with the fields that `ending` adds."""
         assert self._held is not None
         held, stamp = self._held
         self._held = None
@@ -50,7 +50,7 @@ class HeldEnd:
         self.finish()
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Pass `event` on, or hold it back if it is the end and `holds` is set."""
+        """Pass `event` on; hold it back if it is the end and `holds` is set."""
         if not isinstance(event, SessionEnd):
             for sink in self._sinks:
                 sink.write(event, stamp)
@@ -65,7 +65,7 @@ class HeldEnd:
             sink.write_run(event, texts, stamp)
 
     def finish(self) -> None:
-        """Pass on that the last event has been written, unless it is held back."""
+        """Tell the sinks that the last event has been written, unless the end is held back."""
         if self._held is None:
             for sink in self._sinks:
                 sink.finish()

@@ -1,7 +1,7 @@
 """Events that the host application writes into a stream as text, with a mark that only this process knows.
 
 A reader in the same process recognises the mark (`marked_event`) and takes the event unchanged. If no stream
-of this library can take the event, it is written without the mark: the mark is a secret, and a client that
+of this library can take the event, the event is written without the mark. The mark is a secret: a client that
 saw it could write events in the name of the process.
 
 Source: the library contract, section 2.
@@ -35,7 +35,7 @@ def stream_warning_event(
 ) -> str:
     """Return a framed warning, to be sent within a stream; the message is redacted.
 
-    `detail` is included only if the stream of the request is made with `debug`.
+    `detail` is included only if the stream of the request has `debug`.
 
     Raises:
         ConfigurationError: `framing` is neither `sse` nor `ndjson`.
@@ -53,7 +53,7 @@ def stream_error_event(
 ) -> str:
     """Return a framed terminal error, to be sent as the last event of a stream; an exception is logged.
 
-    The exception's text is never included; with `debug`, `details` has a redacted form.
+    The exception's text is never included; with `debug`, `details` has a redacted form of it.
 
     Raises:
         ConfigurationError: `framing` is neither `sse` nor `ndjson`.

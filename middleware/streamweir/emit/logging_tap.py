@@ -1,4 +1,4 @@
-"""A log of the events of a stream, each in the form of the standard protocol."""
+"""Logs the events of a stream, each in the form of the standard protocol."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ Sink: TypeAlias = Callable[[str], Awaitable[object]]
 
 
 class OrderedSink:
-    """Calls `sink` with one text after the other.
+    """Calls `sink` with one text after another.
 
     The first exception of the sink is raised to the caller; later ones are only logged.
 
     Args:
-        request_id: for the log.
+        request_id: the request id for the log.
     """
 
     def __init__(self, sink: Sink, *, request_id: str) -> None:
@@ -33,10 +33,10 @@ class OrderedSink:
         self._lock: anyio.Lock | None = None
 
     async def send(self, text: str) -> None:
-        """Send `text` after all texts that were given before it.
+        """Send `text` after all texts of earlier calls.
 
-        Texts of tasks that were cancelled while they waited are sent too. `text` gets its place before
-        anything is awaited.
+        A text is sent even if its task was cancelled while it waited. The order is that of the calls, because
+        `text` is queued before anything is awaited.
         """
         self._texts += 1
         number = self._texts

@@ -31,29 +31,29 @@ class StreamingEngine(Emitters):
     """Emits one stream. Every emitter returns the text for the client: whole frames.
 
     Emitters take `meta`: `message_id`, `run_id`, `parent_run_id`, `node_id`, `node_name`, `thread_id`,
-    `duration_ms`, `extra`. An empty piece of text that completes no message is not sent: the emitter returns
-    `""`.
+    `duration_ms`, `extra`. An empty piece of text is not sent unless it completes a message: the emitter
+    returns `""`.
 
     Args:
-        request_id: the id that every event carries; the current request's if None, else a new one.
+        request_id: the id that every event carries; None: the current request's id, else a new one.
         protocol: the dialect that is written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
-        session_id: the session's id; a new one if None.
+        session_id: the session's id; None: a new one.
         thread_id: the conversation's id, which every event carries in its metadata.
-        sink: called with each text, in the order of the sequence numbers, also when several tasks emit.
+        sink: called with each text, in the order of the sequence numbers, even if several tasks emit.
         log: a logger, which gets each event at DEBUG, or a function that is called with each event as a dict.
         debug: add details to errors and warnings, redacted; for trusted clients only.
 
     Attributes:
-        request_id: of the stream.
+        request_id: the id of the stream.
         start_time: when the stream began, in Unix milliseconds.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
 
     All emitters raise `EventValidationError`, which names the field, for a value that the protocol forbids,
-    and `LifecycleError` for an event that is not allowed at this point. Then nothing is emitted, and the
-    engine stays usable.
+    and `LifecycleError` for an event that is not allowed at this point. In both cases no event is emitted,
+    and the engine stays usable.
     """
 
     def __init__(  # noqa: PLR0913 (the keyword-only options are the contract of the library)
@@ -95,17 +95,17 @@ class StreamingEngine(Emitters):
 
     @property
     def sequence(self) -> int:
-        """The number that the next event will have."""
+        """The sequence number of the next event."""
         return self._stream.sequence
 
     @property
     def closed(self) -> bool:
-        """`session_end` has been sent."""
+        """Whether `session_end` has been sent."""
         return self._stream.over
 
     @property
     def media_type(self) -> str:
-        """The content type of the text."""
+        """The content type of the stream."""
         return self._stream.media_type
 
     @property
@@ -116,7 +116,7 @@ class StreamingEngine(Emitters):
     # The emitters
 
     async def emit_session_start(self, session_id: str | None = None, *, meta: MetaFields = None) -> str:
-        """Begin the stream. Without this call the first event begins it."""
+        """Begin the stream. Without this call, the first event begins it."""
         if self._stream.began:
             raise LifecycleError("the session has started already")
         event = self._event(SessionStart, meta, session_id=session_id)
@@ -135,15 +135,15 @@ class StreamingEngine(Emitters):
         terminal: bool | None = None,
         meta: MetaFields = None,
     ) -> str:
-        """Report a failure; after a terminal one only the end may follow.
+        """Report a failure; after a terminal error only the end may follow.
 
         Args:
             error_type: the kind of failure, as the protocol lists them.
-            message: written for users; it is redacted.
-            details: sent only with `debug`.
-            recoverable: the same request may succeed later.
-            code: a code of the protocol or of your own; None: `INTERNAL`.
-            terminal: the error ends the run; None: it does unless it is recoverable.
+            message: the text for users; it is redacted.
+            details: values that are sent only with `debug`.
+            recoverable: a repeated request may succeed later.
+            code: a code of the protocol or of the application; None: `INTERNAL`.
+            terminal: the error ends the run; None: it ends the run unless it is recoverable.
             meta: ids of the event.
         """
         terminal = not recoverable if terminal is None else terminal
@@ -199,7 +199,7 @@ class StreamingEngine(Emitters):
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """End the stream. An exception becomes its error and is not raised; a cancellation is."""
+        """End the stream. An exception is sent as its error and not raised; a cancellation is raised."""
         if exc is None:
             await self.close()
             return False

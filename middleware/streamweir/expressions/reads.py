@@ -41,7 +41,7 @@ def reads_of(tree: Node, names: Collection[str], *, is_condition: bool = False) 
     """Return the places that an expression reads if its current value is the message.
 
     Args:
-        tree: of the expression.
+        tree: the tree of the expression.
         names: the scope's names that there are.
         is_condition: only the truth of its value matters.
     """

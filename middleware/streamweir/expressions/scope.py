@@ -129,7 +129,7 @@ class Vocabulary(NamedTuple):
     """The names that exist at the place of an expression.
 
     Attributes:
-        names: of `NAMES`.
+        names: the names of `NAMES`.
         members: by name, the fields that it may have; of others nothing is known.
     """
 

@@ -52,8 +52,8 @@ def safe_body(body: bytes | None, content_type: bytes, *, code: str, error: Erro
 
     Args:
         body: decoded; None if it is too long, did not end in time, broke off or cannot be decoded.
-        content_type: of the response; empty if there is none.
-        code: of the failure; an upstream's own code has the message of `UPSTREAM_ERROR`.
+        content_type: the content type of the response; empty if there is none.
+        code: the code of the failure; an upstream's own code has the message of `UPSTREAM_ERROR`.
         error: the error event that the body is in the dialect of the upstream.
     """
     if not body or len(body) > MAX_BODY_BYTES:

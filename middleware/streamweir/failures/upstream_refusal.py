@@ -47,9 +47,9 @@ def refusal_response(
     """Return the response to a client of the upstream's own dialect: status, some headers, the safe body.
 
     Args:
-        refusal: of the upstream.
+        refusal: the refusal of the upstream.
         info: the classified failure; its message replaces the texts of the body.
-        request_id: of the request.
+        request_id: the id of the request.
         others: further headers of the upstream that the client gets.
     """
     is_ours = refusal.is_ours and refusal.status in _REFUSED_CREDENTIALS

@@ -29,9 +29,9 @@ def envelope_response(
 
     Args:
         info: the failure; its message is safe for users.
-        request_id: of the request.
+        request_id: the id of the request.
         debug: add details.
-        protocol: of the client, which may define an error body; None: the body is the envelope.
+        protocol: the protocol of the client, which may define an error body; None: the body is the envelope.
 
     Source: the standard protocol 1.1, section 5 (status and envelope).
     """

@@ -1,7 +1,7 @@
-"""Content codings of a body, undone piece by piece and bounded.
+"""Undoes the content coding of a body piece by piece, with bounded output.
 
-gzip, deflate, and br where a brotli package is installed that can bound its output (brotli or brotlicffi, 1.2
-or later). Source: RFC 9110, section 8.4.
+Supported are gzip, deflate, and br if a brotli package that can bound its output is installed (brotli or
+brotlicffi, 1.2 or later). Source: RFC 9110, section 8.4.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PIECE: Final = 256 << 10
 """The most decoded bytes of one piece: a few bytes can unpack to a thousand times as many."""
 
 INFLATE_INPUT: Final = 16 << 10
-"""The most coded bytes per call of zlib, which copies all bytes behind the end of a gzip member."""
+"""The most coded bytes per call of zlib, which copies all bytes after the end of a gzip member."""
 
 MAX_EMPTY_MEMBERS: Final = 1000
-"""The most empty gzip members in a row. Each has 20 bytes and costs as much time as a page of text."""
+"""The most empty gzip members in a row. Each has 20 bytes and takes as much time as a page of text."""
 
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 _RAW_DEFLATE: Final = -zlib.MAX_WBITS
@@ -35,7 +35,7 @@ class CodedBodyError(ProtocolError):
 
     @property
     def info(self) -> ErrorInfo:
-        """The failure, for the client."""
+        """The failure that is reported to the client."""
         return error_info(self.code)
 
 
@@ -46,10 +46,10 @@ class CutOffBodyError(CodedBodyError):
 
 
 class BodyDecoder(Protocol):
-    """Coded bytes in, decoded pieces out."""
+    """Undoes one content coding: coded bytes in, decoded pieces out."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded bytes of `data`, in bounded pieces; exhaust it before the next call.
+        """Yield the decoded bytes of `data`, in bounded pieces; exhaust the iterator before the next call.
 
         Raises:
             CodedBodyError: the bytes are not in this coding.
@@ -60,18 +60,20 @@ class BodyDecoder(Protocol):
         """Note the end of the body.
 
         Raises:
-            CutOffBodyError: in the middle of the coded data.
+            CutOffBodyError: the body ends in the middle of the coded data.
         """
         ...
 
 
 class Inflate:
-    """gzip (also several members in a row) and deflate (with zlib's wrapper, or without as some send it)."""
+    """Undoes gzip (one or several members) and deflate (with zlib's wrapper, or without it as some servers
+    send it).
+    """
 
     def __init__(self, *, raw_fallback: bool) -> None:
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._header: bytes | None = b"" if raw_fallback else None
-        """The first byte of a possible zlib header, which has two."""
+        """The first byte of a possible zlib header, which has two bytes."""
         self._begun = False
         self._empty_members = 0
 
@@ -119,7 +121,7 @@ class Inflate:
 
 
 class Brotli:
-    """br.
+    """Undoes br.
 
     Args:
         brotli: a module for which `_bounds_output` holds.
@@ -172,7 +174,7 @@ def body_decoder(content_encoding: str) -> BodyDecoder | None:
 
 
 def unreadable_coding(codings: Iterable[str]) -> str:
-    """Return a hint for the operator about a body whose coding cannot be undone."""
+    """Return a hint for the operator about a body whose content coding cannot be undone."""
     named = ", ".join(coding for coding in codings if coding.isalnum())[:40]
     return f"the body's coding cannot be read ({named}): ask the upstream for identity, gzip or deflate"
 
@@ -190,5 +192,5 @@ def _brotli() -> Any:
 
 
 def _bounds_output(module: Any) -> bool:
-    """Return whether the package bounds its output: before 1.2 a kilobyte can unpack to a gigabyte."""
+    """Return whether a brotli package bounds its output: before 1.2 a kilobyte can unpack to a gigabyte."""
     return hasattr(getattr(module, "Decompressor", None), "can_accept_more_data")

@@ -1,6 +1,7 @@
-"""Adds an `id:` line to the events of an SSE body, so that an EventSource that reconnects is known by it.
+"""Adds an `id:` line to the events of an SSE body, so that an EventSource names the last id when it
+reconnects.
 
-The bytes of an event are held back until its blank line has come, because its id may be its last line:
+The bytes of an event are held back until its blank line has arrived, because its last line may be an id:
 
     state     bytes that have come since the last event   left by
     ───────   ─────────────────────────────────────────   ────────────────────────────────────────────────────
@@ -9,8 +10,8 @@ The bytes of an event are held back until its blank line has come, because its i
                                                           more than `_MAX_HELD` bytes (passing)
     passing   the beginning of an event, already sent     a blank line, or the end of the body (between)
 
-While an event passes, the last byte of an unfinished line is held back: without it, the end of that line
-would look like the blank line behind the event.
+While an event passes, the last byte of an unfinished line is held back: otherwise the end of that line would
+look like the blank line after the event.
 
 Source: WHATWG HTML, section 9.2.6; the configuration contract (the answer to a GET).
 """
@@ -30,20 +31,20 @@ _MAX_HELD: Final = 1 << 20
 
 
 class EventIds:
-    """Adds an `id:` line to each event that has none. One object sees all bytes of one body, in order.
+    """Adds an `id:` line to each event without one. An object is given all bytes of one body, in order.
 
     Attributes:
         number: of the next event.
 
     Args:
-        id_of: returns the id of an event, by its number among all events of the body: 0, 1, 2 ...
+        id_of: returns the id for the number of an event: 0, 1, 2 ... counted over the body.
     """
 
     def __init__(self, id_of: Callable[[int], str] = str) -> None:
         self._id_of = id_of
         self.number = 0
         self._rest = b""
-        """A part of a line; the lines of an event are in `_lines`."""
+        """A part of a line; the whole lines of the event are in `_lines`."""
         self._lines: list[bytes] = []
         self._held = 0
         self._has_field = self._has_id = False
@@ -90,7 +91,9 @@ class EventIds:
             self._release(out)
 
     def _pass_on(self, out: list[bytes]) -> None:
-        """Send the lines of an event that is too large for an id, and all but the last byte of the rest."""
+        """Send the lines of an event that is too large for an id, and all but the last byte of the unfinished
+        line.
+        """
         rest = self._rest
         self._release(out, rest[:-1])
         self._rest = rest[-1:]
@@ -111,7 +114,7 @@ class EventIds:
             out.append(data)
 
     def _end_event(self, out: list[bytes]) -> None:
-        """Write the id of the event whose lines are kept, if it has none."""
+        """Add an id to the event whose lines are kept, unless it has one, and send the event."""
         number, self.number = self.number, self.number + 1
         if self._has_id or not self._lines:
             return

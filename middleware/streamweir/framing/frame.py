@@ -19,16 +19,16 @@ class Frame(msgspec.Struct, eq=False, gc=False):
     Attributes:
         data: the payload, without framing; several `data:` lines are joined by LF. Empty for an SSE block
             that only has an event name. An encoder may set text instead of bytes.
-        event: the SSE event name, or None.
-        id: the SSE id in force, or None.
-        raw: all bytes of the frame as they arrived, with its field names and line ends; None where the parser
-            does not keep them. The frames of one body, gaps included, are the body.
+        event: the SSE event name; None without one.
+        id: the current SSE id (the last one in the body); None without one.
+        raw: all bytes of the frame as they arrived, with field names and line ends; None if the parser does
+            not keep them. The `raw` of all frames of a body, gaps included, join to the body.
         is_gap: only bytes between two frames (comments, blank lines, fields without data), which no decoder
             reads. Only parsers that keep `raw` return gaps.
         is_unreadable: set by the reader: the dialect could not read the frame, or only half of it arrived.
         unterminated: the body ended before the frame did, so it may be half a frame.
-        bare: a JSON text of its own (an NDJSON line, a whole document), not an SSE block.
-        invalid_text: set by `json()` and `text` if they repaired bytes that are no UTF-8, or lone surrogates.
+        bare: the frame is only a JSON text (an NDJSON line, a whole document), not an SSE block.
+        invalid_text: set by `json()` and `text` if they repaired invalid UTF-8 or lone surrogates.
     """
 
     data: bytes
@@ -46,7 +46,7 @@ class Frame(msgspec.Struct, eq=False, gc=False):
         """Return the JSON value of `data`. Every call returns the same object, which must not be changed.
 
         Raises:
-            MalformedEvent: `data` is no JSON.
+            MalformedEvent: `data` is not JSON.
         """
         value = self._value
         if value is msgspec.UNSET:
@@ -56,7 +56,7 @@ class Frame(msgspec.Struct, eq=False, gc=False):
 
     @property
     def is_json(self) -> bool:
-        """`data` is JSON."""
+        """Whether `data` is JSON."""
         try:
             self.json()
         except MalformedEvent:
@@ -69,7 +69,7 @@ class Frame(msgspec.Struct, eq=False, gc=False):
 
     @property
     def text(self) -> str:
-        """`data` as text; bytes that are no UTF-8 become U+FFFD."""
+        """`data` as text; bytes that are not UTF-8 become U+FFFD."""
         text, damaged = decode_text(self.data)
         self.invalid_text = self.invalid_text or damaged
         return text
@@ -79,23 +79,24 @@ class Frame(msgspec.Struct, eq=False, gc=False):
 
 
 class FrameParser(Protocol):
-    """Cuts the bytes of a body into frames; incremental and bounded."""
+    """Cuts the bytes of a body into frames, incrementally and in bounded memory."""
 
     @property
     def recognised(self) -> bool:
-        """The body has begun in this framing, perhaps only with a comment."""
+        """Whether the body has begun in this framing, perhaps only with a comment."""
         ...
 
     @property
     def cut_off(self) -> bool:
-        """After `finish`: the body ended within a line that makes no frame, such as `event: mess`."""
+        """Whether the body ended within a line that makes no frame (`event: mess`); known after `finish`."""
         ...
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
 
         Raises:
-            LimitExceeded: while they are taken: a frame is larger than allowed, after all before it.
+            LimitExceeded: during the iteration: a frame is larger than allowed; all frames before it have
+                been returned.
             NotTheDialect: the body is not in this framing.
         """
         ...

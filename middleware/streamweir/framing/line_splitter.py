@@ -1,6 +1,6 @@
 """The lines of a body that arrives in pieces.
 
-A line ends at LF, CRLF or CR. Other characters at which `str.splitlines` cuts do not end a line.
+A line ends at LF, CRLF or CR. The other characters at which `str.splitlines` cuts do not end a line.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["LineSplitter"]
 _LINE_ENDS: Final = b"\r\n"
 
 _LONG: Final = 4 << 10
-"""Bytes of a piece that is kept as an object of its own; shorter ones are joined."""
+"""The least size of a piece that is kept as a separate object; shorter pieces are joined."""
 
 
 class LineSplitter:
-    """Cuts bytes into lines. A CRLF that is cut in two leaves a blank line.
+    """Cuts bytes into lines. A CRLF that arrives in two reads gives an additional blank line.
 
     Args:
         limit: the most bytes that one line may have, without its end.
@@ -35,14 +35,15 @@ class LineSplitter:
 
     @property
     def is_at_boundary(self) -> bool:
-        """No byte of the next line has arrived."""
+        """Whether no byte of the next line has arrived."""
         return not self._rest.size
 
     def feed(self, data: bytes) -> Iterable[bytes]:
         """Return the lines that `data` completes, to be taken before the next call.
 
         Raises:
-            LimitExceeded: while they are taken: a line is larger than the limit, after all before it.
+            LimitExceeded: during the iteration: a line is larger than the limit; all lines before it have
+                been returned.
         """
         if self._keeps_ends:
             *lines, rest = _with_ends(data)
@@ -93,7 +94,7 @@ class _Rest:
         self.size = 0
         self._long: list[bytes] = []
         self._short = bytearray()
-        """Short pieces behind `_long`, joined."""
+        """The short pieces after `_long`, joined."""
 
     def append(self, piece: bytes) -> None:
         """Add a piece, which may be empty."""
@@ -107,7 +108,7 @@ class _Rest:
             self._flush()
 
     def take(self) -> bytes:
-        """Return all pieces as one, and forget them."""
+        """Return all pieces joined, and forget them."""
         self._flush()
         whole = b"".join(self._long)
         self._long.clear()

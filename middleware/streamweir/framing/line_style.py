@@ -1,4 +1,4 @@
-"""The parts of a frame that a framing leaves to the server: line ends, a space behind the colon."""
+"""The details of a frame that a framing leaves to the server: line ends, a space after the colon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain text with one frame per line. Blank lines are no frames; the last line needs no line end."""
+"""Plain text with one frame per line. Blank lines give no frame; the last line needs no line end."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class LinesParser:
 
     @property
     def is_at_boundary(self) -> bool:
-        """No byte of the next line has arrived."""
+        """Whether no byte of the next line has arrived."""
         return self._lines.is_at_boundary
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 
         Raises:
-            LimitExceeded: a line is larger than the limit; all before it have been yielded.
+            LimitExceeded: a line is larger than the limit; all frames before it have been yielded.
         """
         for line in self._lines.feed(data):
             frame = self._frame(line)
@@ -42,7 +42,7 @@ class LinesParser:
                 yield frame
 
     def finish(self) -> Iterator[Frame]:
-        """Yield the last line, if it has no end."""
+        """Yield the last line, if it has no line end."""
         rest = self._lines.finish()
         frame = self._frame(rest) if rest else None
         if frame is not None:

@@ -1,10 +1,9 @@
-"""Newline-delimited JSON, read and written, and a JSON document instead of it.
+"""Reads and writes newline-delimited JSON; also reads a single JSON document.
 
 Source: the NDJSON convention (one JSON text per line, LF). A line also ends at CR, which valid JSON cannot
-hold inside a string.
-Leniency: a `data:` before a line, comments, and a `data: [DONE]` behind JSON on its line are skipped. The
-last line needs no line end. A body whose first line is only one or two opening brackets is one pretty-printed
-document.
+hold inside a string. Leniency: a `data:` before a line, comments, and a `data: [DONE]` after JSON on one line
+are skipped. The last line needs no line end. A body whose first line is only one or two opening brackets is
+one pretty-printed document.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class DocumentParser:
         self._body = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Keep `data`; yields nothing.
+        """Keep `data`, and return an iterator without frames.
 
         Raises:
             LimitExceeded: the document is larger than one event may be.
@@ -81,19 +80,19 @@ class NDJSONParser:
 
     @property
     def is_document(self) -> bool:
-        """The body is one document; its frame is returned where the body ends."""
+        """Whether the body is one document, whose frame is returned at the end of the body."""
         return self._document is not None
 
     @property
     def is_at_boundary(self) -> bool:
-        """No byte of the next line has arrived."""
+        """Whether no byte of the next line has arrived."""
         return self._lines.is_at_boundary and self._document is None
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 
         Raises:
-            LimitExceeded: a line is larger than the limit; all before it have been yielded.
+            LimitExceeded: a line is larger than the limit; all frames before it have been yielded.
         """
         if self._document is not None:
             yield from self._document.feed(data)
@@ -139,13 +138,13 @@ class NDJSONParser:
 
 
 def _without_done(line: bytes) -> bytes:
-    """Return JSON without the `data: [DONE]` that some proxies write behind it on the same line."""
+    """Return JSON without the `data: [DONE]` that some proxies write after it on one line."""
     match = _DONE_BEHIND.search(line)
     return line if match is None else line[: match.start() + 1]
 
 
 def write_ndjson(frame: Frame) -> bytes:
-    """Return `frame` as one line, also if its data has several lines; empty if it has no data."""
+    """Return `frame` as one line, even if its data has several lines; empty if it has no data."""
     data: Any = frame.data
     if isinstance(data, str):  # own encoders may write JSON text
         data = data.encode()

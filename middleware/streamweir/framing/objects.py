@@ -1,4 +1,4 @@
-"""JSON objects that follow each other with or without line ends between them, pretty-printed or not.
+"""Reads consecutive JSON objects, with or without line ends between them, pretty-printed or not.
 
 Source: servers that send only `to_json()` of each event (agno's playground).
 Leniency: text outside of objects becomes one frame per line. A line end within a string, which is not allowed
@@ -26,7 +26,8 @@ _BEGIN: Final = re.compile(rb"[^ \t\r\n\xef\xbb\xbf]")
 
 
 class ObjectsParser:
-    """Splits the bytes of a body into one frame per object, which is returned as soon as it is closed.
+    """Splits the bytes of a body into one frame per object; a frame is returned as soon as its object is
+    closed.
 
     Args:
         limit: the most bytes that one object may have.
@@ -41,10 +42,10 @@ class ObjectsParser:
         """The bytes of `_value` as they arrived; empty unless `keeps_raw`."""
         self._limit = limit
         self._value = bytearray()
-        """The bytes of the object that is open."""
+        """The bytes of the object or line that has begun."""
         self._depth = 0
         self._is_text = False
-        """The end of `_value` is within a string."""
+        """`_value` ends within a string."""
         self._is_line = False
         """`_value` is a line, not an object."""
         self._at = 0
@@ -52,14 +53,14 @@ class ObjectsParser:
 
     @property
     def is_at_boundary(self) -> bool:
-        """Always False: blank bytes between two objects are not told from the next object."""
+        """Always False: blank bytes between two objects are not distinguished from the next object."""
         return False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the frames that `data` completes.
 
         Raises:
-            LimitExceeded: an object is larger than the limit; all before it have been yielded.
+            LimitExceeded: an object is larger than the limit; all frames before it have been yielded.
         """
         self._value += data.replace(b"\r", b"\n") if CR in data else data
         if self.keeps_raw:
@@ -82,7 +83,7 @@ class ObjectsParser:
             self._refuse()
 
     def finish(self) -> Iterator[Frame]:
-        """Yield the last frame at the end of the body, also if its object is not closed."""
+        """Yield the last frame at the end of the body, even if its object is not closed."""
         frame = self._frame(0, len(self._value))
         self._value.clear()
         self._raw.clear()
@@ -101,7 +102,7 @@ class ObjectsParser:
         return Frame(data, raw=raw, bare=True)
 
     def _end_of_raw(self, end: int) -> int:
-        """Return where the line of the value at `end` ends, if nothing else follows on it."""
+        """Return the end of the line on which the value at `end` ends, if only blanks follow the value."""
         found = _REST_OF_LINE.match(self._raw, end)
         self._at = end = end if found is None else found.end()
         return end
@@ -110,7 +111,7 @@ class ObjectsParser:
         raise LimitExceeded("a JSON object is larger than allowed")
 
     def _end(self, begin: int) -> int | None:
-        """Return where the value behind `begin` ends; None if its end has not arrived."""
+        """Return the end of the value that begins at `begin`; None if the end has not arrived."""
         if not self._depth and not self._is_line:
             self._open(max(begin, self._at))
         return self._end_of_line() if self._is_line else self._end_of_object()

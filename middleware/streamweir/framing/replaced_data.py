@@ -1,4 +1,4 @@
-"""Replaces the data of a frame and keeps its names, ids, comments and line ends."""
+"""Replaces the data of a frame; event names, ids, comments and line ends stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["with_data"]
 
 _LINE_ENDS: Final = b"\r\n"
 _NOT_DATA: Final = re.compile(rb"[ \t]*+$|:|[A-Za-z_-]++(?::|$)")
-"""Matches lines behind a data line that do not continue it: blank lines, comments, fields."""
+"""Matches lines after a data line that do not continue it: blank lines, comments, fields."""
 
 
 def with_data(raw: bytes, data: bytes, framing: LineFraming) -> bytes:
@@ -21,7 +21,7 @@ def with_data(raw: bytes, data: bytes, framing: LineFraming) -> bytes:
     Args:
         raw: the bytes of the frame.
         data: the new data, one line.
-        framing: of the frame.
+        framing: the framing of the frame.
     """
     if framing != "sse":
         end = raw[len(raw.rstrip(_LINE_ENDS)) :]

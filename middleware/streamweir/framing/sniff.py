@@ -1,4 +1,4 @@
-"""Finds out the framing of a body by its first bytes, without holding events back."""
+"""Detects the framing of a body by its first bytes, without holding events back."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _Parser = SSEParser | NDJSONParser | ObjectsParser | LinesParser | TextBodyParse
 
 
 class SniffingParser:
-    """Reads a body in SSE or in NDJSON, whichever it is: many backends send the other one than expected.
+    """Reads a body in SSE or NDJSON by detecting the framing: many backends do not send the expected one.
 
     Args:
         limit: the most bytes that one event may have.
-        expected: the framing to assume if the first bytes do not decide it. With `lines` and `text` the first
-            bytes are not looked at, because plain text may begin with anything.
+        expected: the framing to assume if the first bytes do not decide it. With `lines` and `text` the
+            framing is not detected, because plain text may begin with any bytes.
         in_a_row: JSON objects may follow each other without line ends between them.
         raw_in: the framings in which the frames have their `raw` bytes, and gaps are returned.
 
@@ -70,24 +70,24 @@ class SniffingParser:
 
     @property
     def recognised(self) -> bool:
-        """The body has begun like its framing, if only with a comment."""
+        """Whether the body has begun like its framing, if only with a comment."""
         return self.chosen is not None and self.chosen.recognised
 
     @property
     def blank(self) -> bool:
-        """Only blank bytes have arrived."""
+        """Whether only blank bytes have arrived."""
         if self._expected in _PLAIN:
             return not self.recognised
         return self.chosen is None and not self._head
 
     @property
     def cut_off(self) -> bool:
-        """After `finish`: the body ended within a line that makes no frame."""
+        """Whether the body ended within a line that makes no frame; known after `finish`."""
         return self.chosen is not None and self.chosen.cut_off
 
     @property
     def keeps_raw(self) -> bool:
-        """The frames of this body have their `raw` bytes, and gaps are returned."""
+        """Whether the frames of this body have their `raw` bytes, and gaps are returned."""
         chosen = self.chosen
         return chosen is not None and not isinstance(chosen, TextBodyParser) and chosen.keeps_raw
 
@@ -98,12 +98,12 @@ class SniffingParser:
 
     @property
     def is_document(self) -> bool:
-        """The body is one document; its frame is returned where the body ends."""
+        """Whether the body is one document, whose frame is returned at the end of the body."""
         return isinstance(self.chosen, NDJSONParser) and self.chosen.is_document
 
     @property
     def is_at_boundary(self) -> bool:
-        """No byte of the next frame has arrived."""
+        """Whether no byte of the next frame has arrived."""
         if self.chosen is None:
             return not self._head and not self._blank
         return self.chosen.is_at_boundary
@@ -142,7 +142,7 @@ class SniffingParser:
         parser.note_blocks()
 
     def decide(self, head: bytes) -> str | None:
-        """Return the framing of a body that begins with `head`, without reading it; None if it is unknown."""
+        """Return the framing of a body that begins with `head`, without reading it; None if undecided."""
         if self.chosen is None:
             self.chosen = self._choose(head.lstrip(BLANK))
         return self.framing
@@ -184,6 +184,6 @@ def _begins_field(start: bytes) -> bool:
 
 
 def _refused() -> Iterator[Frame]:
-    """Raise when the first frame is taken, like every parser."""
+    """Return an iterator that raises on its first step, like those of parsers."""
     yield from ()
     raise NotTheDialect("the body is markup")

@@ -3,9 +3,9 @@
 Source: WHATWG HTML, section 9.2.6 (interpreting an event stream). Intended differences:
 
 - A block that has only an event name is a frame without data: legacy servers end a stream with `event: done`.
-- The last block needs no blank line behind it.
+- The last block needs no blank line after it.
 - A line that is a JSON object is a frame: legacy servers print one without `data:`.
-- Lines behind `data: {` that are no fields belong to its data: others print JSON over several lines.
+- Lines after `data: {` that are not fields belong to that data: other servers print JSON over several lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from streamweir.ids import MAX_ID_CHARACTERS, short_id
 __all__ = ["SSEParser"]
 
 _MOST_LINES = 1024
-"""The most lines of one event that are joined: each object takes as much memory as thirty letters."""
+"""The most lines of one event that are kept as separate objects before they are joined: each object takes as
+much memory as thirty letters.
+"""
 _BLANK_LINE = b"\n\n"
 _FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
@@ -37,9 +39,9 @@ class SSEParser:
     boundary   whole events only (not `_is_open`)                a byte that is no blank line
     within     a part of an event or of a line (`_is_open`)      a blank line, or the end of a comment line
 
-    `_after_cr` is set while the last byte is a CR: an LF behind it belongs to the same line end.
-    `recognised` is set by the first field, comment or line of JSON, and never cleared. `cut_off` is set if
-    the body ends within a line.
+    `_after_cr` is set while the last byte is a CR: an LF after it belongs to that line end. `recognised` is
+    set by the first field, comment or line of JSON, and never cleared. `cut_off` is set if the body ends
+    within a line.
 
     Args:
         limit: the most bytes that one event may have.
@@ -67,7 +69,7 @@ class SSEParser:
 
     @property
     def is_at_boundary(self) -> bool:
-        """No byte of the next event has arrived."""
+        """Whether no byte of the next event has arrived."""
         return not self._is_open
 
     def note_blocks(self) -> None:
@@ -77,7 +79,7 @@ class SSEParser:
         self._is_open = False
 
     def note_id(self, value: bytes) -> None:
-        """Set the id in force: that of an event which was read without the parser."""
+        """Set the current id to that of an event which was read without the parser."""
         if NUL not in value:
             self._id = _name(value)
 
@@ -85,7 +87,8 @@ class SSEParser:
         """Return the frames that `data` completes, to be taken before the next call.
 
         Raises:
-            LimitExceeded: while they are taken: an event is larger than the limit, after all before it.
+            LimitExceeded: during the iteration: an event is larger than the limit; all frames before it have
+                been returned.
         """
         if self._head is not None and data and not self._head and data[0] != BOM[0]:
             self._head = None  # no byte order mark
@@ -102,7 +105,9 @@ class SSEParser:
         return self._whole_blocks(data[:-2])
 
     def _raw_block(self, data: bytes) -> Frame | None:
-        """Return the frame of a read that is one whole block, with its bytes; None, and no change, else."""
+        """Return the frame, with its bytes, of a read that is one whole block; return None and change no
+        state for any other read.
+        """
         if self._is_open or self._head is not None or CR in data or len(data) > self._limit:
             return None
         end = data.find(b"\n\n")
@@ -145,7 +150,7 @@ class SSEParser:
         self._is_open = bool(self._line or self._raw or self._event or self._after_cr)
 
     def _take_raw(self, line: bytes) -> Frame | None:
-        """Read a line with its end; return the frame or the gap that it completes."""
+        """Read a line including its end; return the frame or the gap that the line completes."""
         is_first = not self._raw
         self._raw += line
         text = line[:-2] if line.endswith(b"\r\n") else line[:-1]
@@ -182,7 +187,7 @@ class SSEParser:
         )
 
     def _whole_blocks(self, blocks: bytes) -> Iterable[Frame]:
-        """Read whole blocks with a blank line between them, at once if they all begin with the same bytes."""
+        """Read whole blocks separated by blank lines; all at once if they begin with the same bytes."""
         if len(blocks) > self._limit:
             return self._each_block(blocks)
         if _BLANK_LINE not in blocks:
@@ -198,7 +203,7 @@ class SSEParser:
         return [Frame(line, name, self._id) for line in lines]
 
     def _numbered_blocks(self, blocks: bytes) -> Iterable[Frame]:
-        """Read whole blocks, at once if each is an id and one line of data."""
+        """Read whole blocks; all at once if each consists of an id and one line of data."""
         pairs = _NUMBERED.findall(blocks + b"\n\n")
         lengths = sum([len(number) + len(line) for number, line in pairs])
         if lengths + len(pairs) * len(b"id: \ndata: \n\n") != len(blocks) + 2:  # something stands between
@@ -218,7 +223,7 @@ class SSEParser:
     def _whole_block(self, block: bytes) -> Frame | None:
         """Return the frame of a block that is one line of data, with or without an id or a name before it.
 
-        None, and no state has changed, for any other block.
+        For any other block, return None and change no state.
         """
         names, line_end, line = block.rpartition(b"\n")
         if line.startswith(b"data: "):
@@ -292,7 +297,7 @@ class SSEParser:
         return head.removeprefix(BOM)
 
     def _unify_line_ends(self, data: bytes) -> bytes:
-        """Replace CR and CRLF by LF; a CRLF that arrives in two reads is one line end."""
+        """Replace CR and CRLF by LF; a CRLF that arrives in two reads counts as one line end."""
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
             self._after_cr = False
@@ -343,7 +348,7 @@ class SSEParser:
 
     @property
     def _is_printed_json(self) -> bool:
-        """The data is pretty-printed JSON: its first line is an opening bracket."""
+        """Whether the data is pretty-printed JSON: its first line is an opening bracket."""
         first = (self._blocks or self._data or [b""])[0]
         return first.startswith((b"{\n", b"[\n")) or first.rstrip() in (b"{", b"[")
 
@@ -373,8 +378,8 @@ class SSEParser:
 def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
     """Return the common event name (or None) and the data of blocks with one line of data each.
 
-    The blocks are split at the bytes between two lines of data. The number of line ends proves that they hold
-    no other lines. None if they do, or if their names differ.
+    The blocks are split at the bytes between two lines of data. The number of line ends proves that the
+    blocks have no other lines. None if a block has other lines, or if the event names differ.
     """
     names = b""
     if not blocks.startswith(b"data:"):

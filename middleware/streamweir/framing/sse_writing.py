@@ -15,7 +15,7 @@ from streamweir.framing.frame import Frame
 __all__ = ["LONE_COMMENT", "sse_writer", "write_sse"]
 
 LONE_COMMENT: Final = b": ping\n"
-"""A comment line without a blank line behind it, which some readers would take for an event."""
+"""A comment line without a blank line after it, because some readers take that for an event."""
 
 
 def write_sse(frame: Frame, prefix: bytes = b"data: ") -> bytes:
@@ -46,6 +46,6 @@ def sse_writer(prefix: bytes) -> Callable[[Frame], bytes]:
 
 
 def _named(event: str, frame_id: str | None) -> bytes:
-    """Return a block without data: a name, and an id if there is one."""
+    """Return a block without data: an event name, and an id if there is one."""
     start = b"" if frame_id is None else b"id: %b\n" % frame_id.encode()
     return b"%bevent: %b\n\n" % (start, event.encode())

@@ -1,4 +1,4 @@
-"""A body that is one text: one frame per read, cut between characters."""
+"""Reads a body that is one text: one frame per read, cut between characters."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LENGTHS: Final = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
 
 
 class TextBodyParser:
-    """Returns each read of a text as a frame; a character that is cut in two waits for its rest.
+    """Returns each read of a text as a frame; the bytes of an incomplete character wait for the next read.
 
     Args:
-        limit: the most bytes that one frame may have; a larger piece becomes several.
+        limit: the most bytes that one frame may have; a larger read becomes several frames.
 
     Attributes:
         cut_off: the body ended within a character.
@@ -32,7 +32,7 @@ class TextBodyParser:
 
     @property
     def is_at_boundary(self) -> bool:
-        """Always False: the frames of a text have no boundaries that it could be read by."""
+        """Always False: the text has no boundaries between frames."""
         return False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -54,7 +54,7 @@ class TextBodyParser:
             yield self._piece(data[begin:end])
 
     def finish(self) -> Iterator[Frame]:
-        """Yield the bytes of a character that the body ended within."""
+        """Yield the bytes of an incomplete character at the end of the body."""
         rest, self._rest = self._rest, b""
         if rest and (self.recognised or not BOM.startswith(rest)):
             self.cut_off = True
@@ -68,7 +68,7 @@ class TextBodyParser:
 
 
 def _whole(data: bytes) -> int:
-    """Return the length of `data` without a character at its end that is cut off."""
+    """Return the length of `data` without an incomplete character at its end."""
     for back in range(1, min(3, len(data)) + 1):
         byte = data[-back]
         if byte & 0xC0 == 0x80:  # not the first byte of a character

@@ -1,4 +1,4 @@
-"""WebSocket frames on bytes: the messages of a server are read, the frames of a client are written.
+"""Reads the messages of a WebSocket server from bytes, and writes the frames of a client.
 
     state      entered by                          a data frame            a control frame
     ────────   ─────────────────────────────────   ─────────────────────   ───────────────────────
@@ -76,37 +76,31 @@ class WebSocketFrame(NamedTuple):
 
 
 class WebSocketFailure(NamedTuple):
-    """Why the bytes of a server are read no further.
-
-    Attributes:
-        code: of the Close frame that answers: 1002 for a breach of RFC 6455, 1009 for a message that is
-            larger than allowed.
-        message: for the log.
-    """
+    """The reason why the bytes of a server are not read further."""
 
     code: FailureCode
     message: str
 
 
 class _Header(NamedTuple):
-    """The fields of a checked header that are still needed."""
+    """The fields of a checked header that are needed after the check."""
 
     opcode: int
     is_final: bool
     begins: int
-    """The index of the payload."""
+    """The index at which the payload begins."""
     ends: int
 
 
 class WebSocketReader:
-    """Reads the frames of a server. Its states open this file.
+    """Reads the frames of a server. The module's docstring has a table of the states.
 
     Attributes:
-        failure: set when a frame may not be read; every later byte is dropped.
+        failure: set when a frame is invalid or too large; every later byte is dropped.
         is_closed: a Close frame has come, or `failure` is set.
 
     Args:
-        limit: the most bytes of one message, its fragments together.
+        limit: the most bytes of one message, all its fragments together.
     """
 
     __slots__ = ("_fragments", "_kind", "_limit", "_needed", "_pieces", "failure", "is_closed")
@@ -116,18 +110,22 @@ class WebSocketReader:
         self.is_closed = False
         self._limit = limit
         self._pieces: list[bytes] = []
-        """Bytes of a frame that is not whole."""
+        """The bytes of a frame that is not complete."""
         self._needed = 0
-        """Bytes that have to come before the next look at them; this keeps a large frame linear."""
+        """The number of bytes that must have arrived before the frame is parsed again; this keeps a large
+        frame linear.
+        """
         self._kind = 0
-        """The opcode of the message whose fragments come; 0 in the state `idle`."""
+        """The opcode of the message whose fragments are arriving; 0 in the state `idle`."""
         self._fragments = bytearray()
-        """The message so far. As objects of their own, short fragments would take many times their bytes."""
+        """The fragments of the message, joined. As separate objects, short fragments would take many times
+        their bytes.
+        """
 
     def feed(self, data: bytes) -> list[bytes | WebSocketFrame]:
         """Return the messages and control frames that `data` completes, in order.
 
-        A text message is just its bytes, which a flood of short ones is made of.
+        A text message is returned as plain bytes, because text messages are the most frequent ones.
         """
         if self.is_closed:
             return []
@@ -145,7 +143,7 @@ class WebSocketReader:
         return frames
 
     def _read(self, data: bytes, frames: list[bytes | WebSocketFrame]) -> int:
-        """Read whole frames into `frames`; return the index behind the last one."""
+        """Read whole frames into `frames`; return the index after the last one."""
         position, end = 0, len(data)
         longest, append = min(self._limit, _LONGEST_CONTROL), frames.append
         whole, last = _WHOLE_TEXT, end - 2
@@ -174,7 +172,7 @@ class WebSocketReader:
         return position
 
     def _header(self, data: bytes, position: int) -> _Header | None:
-        """Return the header at `position`; None if it is not whole, or may not be read."""
+        """Return the header at `position`; None if it is incomplete or invalid."""
         first, second = data[position], data[position + 1]
         opcode, length = first & _OPCODE, second & _LENGTH
         if fault := self._fault_of(first, second):
@@ -245,7 +243,7 @@ class WebSocketReader:
 
 
 def _is_sound_close(frame: WebSocketFrame) -> bool:
-    """Return whether the code of a Close frame may be sent, and its reason is UTF-8."""
+    """Return whether a Close frame has a code that may be sent and a reason in UTF-8."""
     try:
         frame.data[2:].decode()
     except UnicodeDecodeError:
@@ -257,9 +255,9 @@ def client_frame(opcode: int, data: bytes, mask: bytes | None = None) -> bytes:
     """Return the frame of a client that holds `data` unfragmented.
 
     Args:
-        opcode: of the frame.
+        opcode: the opcode of the frame.
         data: the payload.
-        mask: four random bytes; None: they are made here.
+        mask: four random bytes; None: new ones are made.
     """
     mask = os.urandom(4) if mask is None else mask
     return b"".join((_head(opcode, len(data)), mask, _masked(data, mask)))

@@ -1,4 +1,4 @@
-"""Follows the frames of a WebSocket by their headers alone: payloads are skipped, and may be coded.
+"""Follows the frames of a WebSocket by their headers; payloads are skipped, so they may be compressed.
 
 Source: RFC 6455, section 5.2.
 """
@@ -19,8 +19,8 @@ class FrameBoundaries:
     """Follows the frames of one direction.
 
     Attributes:
-        close_code: of the first Close frame; None: none has come, or it has no code.
-        has_closed: a Close frame has come whole.
+        close_code: the close code of the first Close frame; None: no Close frame has come, or it has no code.
+        has_closed: a whole Close frame has arrived.
     """
 
     __slots__ = ("_code", "_header", "_is_close", "_mask", "_skip", "close_code", "has_closed")
@@ -29,17 +29,17 @@ class FrameBoundaries:
         self.close_code: int | None = None
         self.has_closed = False
         self._header = b""
-        """The beginning of a header that is not whole."""
+        """The beginning of a header that is not complete."""
         self._skip = 0
-        """Bytes of the payload that are still to come."""
+        """The number of bytes of the payload that have not arrived."""
         self._is_close = False
         self._mask = b""
         self._code = b""
-        """The first bytes of a Close frame's payload, masked or not."""
+        """The first two bytes of a Close frame's payload, masked or not."""
 
     @property
     def is_at_boundary(self) -> bool:
-        """The last byte was the last one of a frame, or no byte has come."""
+        """Whether the last byte ended a frame, or no byte has arrived."""
         return not self._skip and not self._header
 
     def feed(self, data: bytes) -> None:
@@ -64,7 +64,7 @@ class FrameBoundaries:
 
     @staticmethod
     def _header_bytes(header: bytes) -> int:
-        """Return the length of a header; 2 if fewer than two bytes of it have come."""
+        """Return the length of a header; 2 if fewer than two bytes of it have arrived."""
         if len(header) < 2:
             return 2
         return 2 + _LENGTHS.get(header[1] & 0x7F, 0) + (4 if header[1] & _MASK else 0)

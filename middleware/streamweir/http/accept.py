@@ -25,10 +25,10 @@ _OTHER: Final[dict[StreamFraming, StreamFraming]] = {"sse": "ndjson", "ndjson": 
 
 
 def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
-    """Return the framing that an `Accept` header (all of its lines, joined by commas) asks for.
+    """Return the framing that an `Accept` header asks for (all lines of the header, joined by commas).
 
-    Of the stream types it names, the one with the highest q wins; an equal q leaves it to `default`, and so
-    does a header that names neither. `application/json` counts only without a stream type and without `*/*`.
+    Of the stream types in the header, the one with the highest q is chosen; with an equal q, or without a
+    stream type, `default` is. `application/json` counts only without a stream type and without `*/*`.
     """
     if accept in ("", "*/*"):
         return default
@@ -45,7 +45,7 @@ def choose_framing(accept: str, default: StreamFraming) -> FramingChoice:
 
 
 def accepts_any(accept: str, media_types: Collection[str]) -> bool:
-    """Return whether an `Accept` header names one of these types itself, not by a wildcard."""
+    """Return whether an `Accept` header names one of these types explicitly, not by a wildcard."""
     return any(name in media_types and weight > 0 for name, weight in _media_ranges(accept))
 
 

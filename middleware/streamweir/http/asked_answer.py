@@ -1,6 +1,6 @@
-"""The answer that the body of a request asks for: streamed or whole, and the names that it repeats.
+"""The answer that the body of a request asks for: streamed or whole, and the client's names to repeat in it.
 
-The gateway, the middleware and `receive_request` read it here.
+The gateway, the middleware and `receive_request` all use this module.
 
 Source: the standard protocol 1.1, section 4; the request contract, section 1.
 """
@@ -27,8 +27,8 @@ class AskedAnswer(NamedTuple):
     """The answer that a request asks for, once its body has been read.
 
     Attributes:
-        protocol: of the client.
-        body: of the client's request.
+        protocol: the protocol of the client.
+        body: the body of the client's request.
         names: the client's names, which the answer repeats.
     """
 
@@ -38,7 +38,9 @@ class AskedAnswer(NamedTuple):
 
     @classmethod
     def of(cls, protocol: Dialect, body: Mapping[str, Any], headers: HeaderList, written: Any) -> AskedAnswer:
-        """Return the answer that a mapped request asks for; `written` is the body that was made of it."""
+        """Return the answer that a mapped request asks for; `written` is the body that was made for the
+        upstream.
+        """
         names = asked_names(protocol, body, headers)
         if protocol.asks_for_usage and asks_for_usage(written) and not asks_for_usage(body):
             names = names._replace(hides_usage=True)
@@ -51,8 +53,8 @@ def asked_framing(
     """Return the framing of the answer to a request whose body has been read.
 
     Args:
-        protocol: of the client.
-        body: of the request.
+        protocol: the protocol of the client.
+        body: the body of the request.
         accept: the header `Accept`.
         chosen: the framing that `accept` asks for.
         usual: the framing of a stream if `accept` asks for none.
@@ -69,7 +71,7 @@ def asked_framing(
 def asked_names(protocol: Dialect, body: Mapping[str, Any], headers: HeaderList) -> ClientNames:
     """Return the client's own names in a request: in its body, and in headers that the protocol names.
 
-    The values that the answer repeats are among them.
+    They include the values that the answer repeats.
     """
     if not protocol.request_names:
         return NO_NAMES

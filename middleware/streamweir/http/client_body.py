@@ -17,11 +17,11 @@ _JSON: Final = "application/json"
 _JSON_SUFFIX: Final = "+json"
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD"})
 _OURS: Final = frozenset({"protocol"})
-"""Query parameters that are the gateway's own."""
+"""Query parameters that are meant for streamweir itself."""
 
 
 def check_type(headers: HeaderList) -> None:
-    """Raise `RequestError` for a body that is not JSON by its type, or that is coded."""
+    """Raise `RequestError` for a body whose type is not JSON, or that has a content coding."""
     if not is_json_type(headers):
         raise RequestError("the body must be JSON (application/json)", code="UNSUPPORTED_MEDIA_TYPE")
     codings = header_values(headers, b"content-encoding")
@@ -30,18 +30,18 @@ def check_type(headers: HeaderList) -> None:
 
 
 def is_json_type(headers: HeaderList) -> bool:
-    """Return whether the body of a request is JSON by its type; a missing type counts as JSON."""
+    """Return whether the type of a request's body is JSON; a missing type counts as JSON."""
     types = [value.partition(";")[0].strip().lower() for value in header_values(headers, b"content-type")]
     return all(name in ("", _JSON) or name.endswith(_JSON_SUFFIX) for name in types)
 
 
 def client_body(method: str, data: bytes, query: bytes, *, may_be_absent: bool) -> dict[str, Any] | None:
-    """Return the object that the client's body is; a GET without one is read from its query.
+    """Return the JSON object in the client's body; for a GET without a body, the object made of its query.
 
     Args:
-        method: of the request.
+        method: the method of the request.
         data: the body.
-        query: of the request.
+        query: the query of the request.
         may_be_absent: return None for a request without a body.
 
     Raises:
@@ -61,10 +61,10 @@ def check_length(headers: HeaderList, max_bytes: int) -> None:
 
 
 class BodyBuffer:
-    """The body of a request while it is read.
+    """The body of a request while it is being read.
 
     Args:
-        max_bytes: the most bytes of it.
+        max_bytes: the most bytes of the body.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -81,7 +81,7 @@ class BodyBuffer:
 
     @property
     def data(self) -> bytes:
-        """The pieces as one."""
+        """The pieces received until now, joined."""
         return b"".join(self._pieces)
 
 

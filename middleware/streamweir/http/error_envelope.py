@@ -32,12 +32,12 @@ def preflight_envelope(
     """Return the HTTP status and the JSON body that report a failure in place of a stream.
 
     Args:
-        error: an exception, a classified failure, or a code: one of the protocol or one of your own.
-        request_id: of the request; the current one if None, else a new one.
+        error: an exception, a classified failure, or a code of the protocol or of the application.
+        request_id: the id of the request; the current one if None, else a new one.
         debug: add details as `error.details`, redacted.
 
     Raises:
-        ValueError: `error` is text, but no code.
+        ValueError: `error` is a text that is not a code.
     """
     info = info_of(error, debug=debug)
     body = envelope(
@@ -52,10 +52,11 @@ def preflight_envelope(
 
 
 def info_of(error: BaseException | ErrorInfo | str, *, debug: bool) -> ErrorInfo:
-    """Return the report of a failure in place of a stream; a `RequestError` has its own.
+    """Return the report of a failure in place of a stream; that of a `RequestError` is made from its code and
+    problem.
 
     Raises:
-        ValueError: `error` is text, but no code.
+        ValueError: `error` is a text that is not a code.
     """
     if isinstance(error, ErrorInfo):
         return error

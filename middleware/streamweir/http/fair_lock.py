@@ -13,11 +13,12 @@ __all__ = ["FairLock"]
 
 
 class FairLock:
-    """An asynchronous context manager: one task at a time, in the order in which they came.
+    """An asynchronous context manager that one task at a time can hold; waiting tasks get it in the order of
+    arrival.
 
     Attributes:
         is_taken: a task holds the lock.
-        waiting: the events of the tasks that wait, in order; None until a task has waited.
+        waiting: the events of the waiting tasks, in order; None until a task has waited.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class FairLock:
             self.is_taken = True
 
     async def wait(self) -> None:
-        """Wait for the lock, which is taken. The caller holds it afterwards and has to call `pass_on`."""
+        """Wait for the lock, which is taken. The caller then holds the lock and has to call `pass_on`."""
         mine = anyio.Event()
         waiting = self.waiting = deque() if self.waiting is None else self.waiting
         waiting.append(mine)
@@ -48,7 +49,7 @@ class FairLock:
         self.pass_on()
 
     def pass_on(self) -> None:
-        """Give the lock to the next task that waits, or free it."""
+        """Give the lock to the next waiting task, or free it."""
         if self.waiting:
             self.waiting.popleft().set()
         else:

@@ -1,4 +1,5 @@
-"""The status of an answer that is sent as a whole: that of its failure, if it is nothing but a failure.
+"""The status of an answer that is sent as a whole: if the answer consists only of a failure, the failure's
+status.
 
 Source: the standard protocol 1.1, sections 4 and 5.
 """
@@ -24,13 +25,13 @@ def folded_response(
     failure: ErrorInfo | None = None,
     own_form: bool = False,
 ) -> tuple[int, list[tuple[bytes, bytes]]]:
-    """Return the status of a folded answer, and the headers that it has beside those of a stream.
+    """Return the status of a folded answer, and its headers in addition to those of a stream.
 
     Args:
         body: the whole body.
         error: the error that the stream ended with; None if it succeeded.
         has_answer: the answer holds more than the failure.
-        status: of an answer that is not just a failure.
+        status: the status of an answer that does not consist only of a failure.
         failure: the classified failure behind `error`, whose status is more exact; None if it is not known.
         own_form: clients of the protocol decide by status and headers whether to retry.
     """

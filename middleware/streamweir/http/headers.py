@@ -37,7 +37,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 REQUEST_ID: Final = b"x-request-id"
 
 _DIGITS: Final = 20
-"""A length of more digits is larger than every limit, also if only so many of them are read."""
+"""The digits of a length that are read: a longer number is larger than every limit anyway."""
 
 _OURS: Final = frozenset(
     {
@@ -49,7 +49,7 @@ _OURS: Final = frozenset(
         *(name.lower().encode("ascii") for name in (*STREAM_HEADERS, *NO_SNIFFING)),
     }
 )
-"""Headers that describe the body that is replaced, or that are set anew."""
+"""Headers that describe the replaced body, or that are set anew."""
 
 
 def header_values(headers: HeaderList, name: bytes) -> list[str]:
@@ -59,13 +59,13 @@ def header_values(headers: HeaderList, name: bytes) -> list[str]:
 
 
 def announced_length(headers: HeaderList) -> int:
-    """Return the largest `Content-Length` in bytes; 0 if there is none that is a number."""
+    """Return the largest `Content-Length` in bytes; 0 if no `Content-Length` is a number."""
     lengths = (value.strip() for value in header_values(headers, b"content-length"))
     return max((int(text[:_DIGITS]) for text in lengths if text.isascii() and text.isdigit()), default=0)
 
 
 def header_value(headers: HeaderList, name: bytes) -> str:
-    """Return the lines of a list header, joined by commas; empty if the header is absent."""
+    """Return the lines of a header that holds a list, joined by commas; empty if the header is absent."""
     return ", ".join(header_values(headers, name))
 
 
@@ -88,13 +88,13 @@ def request_id_of(
     is_valid: Callable[[str], bool] = valid_request_id,
     make: Callable[[], str] = new_request_id,
 ) -> str:
-    """Return the client's request id if it sent exactly one and that is valid, else a new one."""
+    """Return the client's request id if the client sent exactly one and it is valid; else a new id."""
     given = header_values(headers, name)
     return given[0] if len(given) == 1 and is_valid(given[0]) else make()
 
 
 def settled_request_id(scope: Scope) -> str:
-    """Return the id of a request, which is put into the scope unless a layer above has done that."""
+    """Return the id of a request, and put it into the scope unless a layer above has done so."""
     state = scope.setdefault("state", {})
     request_id = state.get("request_id")
     if not isinstance(request_id, str):
@@ -103,7 +103,7 @@ def settled_request_id(scope: Scope) -> str:
 
 
 def kept_headers(headers: HeaderList) -> list[tuple[bytes, bytes]]:
-    """Return the application's headers that are still true once the body has been replaced by a stream."""
+    """Return the application's headers that remain true when the body is replaced by a stream."""
     return [(name, value) for name, value in headers if name.lower() not in _OURS]
 
 

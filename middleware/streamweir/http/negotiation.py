@@ -31,7 +31,7 @@ PROTOCOL_QUERY: Final = "protocol"
 
 
 class UnknownProtocolError(ConfigurationError):
-    """The header names a protocol that is not among the answers."""
+    """The header names a protocol that is not one of the answers."""
 
 
 def choose_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -> str:
@@ -53,7 +53,7 @@ def choose_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -
 
 
 def chooses_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) -> bool:
-    """Return whether the request names one of `answers` itself, by the header or in the query."""
+    """Return whether the request explicitly names one of `answers`, by the header or in the query."""
     if header_values(headers, PROTOCOL_HEADER):
         return True
     return any(name == PROTOCOL_QUERY and value in answers for name, value in _parameters(query))
@@ -62,14 +62,14 @@ def chooses_protocol(headers: HeaderList, query: bytes, answers: Sequence[str]) 
 def expected_protocol(
     headers: HeaderList, query: bytes, path: str, answers: Sequence[str], dialects: Dialects
 ) -> Dialect | None:
-    """Return the protocol in which a client understands a refusal; None if it is unknown.
+    """Return the protocol in which the client expects a refusal; None if unknown.
 
     Args:
-        headers: of the request.
-        query: of the request.
-        path: of the request.
-        answers: of the endpoint; empty if the client may not learn which endpoint there is.
-        dialects: by which names are looked up.
+        headers: the headers of the request.
+        query: the query of the request.
+        path: the path of the request.
+        answers: the answers of the endpoint; empty if the client may not learn which endpoint there is.
+        dialects: the set in which names are looked up.
     """
     if not answers:
         return dialects.called_at(path)

@@ -1,7 +1,7 @@
 """Tells the middlewares above that a response is a finished stream, which they must not read again.
 
-Each middleware puts a `StreamOwnership` into the scope; a layer below that writes a stream calls `take` on
-it. Nothing of that is on the wire, so that no upstream can forge it.
+Each middleware puts a `StreamOwnership` into the scope; a layer below that writes a stream calls its `take`.
+The object is never sent over the network, so no upstream can forge it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _RUNS: Final = "streamweir.runs"
 
 
 class StreamOwnership:
-    """The ownership of one response, as one middleware hands it down.
+    """The ownership of one response, as one middleware passes it to the layers below.
 
     Attributes:
         taken: a layer below has begun a finished stream. Set by `take`, never cleared.
         collector: the collector of warnings of this layer; None if it has none.
         taps: makers of the taps of this layer.
-        failure_passes: the failure of the layers below is raised to the server, and not answered here. Set by
-            `let_failure_pass`, never cleared.
+        failure_passes: a failure of the layers below is raised to the server instead of being answered here.
+            Set by `let_failure_pass`, never cleared.
         asked: the answer that the client asks for, if this layer has read its request; else None.
-        request_run: the run that the response of the request can be, if this layer keeps runs; else None.
+        request_run: the run that the response can become, if this layer keeps runs; else None.
     """
 
     def __init__(self, outer: StreamOwnership | None = None) -> None:
@@ -52,7 +52,7 @@ class StreamOwnership:
 
     @property
     def all_taps(self) -> list[TapMaker]:
-        """The makers of the taps of this layer and of the layers above; all their taps follow the stream."""
+        """The makers of the taps of this layer and of all layers above; all these taps follow the stream."""
         return [*self.taps, *([] if self._outer is None else self._outer.all_taps)]
 
     @property
@@ -64,30 +64,30 @@ class StreamOwnership:
 
     @property
     def outer_collector(self) -> WarningCollector | None:
-        """The collector of the nearest layer above that has one; None if there is none."""
+        """The collector of the nearest layer above that has a collector; None if no layer has one."""
         if self._outer is None:
             return None
         return self._outer.collector or self._outer.outer_collector
 
     def take(self) -> None:
-        """Note that a layer below has begun a finished stream, here and in all layers above."""
+        """Note, here and in all layers above, that a layer below has begun a finished stream."""
         self.taken = True
         self.take_above()
 
     def let_failure_pass(self) -> None:
-        """Let all layers above pass the exception of this layer on to the server."""
+        """Make all layers above pass the exception of this layer on to the server."""
         if self._outer is not None:
             self._outer.failure_passes = True
             self._outer.let_failure_pass()
 
     def take_above(self) -> None:
-        """Note in all layers above that this layer has begun a finished stream."""
+        """Note, in all layers above, that this layer has begun a finished stream."""
         if self._outer is not None:
             self._outer.take()
 
 
 def hand_down(scope: Scope) -> tuple[Scope, StreamOwnership]:
-    """Return a copy of `scope` for the application below, and the ownership that was put into it."""
+    """Return a copy of `scope` for the application below, and the ownership that the copy contains."""
     ownership = StreamOwnership(ownership_in(scope))
     extensions = {**(scope.get("extensions") or {}), _EXTENSION: ownership}
     return {**scope, "extensions": extensions}, ownership
@@ -101,13 +101,15 @@ def take_ownership(scope: Scope) -> None:
 
 
 def ownership_in(scope: Scope) -> StreamOwnership | None:
-    """Return the ownership that the nearest layer above has handed down; None if there is no such layer."""
+    """Return the ownership that the nearest layer above has put into the scope; None if there is no such
+    layer.
+    """
     found = (scope.get("extensions") or {}).get(_EXTENSION)
     return found if isinstance(found, StreamOwnership) else None
 
 
 def offer_runs(scope: Scope, shell: object) -> Scope:
-    """Return a copy of `scope` that tells the layers below which shell serves runs."""
+    """Return a copy of `scope` that names the shell which serves runs, for the layers below."""
     return {**scope, "extensions": {**(scope.get("extensions") or {}), _RUNS: shell}}
 
 
@@ -117,6 +119,6 @@ def offered_runs(scope: Scope) -> object:
 
 
 def runs_are_kept_above(scope: Scope) -> bool:
-    """Return whether a layer above makes a run of the response."""
+    """Return whether a layer above makes the response a run."""
     ownership = ownership_in(scope)
     return ownership is not None and ownership.nearest_run is not None

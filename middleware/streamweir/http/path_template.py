@@ -1,8 +1,8 @@
 """Path templates such as `/agents/{id}/chat`, and the values of their names in the path of a request.
 
-A name matches one segment or a part of one, at least one character. A `*` at the end matches any rest, which
-may be empty or have several segments. Of names in one segment the first one matches as much as it can, then
-the next.
+A name matches one segment or a part of one, at least one character. A `*` at the end matches the remaining
+path, which may be empty or have several segments. If a segment has several names, the first one matches as
+many characters as it can, then the next.
 
 Matching looks at each character a bounded number of times, whatever the path: a regular expression would try
 all ways to share a segment between its names.
@@ -17,7 +17,7 @@ from typing import Final
 __all__ = ["PathTemplate"]
 
 REST: Final = "rest"
-"""The name of the `*` at the end."""
+"""The name under which `match` returns the part that the `*` at the end matches."""
 
 _NAME: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -55,7 +55,9 @@ class PathTemplate:
 
 
 def _values(literals: Sequence[str], segment: str) -> list[str] | None:
-    """Return the texts between `literals`, where the segment begins with the first and ends with the last."""
+    """Return the texts between `literals`; the segment must begin with the first literal and end with the
+    last.
+    """
     first, last = literals[0], literals[-1]
     if len(literals) == 1:
         return [] if segment == first else None
@@ -65,7 +67,7 @@ def _values(literals: Sequence[str], segment: str) -> list[str] | None:
 
 
 def _values_and_rest(literals: Sequence[str], segments: str) -> list[str] | None:
-    """Return the texts between `literals` in the first segment, and the rest behind the last one."""
+    """Return the texts between `literals` in the first segment, and the path after the last literal."""
     segment, slash, others = segments.partition("/")
     first, last = literals[0], literals[-1]
     end = segment.rfind(last, len(first)) if len(literals) > 1 else 0

@@ -1,7 +1,7 @@
-"""Path patterns: the requests that a middleware covers.
+"""Path patterns, by which a middleware chooses the requests that it covers.
 
 A pattern is a literal path in which `{name}` matches one segment or a part of one, and a `*` at the end
-matches any rest. Source: the library contract, section 1.
+matches the remaining path. Source: the library contract, section 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PathPatterns:
         patterns: their texts.
 
     Raises:
-        ConfigurationError: a pattern has another form.
+        ConfigurationError: a pattern has an invalid form.
     """
 
     def __init__(self, paths: Paths) -> None:

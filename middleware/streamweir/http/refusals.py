@@ -1,4 +1,4 @@
-"""Refusals of requests, before an application or an upstream is called: a status and a JSON envelope.
+"""Refusals of requests before an application or an upstream is called: a status and a JSON envelope.
 
 Source: the standard protocol 1.1, section 5 (end).
 """
@@ -28,13 +28,13 @@ __all__ = [
 
 
 class Refusal(Exception):
-    """A request is refused; the shell makes the response.
+    """Raised to refuse a request; the shell makes the response.
 
     Args:
         code: one of `REFUSALS`.
         message: replaces the message of the row. It is written for developers of clients and never contains
             the text of an exception.
-        headers: of the response.
+        headers: the headers of the response.
         status: replaces the status of the row.
         error: fields that replace those of the `error` object, if the body of the protocol has one.
     """
@@ -62,9 +62,9 @@ def refusal_parts(
     """Return status, body and headers of the response to a refused request.
 
     Args:
-        refusal: of the request.
-        request_id: of the request.
-        protocol: of the client, which may define an error body; None: the body is the envelope.
+        refusal: the refusal of the request.
+        request_id: the id of the request.
+        protocol: the protocol of the client, which may define an error body; None: the body is the envelope.
     """
     row = REFUSALS[refusal.code]
     message = refusal.message or row.message
@@ -78,7 +78,7 @@ def refusal_parts(
 async def send_refusal(
     send: Send, refusal: Refusal, *, request_id: str, protocol: Dialect | None = None
 ) -> None:
-    """Answer a refused request; the arguments are those of `refusal_parts`."""
+    """Send the response to a refused request; the arguments are those of `refusal_parts`."""
     status, body, headers = refusal_parts(refusal, request_id=request_id, protocol=protocol)
     await _send(send, status, body, headers)
 
@@ -90,9 +90,9 @@ def failure_parts(
 
     Args:
         info: the failure.
-        request_id: of the request; None: the current one.
+        request_id: the id of the request; None: the current one.
         debug: add details to the envelope.
-        protocol: of the client, which may define an error body; None: the body is the envelope.
+        protocol: the protocol of the client, which may define an error body; None: the body is the envelope.
     """
     status, ours = preflight_envelope(info, request_id=request_id, debug=debug)
     failure = FailedRequest(info.status, info.code, info.message, info.recoverable, ours["request_id"])

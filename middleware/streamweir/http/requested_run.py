@@ -1,4 +1,5 @@
-"""The run that a request names: its handle, the position of its client, and the ids to find it by.
+"""Reads from a request the handle of a run, the client's position in the run, and ids by which runs are
+found.
 
 Source: the contract of resumable streams, sections 2 and 3.
 """
@@ -42,10 +43,10 @@ _AFTER: Final = re.compile(r"-1|0|[1-9][0-9]{0,17}")
 
 
 def brought_handle(scope: Scope) -> str | None:
-    """Return the handle that a request brings; None if it brings none.
+    """Return the handle in the header `X-Streamweir-Run` of a request; None without that header.
 
     Raises:
-        Refusal: the header has another form, or occurs twice.
+        Refusal: the header has an invalid form, or occurs twice.
     """
     values = header_values(scope["headers"], RUN_HEADER)
     if len(values) > 1 or (values and not is_handle(values[0])):
@@ -60,7 +61,7 @@ def position_of(scope: Scope) -> Position | None:
     """Return the position of the client in a run; None if the request names none.
 
     Raises:
-        Refusal: the value is no position.
+        Refusal: the value is not a position.
     """
     given = last_event_ids(scope)
     if given:
@@ -77,18 +78,18 @@ def position_of(scope: Scope) -> Position | None:
 
 
 def last_event_ids(scope: Scope) -> list[str]:
-    """Return the values of `Last-Event-ID`; an empty one counts as absent."""
+    """Return the values of `Last-Event-ID`; an empty value counts as absent."""
     return [value for value in header_values(scope["headers"], b"last-event-id") if value]
 
 
 def named_run(scope: Scope) -> tuple[str, Position] | None:
     """Return the handle and the position that `Last-Event-ID` names; None if it names no run.
 
-    An id of another form is not ours: an EventSource may send ids of other streams. A number alone names a
-    position in the run whose handle the request brings.
+    An id of another form is ignored: an EventSource may send ids of other streams. A number without a handle
+    is a position in the run whose handle the request brings.
 
     Raises:
-        Refusal: `X-Streamweir-Run` has another form, or occurs twice.
+        Refusal: `X-Streamweir-Run` has an invalid form, or occurs twice.
     """
     given = last_event_ids(scope)
     position = read_event_id(given[0]) if len(given) == 1 else None
@@ -100,7 +101,7 @@ def named_run(scope: Scope) -> tuple[str, Position] | None:
 
 
 def without_handle(scope: Scope) -> Scope:
-    """Return a request without the handle that it brings, which no upstream gets."""
+    """Return the scope without the handle of a run, because upstreams do not get handles."""
     pieces = scope["query_string"].split(b"&")
     query = b"&".join(piece for piece in pieces if not _names_run(piece))
     headers = [pair for pair in scope["headers"] if pair[0].lower() != RUN_HEADER]
@@ -113,10 +114,10 @@ def _names_run(piece: bytes) -> bool:
 
 
 def requested_ids(scope: Scope) -> tuple[str, str]:
-    """Return the kind of id to find runs by, one of `KINDS`, and the id.
+    """Return the kind of the id by which the request asks for runs (one of `KINDS`), and the id.
 
     Raises:
-        Refusal: the query has none of them, or several.
+        Refusal: the query has no id of these kinds, or several.
     """
     asked = [(kind, value) for kind in KINDS for value in _query(scope, kind) if value]
     if len(asked) != 1:
@@ -125,12 +126,12 @@ def requested_ids(scope: Scope) -> tuple[str, str]:
 
 
 def requested_names(scope: Scope, body: bytes, protocol: Dialect) -> dict[str, str]:
-    """Return the ids that a request gives its conversation, by their kind: from its query if it is a GET.
+    """Return the ids of the conversation in a request, by their kind; a GET has them in its query.
 
     Args:
-        scope: of the request.
-        body: of the request.
-        protocol: of the client, which may name the conversation in its own way.
+        scope: the ASGI scope of the request.
+        body: the body of the request.
+        protocol: the protocol of the client, which may have its own fields for these ids.
     """
     if scope["method"] == "GET":
         named: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
@@ -143,12 +144,12 @@ def requested_names(scope: Scope, body: bytes, protocol: Dialect) -> dict[str, s
 
 
 def about_request(scope: Scope, *, body: str, handle: str, retention: Retention, **facts: Any) -> About:
-    """Return the facts to claim the run of a request with.
+    """Return the facts with which the run of a request is claimed.
 
     Args:
-        scope: of the request.
-        body: a digest of its body; empty if that has not been read whole.
-        handle: of the run.
+        scope: the ASGI scope of the request.
+        body: a digest of the request's body; empty if the body has not been read whole.
+        handle: the handle of the run.
         retention: how the run is kept.
         facts: `endpoint`, `protocol`, `framing`, `request_id` of the run.
     """
@@ -163,10 +164,10 @@ def about_request(scope: Scope, *, body: str, handle: str, retention: Retention,
 
 
 def run_headers(handle: str, path: str | None) -> Headers:
-    """Return the headers of every answer of a run.
+    """Return the headers that every response for a run has.
 
     Args:
-        handle: of the run.
+        handle: the handle of the run.
         path: where runs are read; None: at their endpoints only.
     """
     headers: Headers = [(RUN_HEADER, handle.encode("ascii"))]
@@ -176,7 +177,7 @@ def run_headers(handle: str, path: str | None) -> Headers:
 
 
 def digest(data: bytes) -> str:
-    """Return the digest of a path or a body in the facts of a run: 32 hexadecimal digits."""
+    """Return the digest of a path or a body that a run's facts contain: 32 hexadecimal digits."""
     return sha256(data).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""The headers of a response that is a stream, for any host.
+"""The headers of a response that is a stream, for every host.
 
 Source: the standard protocol 1.1, section 4.
 """
@@ -18,13 +18,13 @@ STREAM_HEADERS: Final = {
 }
 
 NOT_STORED: Final = (b"cache-control", b"no-cache, no-store, no-transform")
-"""The cache control of streams below the path of runs."""
+"""The cache control of responses below the path of runs."""
 
 VARIES: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
 """The request headers on which answers below the path of runs depend."""
 
 NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
-"""Keeps browsers from taking an answer for a page."""
+"""The header that keeps browsers from rendering an answer as a page."""
 
 
 def response_headers(media_type: str, request_id: str) -> dict[str, str]:

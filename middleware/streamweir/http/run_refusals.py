@@ -14,7 +14,7 @@ __all__ = ["run_refusals"]
 
 @contextmanager
 def run_refusals() -> Iterator[None]:
-    """Raise errors of `RunService` as refusals.
+    """Convert errors of `RunService` in the block into refusals.
 
     Raises:
         Refusal: the operation on the run is not possible, or the store does not answer.

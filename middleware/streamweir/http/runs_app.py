@@ -6,7 +6,7 @@
     DELETE  <runs>/<handle>         `remove`
     POST    <runs>/<handle>/cancel  `cancel`
 
-One ASGI application for every shell. The shell tells whose request it is and delivers runs (`RunsShell`).
+One ASGI application for every shell. The shell names the owner of a request and delivers runs (`RunsShell`).
 Every answer is private to its client (`Cache-Control`, `Vary`).
 
 Source: the contract of resumable streams, sections 3 and 4.
@@ -40,22 +40,22 @@ class RunsCall:
     """One request that is about a run.
 
     Attributes:
-        scope: of the request.
-        receive: of the server.
+        scope: the ASGI scope of the request.
+        receive: the ASGI `receive` of the server.
         send: takes the response.
-        headers: of a stream that answers it.
-        request_id: of the request.
-        owner: of the runs that it is about; None: any client that has the handle.
-        handle: of the run; empty if the request names none.
-        found: the run that is read, once it is known.
-        status: of an answer that is no stream; None if there was none.
-        refusal: with which the request was refused; None if it was not.
-        has_nothing_left: the client has all of `found`.
-        folded: the folded result that answers the request; None if another answer does.
-        note: free for the shell.
+        headers: the headers of the response if it is a stream.
+        request_id: the id of the request.
+        owner: the owner of the requested runs; None: any client that has the handle.
+        handle: the handle of the run; empty if the request names none.
+        found: the run to read; None until it has been found.
+        status: the status of the response if it is not a stream; else None.
+        refusal: the refusal of the request; None if it was not refused.
+        has_nothing_left: the client already has all events of `found`.
+        folded: the folded result if the response is one; else None.
+        note: a value that only the shell uses.
 
     Args:
-        is_private: no cache may keep the answer: the request was sent to the path of runs.
+        is_private: the request was sent to the path of runs, so no cache may keep the response.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class RunsCall:
         self._send: Final = send
 
     async def answer(self, status: int, value: dict[str, Any], headers: Headers | None = None) -> None:
-        """Answer with JSON."""
+        """Send a JSON response."""
         self.status = status
         fields = [(b"content-type", b"application/json"), *(headers or ())]
         fields += [(name.lower().encode(), text.encode()) for name, text in NO_SNIFFING.items()]
         await send_whole(self.send, status, write_json(value), fields)
 
     async def answer_nothing(self, headers: Headers | None = None) -> None:
-        """Answer 204."""
+        """Send a response without a body: 204."""
         self.status = 204
         await send_nothing(self.send, headers or [])
 
@@ -97,11 +97,11 @@ class RunsCall:
 
 
 class RunsShell(ABC):
-    """A shell with runs. `RunsApp` serves them; endpoints call `read_on` and `join`.
+    """A shell that has runs. `RunsApp` serves the path of runs; endpoints call `read_on` and `join`.
 
     Attributes:
         service: the runs.
-        path: where they are read; None: at their own endpoints only.
+        path: the URL path at which runs are read; None: they are read at their own endpoints only.
         has_runs_without_owner: runs with and without an owner are read here; one without an owner belongs to
             every client that has its handle.
     """
@@ -119,10 +119,10 @@ class RunsShell(ABC):
 
     @abstractmethod
     def owner_of(self, scope: Scope) -> str | None:
-        """Return the owner of the runs of a client; None: any client that has the handle.
+        """Return the owner that a client's runs have; None: runs belong to any client that has the handle.
 
         Raises:
-            RunNotFound: the client can have no runs.
+            RunNotFound: the client cannot have runs.
         """
 
     @abstractmethod
@@ -132,33 +132,34 @@ class RunsShell(ABC):
         Args:
             call: the request.
             found: the run.
-            position: how far the client is; None: it wants the whole run.
+            position: the position up to which the client has read; None: it wants the whole run.
 
         Raises:
             Refusal: the request cannot be answered.
-            RunError: the run cannot be read, or the position is not one of it.
-            NothingLeft: the run has ended, and there is nothing to send.
+            RunError: the run cannot be read, or the position belongs to another run.
+            NothingLeft: the run has ended, and the client already has all events.
         """
 
     def serves(self, about: About) -> bool:
-        """Return whether a run can be read here."""
+        """Return whether a run can be read at this shell."""
         del about
         return True
 
     def observe(self, call: RunsCall) -> AbstractContextManager[object]:
-        """Return a block within which a request to the path of runs is answered."""
+        """Return a context manager in which a request to the path of runs is answered."""
         del call
         return nullcontext()
 
     def headers(self, handle: str) -> Headers:
-        """Return the headers of every answer of a run."""
+        """Return the headers that every response for a run has."""
         return run_headers(handle, self.path)
 
     async def read_on(self, call: RunsCall, handle: str, position: Position) -> None:
-        """Answer a request to an endpoint with the rest of a run.
+        """Answer a request to an endpoint with the events of a run after a position.
 
         Raises:
-            Refusal: there is no such run; a GET is answered 204 instead, which alone stops an EventSource.
+            Refusal: there is no such run. A GET is answered 204 instead, because only 204 stops an
+                EventSource.
         """
         try:
             with run_refusals():
@@ -176,12 +177,12 @@ class RunsShell(ABC):
             await call.answer_nothing(self.headers(handle))
 
     async def join(self, call: RunsCall, handle: str, about: About) -> None:
-        """Answer a request that brings the handle of a run with the whole of it.
+        """Answer a request that brings the handle of a run with the whole run.
 
         Args:
             call: the request.
-            handle: of the run.
-            about: the facts that the request's own run would have been claimed with.
+            handle: the handle of the run.
+            about: the facts with which a new run for the request would be claimed.
 
         Raises:
             Refusal: the run answers another request, or cannot be read.
@@ -191,10 +192,10 @@ class RunsShell(ABC):
 
 
 class RunsApp:
-    """The ASGI application for all that is below the path of runs.
+    """The ASGI application for all paths at and below the path of runs.
 
     Args:
-        path: of runs.
+        path: the path of runs.
         shell: serves the runs.
     """
 
@@ -203,7 +204,7 @@ class RunsApp:
         self._shell: Final = shell
 
     def serves(self, scope: Scope) -> bool:
-        """Return whether the path of a request is that of runs, or below it."""
+        """Return whether the path of a request is the path of runs, or below it."""
         path = path_within(scope)
         return path == self._path or path.startswith(f"{self._path}/")
 
@@ -221,7 +222,7 @@ class RunsApp:
                 await send_refusal(call.send, refusal, request_id=call.request_id)
 
     async def _answer(self, verb: _Verb, call: RunsCall) -> None:
-        """Answer a request; where its client has no such run, with a run that has no owner."""
+        """Answer a request; if its owner has no such run, try the run without an owner."""
         try:
             await verb(self, call)
         except RunNotFound:
@@ -231,7 +232,7 @@ class RunsApp:
             await verb(self, call)
 
     def _verb(self, call: RunsCall) -> _Verb:
-        """Return the verb of a request, whose handle is noted in `call`.
+        """Return the verb of a request, and note the handle in `call`.
 
         Raises:
             RunNotFound: the path has no well-formed handle.
@@ -256,11 +257,11 @@ class RunsApp:
     # Reading
 
     async def _read(self, call: RunsCall) -> None:
-        """Answer `GET <runs>/<handle>` with the stored events, then with those that come."""
+        """Answer `GET <runs>/<handle>` with the stored events, then with new events as they are stored."""
         await self._send(call, await self._shell.service.look_up(call.owner, call.handle))
 
     async def _latest(self, call: RunsCall) -> None:
-        """Answer `GET <runs>/latest` with the newest run of these ids that still runs."""
+        """Answer `GET <runs>/latest` with the newest run with this id that is still running."""
         kind, value = self._ids(call)
         found = await self._shell.service.latest(call.owner, kind, value, serves=self._shell.serves)
         if found is None:
@@ -301,7 +302,7 @@ class RunsApp:
     # Ending
 
     async def _cancel(self, call: RunsCall) -> None:
-        """Answer `POST <runs>/<handle>/cancel`: end the run; 202 if that takes too long."""
+        """Answer `POST <runs>/<handle>/cancel`: end the run; answer 202 if the end takes too long."""
         found = await self._shell.service.cancel(call.owner, call.handle)
         description = await self._shell.service.describe(found)
         await call.answer(202 if found.state.state == "running" else 200, {"run": description})

@@ -1,4 +1,6 @@
-"""ASGI in types, and whole responses without a framework. Source: the ASGI HTTP specification 2.5."""
+"""Types of ASGI, and functions that send whole responses without a framework. Source: the ASGI HTTP
+specification 2.5.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,6 @@ async def send_nothing(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> No
 
 
 def with_header_list(start: Message) -> Message:
-    """Return the message with its headers as a list: an iterator can be read only once."""
+    """Return the message with its headers as a list, because an iterator can be read only once."""
     headers = start.get("headers", ())
     return start if isinstance(headers, list | tuple) else {**start, "headers": list(headers)}

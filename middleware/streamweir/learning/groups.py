@@ -66,7 +66,7 @@ class Condition(NamedTuple):
 
     @property
     def can_be_matched(self) -> bool:
-        """Return whether a path can be written as a `match`, which reaches into objects, not into lists."""
+        """Whether a path can be written as a `match`, which reaches into objects, not into lists."""
         return self.value is not PRESENT and all(isinstance(step, str) for step in self.place)
 
     def when(self, root: str = "") -> str:

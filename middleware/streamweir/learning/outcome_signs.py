@@ -113,7 +113,7 @@ def sign_of(name: str, value: Any) -> bool | None:
     """Return True if a field reports success, False if it reports failure, None if neither.
 
     Args:
-        name: of the field.
+        name: the name of the field.
         value: as received.
     """
     kind = kind_of(name)

@@ -92,7 +92,7 @@ class Unit:
 
     @cached_property
     def is_about_tools(self) -> bool:
-        """Return whether a name says that the records describe tool calls."""
+        """Whether a name says that the records describe tool calls."""
         if any(place and plain(place[-1]) in _PIECES for place in self.places):
             return True
         return (

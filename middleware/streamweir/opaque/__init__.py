@@ -1,4 +1,6 @@
-"""Values of a model's turn that only its own upstream can read, carried by clients of other protocols."""
+"""Opaque values: parts of a model's turn that only the upstream can read, carried by clients of other
+protocols.
+"""
 
 from streamweir.opaque.seal import Seal, is_seal, make_seal, read_seal
 

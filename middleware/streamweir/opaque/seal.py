@@ -1,4 +1,4 @@
-"""Seals: an opaque value as one text, for clients whose protocol has a place for a text only.
+"""Seals: an opaque value written as one text, for clients whose protocol can only carry a text.
 
 A seal is `sw1.` and base64url without padding of
 
@@ -8,8 +8,8 @@ A seal is `sw1.` and base64url without padding of
      n bytes   the dialect's name, UTF-8
      rest      the value, JSON
 
-A seal holds no secret: anybody can make one, and the signature in the value is checked by the upstream that
-made it. The name of the upstream is in the checksum only, so a client does not learn it.
+A seal contains no secret: anybody can make a seal, and the upstream that made the value checks the value's
+signature. The name of the upstream is in the checksum only, so a client does not learn it.
 
 Source: the conversation contract, section 3.
 """
@@ -34,7 +34,7 @@ SealedKind = Literal["thinking", "text", "call"]
 """The part of a turn that a value belongs to."""
 
 MAX_SEAL_CHARACTERS: Final = 12 * 1024 * 1024
-"""A longer text is not read as a seal. The largest event that is read, 8 MiB, makes a shorter one."""
+"""The longest text that is read as a seal. The largest event that is read, 8 MiB, gives a shorter seal."""
 
 _PREFIX: Final = "sw1."
 _KINDS: Final[tuple[SealedKind, ...]] = get_args(SealedKind)
@@ -47,10 +47,10 @@ _STANDARD_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 
 
 class Seal(NamedTuple):
-    """A seal that was read. Whether it is genuine is known only once `is_for` has compared its checksum.
+    """A seal that was read. Only `is_for`, which compares the checksum, tells whether the seal is genuine.
 
     Attributes:
-        dialect: of the upstream that made the value.
+        dialect: the dialect of the upstream that made the value.
         of: the part of a turn that the value belongs to.
         value: the value.
         checksum: SHA-256, 32 bytes.
@@ -67,8 +67,8 @@ class Seal(NamedTuple):
         """Return whether the seal is unchanged and was made for this upstream.
 
         Args:
-            dialect: of the upstream.
-            upstream: its name in the configuration, or its URL.
+            dialect: the dialect of the upstream.
+            upstream: the name of the upstream in the configuration, or its URL.
         """
         return self.dialect == dialect and self.checksum == _checksum(self.of, dialect, upstream, self.data)
 
@@ -77,9 +77,9 @@ def make_seal(value: Any, *, dialect: str, upstream: str, of: SealedKind) -> str
     """Return the seal of a value: at most 1.4 times the size of its JSON, and 200 characters.
 
     Args:
-        value: any value of JSON.
-        dialect: of the upstream that made it; at most 100 bytes, as every name of a dialect is.
-        upstream: its name in the configuration, or its URL.
+        value: any JSON value.
+        dialect: the dialect of the upstream that made the value; its name has at most 100 bytes.
+        upstream: the name of the upstream in the configuration, or its URL.
         of: the part of a turn that the value belongs to.
 
     Raises:
@@ -94,12 +94,12 @@ def make_seal(value: Any, *, dialect: str, upstream: str, of: SealedKind) -> str
 
 
 def is_seal(text: object) -> TypeGuard[str]:
-    """Return whether a value is a text that begins as a seal does. No upstream makes such a text."""
+    """Return whether a value is a text that begins like a seal. No upstream makes such a text."""
     return isinstance(text, str) and text.startswith(_PREFIX)
 
 
 def read_seal(text: object) -> Seal | None:
-    """Return the seal that a text holds; None if it has not the form of one, or is too long.
+    """Return the seal in a text; None if the text does not have the form of a seal, or is too long.
 
     The time is proportional to the length of the text, and bounded by `MAX_SEAL_CHARACTERS`.
     """
@@ -120,13 +120,17 @@ def read_seal(text: object) -> Seal | None:
 
 
 def _checksum(of: str, dialect: str, upstream: str, data: bytes) -> bytes:
-    """SHA-256 over the fields, each behind its length, so that no two lists of fields are the same bytes."""
+    """Return the SHA-256 of the fields, each preceded by its length, so that different fields never give
+    equal input.
+    """
     fields = (of.encode(), dialect.encode("utf-8", "replace"), upstream.encode("utf-8", "replace"), data)
     return sha256_of(piece for field in fields for piece in (len(field).to_bytes(8), field))
 
 
 def _json_of(value: Any) -> bytes:
-    """Return the JSON of a value. orjson refuses integers beyond 64 bits and half surrogate pairs."""
+    """Return the JSON of a value, also for integers beyond 64 bits and lone surrogates, which orjson
+    refuses.
+    """
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -138,7 +142,7 @@ def _encoded(data: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Return the bytes of base64url; None for any text that `_encoded` does not write."""
+    """Return the bytes of base64url text; None for a text that `_encoded` would not write."""
     if not _BODY.fullmatch(text):
         return None
     try:

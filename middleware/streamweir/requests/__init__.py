@@ -1,4 +1,4 @@
-"""Requests: the clients' bodies, read to one canonical form, and written as upstreams expect it.
+"""Requests: clients' bodies, read to one canonical form and written in the form that upstreams expect.
 
 Source: the request contract.
 """

@@ -1,4 +1,4 @@
-"""Answers to calls of the client's tools, as messages: for upstreams whose tools the client runs.
+"""Answers to calls of the client's tools, written as messages, for upstreams whose tools the client runs.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -21,9 +21,9 @@ _APPROVED: Final = "approved"
 
 
 def answered_calls(outgoing: Outgoing) -> Sequence[Message]:
-    """Return the messages, and behind them the results that the request's answers are.
+    """Return the messages, followed by tool results made from the request's `answers`.
 
-    A call that no message asks for is put before its result.
+    If no message contains the call of a result, the call is inserted before the result.
     """
     if not outgoing.answers:
         return outgoing.messages
@@ -45,13 +45,13 @@ def _call(answer: Answer) -> ToolCall:
 
 
 def without_continuation(outgoing: Outgoing) -> Sequence[Message] | None:
-    """Return the messages if the only answer is that the last turn goes on: the turn is sent back as it is.
+    """Return the messages if the only answer is to continue the last turn: that turn is sent back unchanged.
 
     Returns:
         None if the answers are results of calls, or if the last message is not the assistant's.
 
     Raises:
-        RequestError: the turn shall not go on; there is no form for that.
+        RequestError: the answer refuses to continue the turn, which cannot be written.
     """
     messages = outgoing.messages
     if not outgoing.answers or not messages or messages[-1]["role"] != "assistant":
@@ -65,7 +65,7 @@ def without_continuation(outgoing: Outgoing) -> Sequence[Message] | None:
 
 
 def result_of(answer: Answer) -> Message:
-    """Return an answer as the result of its call."""
+    """Return an answer as a message with the result of its call."""
     if answer["action"] in _REFUSED:
         return made_message("tool", _CANCELLED, tool_call_id=answer["interaction_id"], is_error=True)
     text = answer_text(answer.get("value")) or (_APPROVED if answer["action"] == "approve" else "")

@@ -1,4 +1,6 @@
-"""The arguments of a call: an object, and the client's JSON text if the object written anew differs."""
+"""The arguments of a call: an object, and the client's JSON text if writing the object gives a different
+text.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = [
 
 
 def arguments_of(value: Any) -> dict[str, Any]:
-    """Return a call's arguments as an object; any other value is put under `_raw`."""
+    """Return a call's arguments as an object; a value that is not an object is put under `_raw`."""
     if isinstance(value, dict):
         return value
     if value is None or value == "":
@@ -38,13 +40,13 @@ def arguments_of(value: Any) -> dict[str, Any]:
 def made_call(
     call_id: str, name: str, value: Any, *, text: Any = None, opaque: Opaque | None = None
 ) -> ToolCall:
-    """Return a client's call.
+    """Return a canonical call made from a client's fields.
 
     Args:
         call_id: its id.
-        name: of the tool.
+        name: the name of the tool.
         value: the arguments: an object, or its JSON as a text.
-        text: the JSON beside an object; it counts only if it is the JSON of that object.
+        text: the client's JSON text if `value` is an object; ignored unless it is the JSON of that object.
         opaque: the opaque value of the call.
     """
     value = text if value is None and isinstance(text, str) else value
@@ -61,7 +63,7 @@ def made_call(
 
 
 def arguments_text_of(call: ToolCall) -> str:
-    """Return a call's arguments as JSON text: the text that the client sent, else the object written anew."""
+    """Return a call's arguments as JSON text: the client's text if there is one, else the object as JSON."""
     return call.get("arguments_text") or text_of_arguments(call["arguments"])
 
 
@@ -77,7 +79,9 @@ def arguments_object(call: ToolCall) -> dict[str, Any] | orjson.Fragment:
 
 
 def text_of_arguments(arguments: dict[str, Any]) -> str:
-    """Return an object of arguments as JSON text; a text under `_raw` alone is that text."""
+    """Return an object of arguments as JSON text; if `_raw` is the only field and a text, return
+    that text.
+    """
     raw = arguments.get("_raw")
     return raw if isinstance(raw, str) and len(arguments) == 1 else write_json_text(arguments)
 
@@ -90,7 +94,7 @@ def _is_text_of(text: str, arguments: dict[str, Any]) -> bool:
 
 
 def _exact_text(arguments: dict[str, Any]) -> str | None:
-    """Return the JSON of arguments with integers beyond 64 bits, which are written as texts otherwise."""
+    """Return the JSON of arguments with integers beyond 64 bits, which orjson would write as texts."""
     try:
         orjson.dumps(arguments)
     except TypeError:

@@ -1,6 +1,6 @@
 """The canonical request: every reader returns one and every writer takes one.
 
-Absent is absent: there are no nulls. Source: the request contract, section 2.
+Absent fields are left out: there are no nulls. Source: the request contract, section 2.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ FILE_TYPES: Final = ("image", "audio", "video", "file")
 Opaque = dict[str, dict[str, Any]]
 """Values that only the upstream that made them can read, by the name of its dialect.
 
-A value that a client of another protocol has carried is a seal, which is opened when a request is written:
-`{"streamweir": {"seal": text}}`. Source: the conversation contract, section 2."""
+A value that passed through a client of another protocol is a seal, which is opened when a request is written:
+`{"streamweir": {"seal": text}}`. Source: the conversation contract, section 2.
+"""
 
 PARAMETERS: Final = (
     *("temperature", "top_p", "max_tokens", "stop"),
@@ -47,20 +48,23 @@ MODEL_PARAMETERS: Final = (
     *("background", "prompt", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"),
     *("max_tool_calls", "cache_control", "container", "context_management", "mcp_servers", "output_config"),
 )
-"""Fields that clients of OpenAI and Anthropic may send to a model beside these; no agent reads them.
+"""Fields, in addition to the canonical ones, that clients of OpenAI and Anthropic may send to a model; no
+agent reads them.
 
 Source: OpenAI's chat completions and responses, Anthropic's messages (2026), their request bodies.
 """
 
 LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "context", "response_format")
-"""The names of parts that may be reported as lost where an upstream cannot take them, in this order."""
+"""The names of request parts that may be reported as lost because an upstream cannot take them, in this
+order.
+"""
 
 
 class Part(TypedDict, total=False):
     """A piece of a message: text, or a file as `url`, `base64` or `file_id`.
 
-    In a message of the assistant also its reasoning, and the place of a call among the parts: `tool_call`
-    with the `id` of the call. A call without such a part is behind all parts.
+    In a message of the assistant a part may also be reasoning, or the place of a call among the parts:
+    `tool_call` with the `id` of the call. A call without such a part comes after all parts.
     """
 
     type: Required[Literal["text", "reasoning", "tool_call", "image", "audio", "video", "file"]]
@@ -77,8 +81,8 @@ class Part(TypedDict, total=False):
 class ToolCall(TypedDict, total=False):
     """A call that an assistant's message asks for.
 
-    `arguments_text` is the text of the arguments as the client sent it; absent if `arguments`, written
-    anew, is the same text.
+    `arguments_text` is the JSON text of the arguments that the client sent; absent if writing `arguments`
+    gives an equal text.
     """
 
     id: Required[str]
@@ -91,8 +95,8 @@ class ToolCall(TypedDict, total=False):
 class Message(TypedDict, total=False):
     """One turn of a conversation, or the result of a call.
 
-    `turn` is set by the gateway in a request for one upstream, and never read from a client: JSON of the
-    message as that upstream made it (Responses: of the list of its items). It is written in place of the
+    `turn` is set by the gateway in a request for one upstream, and never read from a client: the JSON of the
+    message that this upstream made (in Responses: of its list of items). It is written in place of the
     message.
     """
 
@@ -115,7 +119,7 @@ class Tool(TypedDict, total=False):
 
 
 class Answer(TypedDict, total=False):
-    """The answer to an interaction; `resume` is the interaction's own `resume`, sent back."""
+    """The answer to an interaction; `resume` is the value `resume` of the interaction, sent back."""
 
     interaction_id: Required[str]
     action: Required[Literal["submit", "cancel", "approve", "reject"]]
@@ -124,7 +128,7 @@ class Answer(TypedDict, total=False):
 
 
 class Request(TypedDict, total=False):
-    """One request of a client."""
+    """One canonical request of a client."""
 
     messages: list[Message]
     message: str
@@ -146,4 +150,4 @@ class Request(TypedDict, total=False):
 
 
 FIELDS: Final = tuple(Request.__annotations__)
-"""Their names, in the order in which they are written."""
+"""The names of the fields of a request, in the order in which they are written."""

@@ -1,4 +1,4 @@
-"""Reads the canonical fields themselves: the flat body of the standard protocol's clients.
+"""Reads the canonical fields of a request: the flat body of the standard protocol's clients.
 
 Source: the request contract, sections 2 and 3 (`standard`, `legacy`).
 """
@@ -35,11 +35,11 @@ _CHOICES: Final = ("auto", "none", "required")
 def read_fields(
     fields: Fields, *, messages: Sequence[str] = (), threads: Sequence[str] = (), inputs: Sequence[str] = ()
 ) -> Request:
-    """Return the request that canonical fields make.
+    """Return the request that is made from canonical fields.
 
     Args:
         fields: the body.
-        messages: further names of `message`; the first one with a text counts.
+        messages: further names of `message`; the first name with a text counts.
         threads: further names of `thread_id`.
         inputs: further names of `inputs`.
     """
@@ -56,20 +56,20 @@ def read_fields(
 
 
 def made_request(**fields: Any) -> Request:
-    """Return a request of these fields; those that are None or empty are left out."""
+    """Return a request with these fields; fields that are None or empty are left out."""
     found = {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
     return cast("Request", found)
 
 
 def add_message(messages: list[Message], text: str | None) -> None:
-    """Add the user's text, unless it is the user's last message anyway."""
+    """Add the user's text, unless it already is the user's last message."""
     if not text or (messages and _asked_last(messages) == text):
         return
     messages.append(made_message("user", text))
 
 
 def add_files(messages: list[Message], parts: Sequence[Part]) -> None:
-    """Add files to the user's last message, or as one of their own."""
+    """Add files to the user's last message, or in a separate message."""
     if not parts:
         return
     at = last_user_index(messages)
@@ -81,7 +81,7 @@ def add_files(messages: list[Message], parts: Sequence[Part]) -> None:
 
 
 def read_files(fields: Fields, name: str) -> Iterator[Part]:
-    """Yield the files of a list of URLs, or of objects with `url`, `base64` or `file_id`."""
+    """Yield the files in a list of URLs, or of objects with `url`, `base64` or `file_id`."""
     for index, item in enumerate(fields.sequence(name)):
         place = f"{name}[{index}]"
         if isinstance(item, str) and item:
@@ -104,7 +104,7 @@ def read_files(fields: Fields, name: str) -> Iterator[Part]:
 
 
 def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
-    """Return the tools of a list: canonical ones, and OpenAI's functions."""
+    """Return the tools of a list, whose items are canonical tools or OpenAI's functions."""
     found: list[Tool] = []
     for item in fields.objects(name):
         tool = item.within("function") if "function" in item else item
@@ -118,7 +118,7 @@ def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
 
 
 def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
-    """Return the tool to be called, given in the canonical form or in that of OpenAI."""
+    """Return the tool to be called, given in the canonical form or in OpenAI's form."""
     value = fields.get("tool_choice")
     if value is None or (isinstance(value, str) and value in _CHOICES):
         return value
@@ -131,7 +131,7 @@ def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
 def read_canonical_answers(fields: Fields) -> list[Answer]:
     """Return the answers in the body of any protocol, if all of them have the canonical form.
 
-    A program that reads the standard protocol's interactions answers so in every protocol.
+    A program that reads the standard protocol's interactions may answer in this form in every protocol.
     """
     items = fields.value.get("resume")
     if not isinstance(items, list) or not items or not all(map(_is_canonical_answer, items)):
@@ -146,7 +146,7 @@ def _is_canonical_answer(item: Any) -> bool:
 
 
 def read_added_answers(fields: Fields) -> list[Answer]:
-    """Return the answers in the body of a protocol that has no field for them.
+    """Return the answers in the body of a protocol that defines no field for answers.
 
     A field of that name with another form counts as an unknown field.
     """
@@ -173,7 +173,7 @@ def read_parameters(fields: Fields) -> dict[str, Any]:
 
 
 def _asked_last(messages: Sequence[Message]) -> str | None:
-    """Return the user's last text, if only calls of tools and their results follow it."""
+    """Return the user's last text, if it is followed only by tool calls and their results."""
     for message in reversed(messages):
         if message["role"] == "user":
             return text_of_message(message)
@@ -230,7 +230,7 @@ _READERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     "stream": Fields.boolean,
     "extra": Fields.mapping,
 }
-"""Fields that are read alike under one name."""
+"""The readers of fields that have one name and one form in all bodies."""
 
 _PARAMETERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     name: Fields.texts if name == "stop" else Fields.number for name in PARAMETERS

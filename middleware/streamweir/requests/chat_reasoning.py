@@ -25,7 +25,9 @@ _DIALECT: Final = "openai-chat"
 _SEALED: Final = "streamweir"
 _SEALED_FORMAT: Final = "streamweir-1"
 _CONTENT: Final = "reasoning_content"
-"""The field that upstreams want to see again. Those that send `reasoning` read the details, or refuse it."""
+"""The field that upstreams want to get back. Upstreams that send `reasoning` read the details, or refuse the
+field.
+"""
 
 _FIELDS: Final = (_CONTENT, "reasoning")
 _MORE: Final = frozenset({*_FIELDS, "reasoning_details"})
@@ -35,7 +37,7 @@ _MORE: Final = frozenset({*_FIELDS, "reasoning_details"})
 
 
 def read_chat_message(fields: Fields) -> Message:
-    """Return one message, with the reasoning and the opaque values of an assistant's."""
+    """Return one message, including the reasoning and the opaque values if it is the assistant's."""
     message = read_message(fields)
     if message["role"] != "assistant" or not _has_more(fields.value):
         return message
@@ -50,7 +52,7 @@ def read_chat_message(fields: Fields) -> Message:
 
 
 def _has_more(value: Mapping[str, Any]) -> bool:
-    """Return whether a message may have reasoning or opaque values; most have none."""
+    """Return whether a message may have reasoning or opaque values; most messages have none."""
     if not _MORE.isdisjoint(value):
         return True
     calls = value.get("tool_calls")
@@ -62,9 +64,10 @@ class _Details:
 
     Attributes:
         native: the upstream's own entries, in their order.
-        of_thinking: the seals of thinking in their order, each with the length that it names.
+        of_thinking: the seals of thinking in their order, each with the length of its piece of text.
         of_text: the seal of the message's text.
-        has_seals: there are seals, or texts that look like one: another dialect's upstream made the message.
+        has_seals: there are seals, or texts that look like seals: the upstream of another dialect made the
+            message.
     """
 
     def __init__(self, entries: object) -> None:
@@ -97,7 +100,7 @@ def _is_sealed(entry: dict[str, Any]) -> bool:
 
 
 def _own_reasoning(fields: Fields, details: _Details) -> list[Part]:
-    """Return the reasoning of an upstream of this dialect, in the fields in which it was sent."""
+    """Return the reasoning from an upstream of this dialect, in the fields in which that upstream sent it."""
     name = next((name for name in _FIELDS if isinstance(fields.get(name), str)), None)
     if name is None and not details.native:
         return []
@@ -108,7 +111,7 @@ def _own_reasoning(fields: Fields, details: _Details) -> list[Part]:
 
 
 def _foreign_reasoning(fields: Fields, details: _Details) -> list[Part]:
-    """Return the reasoning of another dialect: a piece of the text for each seal, in order.
+    """Return reasoning from an upstream of another dialect: for each seal, in order, its piece of the text.
 
     A seal names the length of its piece in characters, because the client shows one text for all of them. If
     the lengths do not fit the text, all of it belongs to the first seal.
@@ -127,7 +130,7 @@ def _foreign_reasoning(fields: Fields, details: _Details) -> list[Part]:
 
 
 def _reasoning_text(fields: Fields) -> str:
-    """Return the text of the reasoning; a value of another type is lost."""
+    """Return the text of the reasoning; a value that is not a text is dropped."""
     return next((text for name in _FIELDS if isinstance(text := fields.get(name), str)), "")
 
 
@@ -146,7 +149,7 @@ def _with_extra_content(call: ToolCall, item: Fields) -> ToolCall:
 
 
 def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
-    """Return the fields with the reasoning of the upstream, which it wants to see again."""
+    """Return the fields with the reasoning of the upstream, which the upstream wants to get back."""
     texts: list[str] = []
     details: list[dict[str, Any]] = []
     for part in _reasoning_parts(message):
@@ -160,7 +163,7 @@ def written_reasoning(message: Message, outgoing: Outgoing) -> dict[str, Any]:
 
 
 def written_extra_content(call: ToolCall, outgoing: Outgoing) -> dict[str, Any]:
-    """Return the field with a call's own opaque value; empty if there is none."""
+    """Return the field with a call's opaque value from this upstream; empty if there is none."""
     own = outgoing.opaque_of(call) or {}
     extra = own.get("extra_content")
     kept = _native_extra(extra) if isinstance(extra, dict) else {}
@@ -172,12 +175,12 @@ def _native_extra(extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages with neighbours of the assistant merged.
+    """Return the messages; consecutive messages of the assistant are merged.
 
-    A message joins the one before it if it has reasoning or opaque calls itself, or if a message that it
-    would be merged with has reasoning or calls. Some clients show reasoning, text and each call as messages
-    of their own. The upstream wants the reasoning in the message with the calls, and the results directly
-    behind a message with calls.
+    A message joins the previous one if it has reasoning or opaque calls, or if a message that it would be
+    merged with has reasoning or calls. Some clients send reasoning, text and each call as separate messages.
+    The upstream wants the reasoning in the message with the calls, and the results directly after that
+    message.
     """
     groups: list[list[Message]] = []
     is_joinable = False  # the last group has reasoning or calls
@@ -207,7 +210,7 @@ def _merged(group: Sequence[Message]) -> Message:
 
 
 def _remade(message: Message, content: str | list[Part] | None, calls: Sequence[ToolCall]) -> Message:
-    """Return a message of the assistant with another content and other calls."""
+    """Return a copy of an assistant's message with other content and other calls."""
     replaced = ("role", "content", "tool_calls")
     others = {name: value for name, value in message.items() if name not in replaced}
     return made_message("assistant", content, **others, tool_calls=calls)

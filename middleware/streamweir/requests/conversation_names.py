@@ -1,4 +1,4 @@
-"""The names that a client's request has for its conversation, however the rest of the request is read.
+"""Reads the ids of the conversation from a client's request, whether or not other fields are read.
 
 Source: the request contract, section 3; the contract of resumable streams, section 3 (`find`).
 """
@@ -16,11 +16,11 @@ __all__ = ["conversation_names"]
 
 
 def conversation_names(body: Mapping[str, Any], reader: RequestReader | None) -> dict[str, str]:
-    """Return the names of a request by `thread_id` and `session_id`; an absent name is left out.
+    """Return the ids in a request under the keys `thread_id` and `session_id`; an absent id is left out.
 
     Args:
-        body: of the request, or the object of its query in the place of one.
-        reader: of the client's protocol; None: it has none.
+        body: the body of the request, or the object made of its query if there is no body.
+        reader: the reader of the client's protocol; None: the protocol has no reader.
     """
     named = {kind: body.get(kind) for kind in ("thread_id", "session_id")}
     named["thread_id"] = named["thread_id"] or _thread(body, reader)

@@ -1,6 +1,6 @@
-"""Whether a person who was asked for approval has given it, where the answer is text: in a chat.
+"""Decides whether a person has approved a request, if the answer is text in a chat.
 
-Nothing runs without a clear yes. What is neither yes nor no goes on as the text that it is.
+A tool runs only after a clear yes. A text that is neither yes nor no is passed on as a text.
 
 Source: the request contract, section 5 (answering an interaction).
 """
@@ -15,7 +15,7 @@ from streamweir.requests.canonical import Answer
 __all__ = ["CONFIRMATION", "confirms", "decision_in", "refuses"]
 
 CONFIRMATION: Final = "adk_request_confirmation"
-"""The call by which Google's ADK asks whether another one may run."""
+"""The call by which Google's ADK asks whether another call may run."""
 
 _LONGEST: Final = 1000
 """Characters of the longest text that is read as a yes or a no."""
@@ -35,13 +35,13 @@ _NO: Final = frozenset(
     }
 )
 _LIMITS: Final = _NO | {"not", "but", "except", "unless", "wait", "only", "first", "if", "before", "instead"}
-"""Words behind a yes that take something of it back."""
+"""Words after a yes that restrict it."""
 
 _WORD: Final = re.compile(r"[\w'’]+")
 
 
 def decision_in(text: str) -> bool | None:
-    """Return whether a text approves or refuses; None: neither is clear."""
+    """Return True if a text approves, False if it refuses, None if neither is clear."""
     words = [word.replace("’", "'") for word in _WORD.findall(text[: _LONGEST + 1].casefold())]
     if not words or len(text) > _LONGEST:
         return None
@@ -56,7 +56,7 @@ def refuses(answer: Answer) -> bool:
 
 
 def confirms(answer: Answer) -> bool:
-    """Return whether an answer approves. A text does so only if it is a clear yes."""
+    """Return whether an answer approves. A text approves only if it is a clear yes."""
     if answer["action"] != "submit":
         return answer["action"] == "approve"
     match answer.get("value"):

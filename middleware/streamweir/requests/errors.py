@@ -16,19 +16,20 @@ _STATUSES: Final = {"BAD_REQUEST": 400, "UNSUPPORTED_MEDIA_TYPE": 415, "REQUEST_
 
 
 class RequestError(StreamweirError, ValueError):
-    """A request is refused; the text is for the client's developer and never holds a value of the body.
+    """Raised to refuse a request; the text is for the client's developer and never contains a value of the
+    body.
 
     Args:
         problem: the fault, in words that follow the field's name if there is one: `must be a text`.
         field: the faulty field, as `messages[2].role`.
-        code: of the closed list: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`.
+        code: one of the closed list: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`.
         error: fields of the `error` object in the body of the client's protocol, for its official library.
 
     Attributes:
         status: the HTTP status of the code.
-        code: as given.
-        field: as given; None where it is the whole body.
-        error: as given.
+        code: the argument.
+        field: the argument; None if the fault concerns the whole body.
+        error: the argument.
     """
 
     def __init__(
@@ -47,10 +48,10 @@ class RequestError(StreamweirError, ValueError):
         self.error = error
 
     def for_client(self, names: Mapping[str, str]) -> RequestError:
-        """Return the same error with the field named as the client's protocol calls it.
+        """Return a copy of the error in which the field has the name that the client's protocol uses.
 
         Args:
-            names: by the name of a canonical field, the client's own.
+            names: maps the name of a canonical field to the client's name.
         """
         if self.field is None or self.field not in names:
             return self

@@ -1,4 +1,5 @@
-"""An object of a client's body, read field by field: a value of a wrong type is named, never shown.
+"""Reads an object of a client's body field by field; an error names the field with a wrong type and never
+shows its value.
 
 A null counts as absent. Source: the request contract, section 3.
 """
@@ -13,7 +14,7 @@ from streamweir.requests.errors import RequestError
 __all__ = ["MAX_ITEMS", "Fields"]
 
 MAX_ITEMS: Final = 10_000
-"""Messages or parts of one request."""
+"""The most messages, or parts, of one request."""
 
 
 class Fields:
@@ -44,35 +45,35 @@ class Fields:
         return f"{self.place}.{name}" if self.place else name
 
     def error(self, name: str, expected: str) -> RequestError:
-        """Return the error for a field: it must be `expected`."""
+        """Return the error for a field, which says that the field must be `expected`."""
         return RequestError(f"must be {expected}", field=self.path(name) if name else self.place)
 
     def get(self, name: str) -> Any:
-        """Return any value; None where there is none."""
+        """Return the value of a field, of any type; None if it is absent."""
         self._read.add(name)
         return self.value.get(name)
 
     def present(self, readers: Mapping[str, Callable[[Fields, str], Any]]) -> dict[str, Any]:
-        """Return the fields that are there, in the order of `readers`.
+        """Return the fields that are present, in the order of `readers`.
 
         Args:
-            readers: by the name of a field, the function that reads it.
+            readers: for the name of each field, the function that reads it.
         """
         given = self.value  # most fields of a request are absent, so these cost no call
         return {name: read(self, name) for name, read in readers.items() if name in given}
 
     def rest(self) -> dict[str, Any]:
-        """Return the fields that were not read, nulls left out."""
+        """Return the fields that have not been read, without nulls."""
         return {
             key: value for key, value in self.value.items() if key not in self._read and value is not None
         }
 
     def leave(self, *names: str) -> None:
-        """Take note that fields are not read on purpose: they are not in the rest."""
+        """Note that fields are left unread on purpose, so that `rest` does not return them."""
         self._read.update(names)
 
     def text(self, name: str) -> str | None:
-        """Return a text."""
+        """Return the value of a field that holds a text; None if absent."""
         self._read.add(name)  # not by `get`: most fields of a request are absent
         value = self.value.get(name)
         if value is None or isinstance(value, str):
@@ -80,14 +81,14 @@ class Fields:
         raise self.error(name, "a text")
 
     def required_text(self, name: str) -> str:
-        """Return a text that must be there."""
+        """Return the value of a field that must be present and hold a text."""
         value = self.text(name)
         if value is None:
             raise self.error(name, "a text")
         return value
 
     def word(self, name: str, words: Collection[str]) -> str | None:
-        """Return one of the words."""
+        """Return the value of a field that holds one of `words`; None if absent."""
         self._read.add(name)
         value = self.value.get(name)
         if value is None or (isinstance(value, str) and value in words):
@@ -95,7 +96,7 @@ class Fields:
         raise self.error(name, one_of(words))
 
     def boolean(self, name: str) -> bool | None:
-        """Return true or false."""
+        """Return the value of a field that holds true or false; None if absent."""
         self._read.add(name)
         value = self.value.get(name)
         if value is None or isinstance(value, bool):
@@ -103,7 +104,7 @@ class Fields:
         raise self.error(name, "true or false")
 
     def number(self, name: str) -> int | float | None:
-        """Return a number."""
+        """Return the value of a field that holds a number; None if absent."""
         self._read.add(name)
         value = self.value.get(name)
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
@@ -111,7 +112,7 @@ class Fields:
         raise self.error(name, "a number")
 
     def mapping(self, name: str) -> dict[str, Any] | None:
-        """Return an object as it is."""
+        """Return the value of a field that holds an object, unchanged; None if absent."""
         self._read.add(name)
         value = self.value.get(name)
         if value is None or isinstance(value, dict):
@@ -119,14 +120,14 @@ class Fields:
         raise self.error(name, "an object")
 
     def within(self, name: str) -> Fields:
-        """Return an object to be read, an empty one where there is none."""
+        """Return `Fields` for a field that holds an object; an empty one if the field is absent."""
         return Fields(self.mapping(name) or {}, self.path(name))
 
     def sequence(self, name: str) -> list[Any]:
-        """Return a list, an empty one where there is none.
+        """Return the value of a field that holds a list; an empty list if the field is absent.
 
         Raises:
-            RequestError: it is not a list, or longer than `MAX_ITEMS`.
+            RequestError: the value is not a list, or is longer than `MAX_ITEMS`.
         """
         self._read.add(name)
         value = self.value.get(name)
@@ -139,7 +140,7 @@ class Fields:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Return a list of texts; one text is a list of one."""
+        """Return the value of a field that holds a list of texts; a single text counts as a list of one."""
         if isinstance(value := self.get(name), str):
             return [value]
         for index, item in enumerate(value := self.sequence(name)):
@@ -148,7 +149,7 @@ class Fields:
         return value
 
     def objects(self, name: str) -> Iterator[Fields]:
-        """Yield the objects of a list, to be read."""
+        """Yield `Fields` for each object in a field that holds a list."""
         for index, item in enumerate(self.sequence(name)):
             if not isinstance(item, dict):
                 raise self.error(f"{name}[{index}]", "an object")
@@ -156,6 +157,6 @@ class Fields:
 
 
 def one_of(words: Collection[str]) -> str:
-    """Return the words as they are named in a message: `a, b or c`."""
+    """Return the words in the form of a message: `a, b or c`."""
     *before, last = words
     return f"{', '.join(before)} or {last}" if before else last

@@ -1,4 +1,4 @@
-"""Earlier turns as text, for upstreams that take one message and do not know the conversation.
+"""Writes earlier turns into the text, for upstreams that take one message and do not know the conversation.
 
 Source: the request contract, section 5 (history, tools' results).
 """
@@ -14,7 +14,7 @@ from streamweir.requests.messages import last_user_index, text_of_message, tool_
 __all__ = ["MAX_HISTORY_BYTES", "InlineText", "inline_text"]
 
 MAX_HISTORY_BYTES: Final = 64 * 1024
-"""Bytes of the earlier turns that are sent at most, the newest first."""
+"""The most bytes of earlier turns that are sent; the newest turns come first."""
 
 _BEGIN: Final = "<conversation>\n"
 _END: Final = "</conversation>\n\n"
@@ -26,7 +26,7 @@ class InlineText(NamedTuple):
 
     Attributes:
         text: the user's text, with the system prompt and the history before it.
-        lost: `system` and `history`, as far as they are not in it.
+        lost: `system` and `history`, if the text does not contain them completely.
     """
 
     text: str
@@ -34,12 +34,12 @@ class InlineText(NamedTuple):
 
 
 def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_history: bool) -> InlineText:
-    """Return the user's last text, behind the part of the conversation that the upstream does not know.
+    """Return the user's last text, preceded by the part of the conversation that the upstream does not know.
 
     Args:
-        messages: of the conversation.
-        knows_thread: the upstream has it, except for messages since the assistant's last one.
-        keeps_history: False: nothing but the results of tools goes before the text.
+        messages: the messages of the conversation.
+        knows_thread: the upstream knows the conversation, except for messages after the assistant's last one.
+        keeps_history: False: only the results of tools precede the text.
     """
     at = last_user_index(messages)
     results = tool_results(messages)
@@ -69,7 +69,7 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 
 
 def _put_before(lines: Sequence[str], text: str, lost: set[str]) -> InlineText:
-    """Return the text with the newest lines of history that there is room for."""
+    """Return the text, preceded by as many of the newest lines of history as fit."""
     if not lines:
         return InlineText(text, frozenset(lost))
     room = MAX_HISTORY_BYTES - len(_BEGIN) - len(_END)

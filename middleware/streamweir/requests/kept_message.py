@@ -1,7 +1,7 @@
-"""Reads kept turns for the writers of requests: the fields of messages and items, values unchanged.
+"""Reads stored turns for the writers of requests; the fields of messages and items keep their values.
 
-A turn comes from a store, which is not trusted: one that cannot be read counts as lost, and the writer writes
-the canonical message. Source: the conversation contract, section 4.
+The store is not trusted: a turn that cannot be read counts as lost, and the writer writes the canonical
+message instead. Source: the conversation contract, section 4.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from streamweir.requests.canonical import Message
 __all__ = ["kept_fields", "kept_items", "kept_list"]
 
 _WORDS: Final = ("type", "role", "id", "call_id")
-"""The fields that writers look at: they are texts, not bytes."""
+"""The fields that writers read: they are decoded to texts, other fields stay bytes."""
 
 
 def kept_fields(message: Message) -> dict[str, Any] | None:
-    """Return the fields of a kept turn that is an object; None if there is no turn that can be read."""
+    """Return the fields of a kept turn that is an object; None if there is no readable turn."""
     try:
         return _fields(message["turn"]) if "turn" in message else None
     except msgspec.DecodeError:
@@ -29,7 +29,7 @@ def kept_fields(message: Message) -> dict[str, Any] | None:
 
 
 def kept_items(message: Message, name: str) -> list[dict[str, Any]] | None:
-    """Return the objects in an array of a kept turn; None if there is no turn that can be read."""
+    """Return the objects in an array of a kept turn; None if there is no readable turn."""
     try:
         return [*map(_fields, raw_array(raw_object(message["turn"]), name))] if "turn" in message else None
     except msgspec.DecodeError:
@@ -37,7 +37,7 @@ def kept_items(message: Message, name: str) -> list[dict[str, Any]] | None:
 
 
 def kept_list(message: Message) -> list[dict[str, Any]] | None:
-    """Return the objects of a kept turn that is an array; None if there is no turn that can be read."""
+    """Return the objects of a kept turn that is an array; None if there is no readable turn."""
     try:
         return [*map(_fields, raw_items(message["turn"]))] if "turn" in message else None
     except msgspec.DecodeError:

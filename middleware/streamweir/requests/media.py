@@ -1,4 +1,4 @@
-"""Files in requests: data URLs taken apart and put together, kinds of files by their media type."""
+"""Files in requests: reads and writes data URLs, and derives the kind of a file from its media type."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def file_part(
     """Return the part that holds a file.
 
     Args:
-        kind: its type; by the media type if None.
-        url: where it is; a data URL is taken apart.
-        data: its bytes, in base64.
-        file_id: of a file that the upstream has.
-        media_type: of the file.
-        name: of the file.
+        kind: the type of the part; None: derived from the media type.
+        url: the URL of the file; a data URL is split into media type and bytes.
+        data: the bytes of the file, in base64.
+        file_id: the id of a file that the upstream has.
+        media_type: the media type of the file.
+        name: the name of the file.
     """
     if data is not None and data.startswith("data:"):
         url, data = data, None
@@ -56,7 +56,7 @@ def file_part(
 
 
 def media_type_of(part: Part) -> str:
-    """Return the part's media type, or the one that its type and name make likely."""
+    """Return the part's media type; if it has none, the likely one for its type and name."""
     guessed = mimetypes.guess_type(part.get("name") or part.get("url") or "")[0]
     return part.get("media_type") or guessed or _DEFAULT.get(part["type"], _BINARY)
 
@@ -67,20 +67,20 @@ def data_url(part: Part) -> str:
 
 
 def described_file(part: Part) -> dict[str, str]:
-    """Return a file as `{url or base64, media_type?, name?}`."""
+    """Return a file as an object with `url` or `base64`, and, if known, `media_type` and `name`."""
     kept = ("url", "base64", "media_type", "name")
     return {name: part[name] for name in kept if name in part}  # type: ignore[literal-required]
 
 
 def url_of(part: Mapping[str, Any] | Part) -> str | None:
-    """Return the part's URL, a data URL if it holds its bytes; None if it is only known by an id."""
+    """Return the part's URL, or a data URL of its bytes; None if the file is only known by an id."""
     if "url" in part:
         return str(part["url"])
     return data_url(part) if "base64" in part else None  # type: ignore[arg-type]
 
 
 def _taken_apart(url: str) -> tuple[str | None, str]:
-    """Return the media type of a data URL and its bytes in base64."""
+    """Return the media type of a data URL, and the URL's bytes in base64."""
     head, _, body = url[5:].partition(",")
     media_type, *attributes = [item.strip() for item in head.split(";")]
     if any(item.lower() == "base64" for item in attributes):

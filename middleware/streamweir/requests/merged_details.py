@@ -21,14 +21,14 @@ __all__ = ["MergedDetails", "merged_details"]
 _TEXTS: Final = ("text", "summary")
 _COMPLETES: Final = ("signature", "data")
 _ENTRY: Final = 512
-"""Bytes that an entry takes beside its texts."""
+"""Bytes that an entry takes in addition to its texts."""
 
 
 class MergedDetails:
-    """The entries of one message so far.
+    """The merged entries of one message.
 
     Attributes:
-        size: about how many bytes they take.
+        size: roughly how many bytes the entries take.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,9 @@ class MergedDetails:
         return bool(self._entries)
 
     def add(self, details: Any, *, is_cumulative: bool = False) -> None:
-        """Add a piece: one entry or a list of them. `is_cumulative`: a text is all of it so far."""
+        """Add a piece: one entry or a list of entries. With `is_cumulative`, a text repeats all text before
+        it.
+        """
         for item in details if isinstance(details, list) else [details]:
             if isinstance(item, dict):
                 self._add(item, is_cumulative)
@@ -75,7 +77,7 @@ class MergedDetails:
 
 
 class _Entry:
-    """One entry while its pieces come."""
+    """One entry while its pieces arrive."""
 
     __slots__ = ("_fields", "index", "kind", "texts")
 
@@ -93,7 +95,7 @@ class _Entry:
         return not (is_complete and any(item.get(name) for name in (*_TEXTS, *_COMPLETES)))
 
     def add(self, item: Mapping[str, Any], is_cumulative: bool) -> int:
-        """Add the fields of a piece; return about how many bytes it takes more."""
+        """Add the fields of a piece; return roughly by how many bytes the entry has grown."""
         size = 0
         for name, value in item.items():
             if name in _TEXTS and isinstance(value, str):
@@ -115,7 +117,7 @@ class _Entry:
 
 
 def merged_details(details: Any) -> list[dict[str, Any]]:
-    """Return a list of `reasoning_details` whose pieces are merged; a merged list stays as it is."""
+    """Return a list of `reasoning_details` with its pieces merged; a merged list is returned unchanged."""
     merged = MergedDetails()
     merged.add(details)
     return merged.entries()

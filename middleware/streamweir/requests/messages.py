@@ -1,4 +1,4 @@
-"""Messages as the canonical request has them and as OpenAI's chat does: read, and asked about.
+"""Messages in canonical form and in the form of OpenAI's chat: functions that read and inspect them.
 
 Source: the request contract, sections 2 and 3; OpenAI's chat completions (parts, calls).
 """
@@ -32,19 +32,20 @@ __all__ = [
 ]
 
 _LEFT_OUT: Final = frozenset({"reasoning", "tool_call", "thinking", "redacted_thinking"})
-"""Parts that are no error, and that are read in messages of the assistant if at all."""
+"""The types of parts that are skipped without an error; in messages of the assistant some of them are read.
+"""
 
 _KNOWN_PARTS: Final = ("text", *FILE_TYPES, "image_url", "input_audio")
 _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
 
 
 def read_messages(fields: Fields, name: str = "messages") -> list[Message]:
-    """Return the messages of a list, canonical ones and OpenAI's."""
+    """Return the messages of a list; each may be canonical or OpenAI's."""
     return [read_message(item) for item in fields.objects(name)]
 
 
 def read_message(fields: Fields) -> Message:
-    """Return one message, a canonical one or one of OpenAI's."""
+    """Return one message, which may be canonical or OpenAI's."""
     role = fields.get("role")
     if not isinstance(role, str) or _ALIASES.get(role, role) not in ROLES:
         raise fields.error("role", one_of(ROLES))
@@ -65,7 +66,7 @@ def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str |
 
 
 def made_message(role: str, content: str | list[Part] | None = None, **others: Any) -> Message:
-    """Return a message of these fields; None and empty values are left out, except for a text."""
+    """Return a message with these fields; None and empty values are left out, except a text."""
     message: dict[str, Any] = {"role": role}
     if content is not None:
         message["content"] = content
@@ -74,7 +75,7 @@ def made_message(role: str, content: str | list[Part] | None = None, **others: A
 
 
 def read_part(fields: Fields) -> Part | None:
-    """Return one part, a canonical one or one of OpenAI's; None if it is to be left out."""
+    """Return one part, canonical or OpenAI's; None if it has to be skipped."""
     kind = fields.get("type")
     match kind:
         case "text" | "input_text" | "output_text":
@@ -114,7 +115,7 @@ def read_part(fields: Fields) -> Part | None:
 
 
 def check_count(messages: Sequence[Message], name: str) -> None:
-    """Raise `RequestError`, naming the field `name`, if there are more messages or parts than may be."""
+    """Raise `RequestError`, naming the field `name`, if there are too many messages or parts."""
     parts = sum(len(content) for message in messages if isinstance(content := message.get("content"), list))
     if max(len(messages), parts) > MAX_ITEMS:
         raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field=name)
@@ -124,7 +125,7 @@ def check_count(messages: Sequence[Message], name: str) -> None:
 
 
 def text_of_message(message: Message) -> str:
-    """Return the text of a message, its parts one below the other."""
+    """Return the text of a message; the texts of several parts are separated by line ends."""
     content = message.get("content", "")
     if isinstance(content, str):
         return content
@@ -138,18 +139,18 @@ def files_of(message: Message) -> list[Part]:
 
 
 def last_user_index(messages: Sequence[Message]) -> int | None:
-    """Return the index of the user's last message."""
+    """Return the index of the user's last message; None if there is none."""
     return _last(messages, "user")
 
 
 def turn_start(messages: Sequence[Message]) -> int:
-    """Return the index of the first message behind the last one of the assistant; 0 if there is none."""
+    """Return the index after the last message of the assistant; 0 if there is no such message."""
     found = _last(messages, "assistant")
     return 0 if found is None else found + 1
 
 
 def tool_results(messages: Sequence[Message]) -> list[Message]:
-    """Return the results of the client's tools that came since the last message of the assistant."""
+    """Return the results of the client's tools that follow the last message of the assistant."""
     return [message for message in messages[turn_start(messages) :] if message["role"] == "tool"]
 
 
@@ -166,7 +167,9 @@ def _calls(fields: Fields, name: str) -> list[ToolCall]:
 
 
 def _call(fields: Fields) -> ToolCall:
-    """Return a call: `{id, name, arguments}`, or OpenAI's, which has name and arguments in `function`."""
+    """Return a call in the form `{id, name, arguments}` or in OpenAI's form, with name and arguments in
+    `function`.
+    """
     call_id = fields.text("id") or ""
     called = fields.within("function") if "function" in fields else fields
     return made_call(
@@ -181,7 +184,7 @@ def _call(fields: Fields) -> ToolCall:
 def _with_known_places(
     content: str | list[Part] | None, calls: Sequence[ToolCall]
 ) -> str | list[Part] | None:
-    """Return the content without places of calls that the message does not have."""
+    """Return the content without the places of calls that the message does not contain."""
     if not isinstance(content, list):
         return content
     ids = {call["id"] for call in calls}
@@ -214,7 +217,7 @@ def _audio(fields: Fields) -> Part:
 
 
 def _held(fields: Fields, part: Part) -> Part:
-    """Return the part; raise an error if it has neither `url`, `base64` nor `file_id`."""
+    """Return the part; raise an error if it has none of `url`, `base64` and `file_id`."""
     if not {"url", "base64", "file_id"} & part.keys():
         raise fields.error("", "a file with `url`, `base64` or `file_id`")
     return part
@@ -227,4 +230,4 @@ _FIELDS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     "tool_call_id": Fields.text,
     "is_error": Fields.boolean,
 }
-"""The fields of a message beside its role and content, in the order in which they are written."""
+"""The readers of a message's fields other than role and content, in the order in which they are written."""

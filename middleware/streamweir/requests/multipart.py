@@ -1,4 +1,4 @@
-"""The bytes of multipart forms. Source: RFC 7578."""
+"""Writes multipart forms. Source: RFC 7578."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def multipart_form(fields: Mapping[str, Any]) -> tuple[str, bytes]:
     """Return the media type and the bytes of a form.
 
     Args:
-        fields: by name: texts, `Upload`s, lists of either; anything else is JSON.
+        fields: the fields by name; a value is a text, an `Upload` or a list of these, and any other value is
+            written as JSON.
 
     Raises:
-        RequestError: a file is no base64.
+        RequestError: a file is not valid base64.
     """
     boundary = secrets.token_hex(16)
     pieces = [piece for name, value in fields.items() for piece in _pieces(name, value)]

@@ -13,13 +13,13 @@ MESSAGES: Final = (
     *("query", "question", "input", "prompt", "text"),
     *("content", "user_question", "user_prompt"),
 )
-"""`message`, the likeliest first."""
+"""Old names of `message`, the likeliest first."""
 
 THREADS: Final = (
     *("conversation_id", "session_id", "chat_id"),
     *("threadId", "conversationId", "sessionId", "chatId"),
 )
-"""`thread_id`."""
+"""Old names of `thread_id`."""
 
 INPUTS: Final = ("variables",)
-"""`inputs`."""
+"""Old names of `inputs`."""

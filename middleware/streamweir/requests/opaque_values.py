@@ -1,4 +1,4 @@
-"""Opaque values of requests: read without trust, and found again for the upstream that made them.
+"""Opaque values in requests: reads them without trust, and finds those that an upstream has made.
 
 Source: the conversation contract, sections 2 and 3.
 """
@@ -24,29 +24,35 @@ __all__ = [
 ]
 
 ALL_DIALECTS: Final = "*"
-"""In the place of a dialect's name: the upstream takes the values of all dialects, by name."""
+"""Stands in place of a dialect's name: the upstream takes the values of all dialects, keyed by name."""
 
 FIELD: Final = "field"
-"""In an opaque value, the name of the field that had the text: a word of ours, not made by an upstream."""
+"""A key in an opaque value, added by this library: the name of the field that held the text."""
 
 _SEALED: Final = "streamweir"
 _SEAL: Final = "seal"
 
 
 def read_sealed(text: object) -> tuple[Seal, Opaque] | None:
-    """Return a seal with the opaque value that holds its text; None if the text has not the form of one."""
+    """Return a seal and the opaque value that contains its text; None if the text is not in the form of a
+    seal.
+    """
     seal = read_seal(text)
     return None if seal is None else (seal, {_SEALED: {_SEAL: text}})
 
 
 def sealed(text: object) -> Opaque | None:
-    """Return the opaque value that holds the text of a seal; None if the text has not the form of one."""
+    """Return the opaque value that contains the text of a seal; None if the text is not in the form of a
+    seal.
+    """
     found = read_sealed(text)
     return None if found is None else found[1]
 
 
 def read_opaque(value: object) -> Opaque | None:
-    """Return the opaque values of a client's part or call, or None; values of a wrong form are left out."""
+    """Return the opaque values of a client's part or call, or None; values of an invalid form are
+    left out.
+    """
     if is_seal(value):
         return sealed(value)
     if not isinstance(value, dict):
@@ -61,7 +67,7 @@ def _is_native(own: object) -> bool:
 
 
 def holds_seal(value: object) -> bool:
-    """Return whether a text anywhere in a value begins as a seal: no upstream has made such a value."""
+    """Return whether any text in a value begins like a seal, in which case no upstream has made the value."""
     left = [value]
     while left:
         item = left.pop()
@@ -75,7 +81,7 @@ def holds_seal(value: object) -> bool:
 
 
 def native_text(values: Mapping[str, Any], name: str) -> str | None:
-    """Return a text of an opaque value; None if it is absent, empty, of another type, or a seal."""
+    """Return a text field of an opaque value; None if it is absent, empty, of another type, or a seal."""
     text = values.get(name)
     return text if isinstance(text, str) and text and not is_seal(text) else None
 
@@ -84,14 +90,14 @@ class OpaqueValues:
     """Finds the opaque values of one upstream. A seal is opened once per request.
 
     Attributes:
-        dialect: of the upstream.
-        upstream: its name in the configuration, or its URL.
+        dialect: the dialect of the upstream.
+        upstream: the name of the upstream in the configuration, or its URL.
 
     Args:
-        dialect: likewise.
-        upstream: likewise.
-        native: the dialect whose values the writer of requests writes; usually that of the upstream.
-            `ALL_DIALECTS`: all. Empty: none.
+        dialect: the dialect of the upstream.
+        upstream: the name of the upstream in the configuration, or its URL.
+        native: the dialect whose values the writer of requests writes, usually the upstream's; `ALL_DIALECTS`
+            for all dialects, empty for none.
     """
 
     __slots__ = ("_dialects", "_opened", "_takes_all", "dialect", "upstream")
@@ -105,13 +111,13 @@ class OpaqueValues:
 
     @property
     def are_written(self) -> bool:
-        """The upstream has a place for opaque values."""
+        """Whether the upstream has a place for opaque values."""
         return bool(self._dialects)
 
     def of(self, item: Part | ToolCall) -> Mapping[str, Any] | None:
         """Return the value that belongs to a part or a call, if this upstream made it; else None.
 
-        If the upstream takes values of all dialects, the mapping has them by the names of these.
+        If the upstream takes values of all dialects, the keys of the mapping are the names of the dialects.
         """
         held = item.get("opaque")
         if not held or not self._dialects:
@@ -123,7 +129,9 @@ class OpaqueValues:
         return next((values[name] for name in self._dialects if name in values), None)
 
     def made(self, message: Message) -> bool:
-        """Return whether this upstream made a message: it is a kept turn, or holds one of its values."""
+        """Return whether this upstream made a message: the message is a kept turn, or contains an opaque
+        value of the upstream.
+        """
         if "turn" in message:
             return True
         items = (*parts_of(message.get("content")), *message.get("tool_calls", ()))

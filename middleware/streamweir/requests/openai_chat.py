@@ -1,4 +1,4 @@
-"""OpenAI's chat completions body, read and written: many servers take it under a name of their own.
+"""OpenAI's chat completions body, read and written; many servers accept it under their own names.
 
 Source: OpenAI's chat completions (2025); the request contract, sections 3 to 5.
 """
@@ -38,7 +38,7 @@ _DEFAULT_MODEL: Final = "default"
 
 
 def read_chat(fields: Fields) -> Request:
-    """Return the request that a chat completions body means."""
+    """Return the canonical request of a chat completions body."""
     parameters = read_parameters(fields)
     most = fields.number("max_completion_tokens")
     if most is not None:
@@ -84,17 +84,17 @@ def chat_body(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def chat_messages(messages: Sequence[Message], outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return messages as chat completions have them; files that have no form there are lost."""
+    """Return messages in the form of chat completions; files that have no form there are lost."""
     return [_message(message, outgoing) for message in merged_turns(messages)]
 
 
 def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools as functions."""
+    """Return tools in the form of OpenAI's functions."""
     return [{"type": "function", "function": dict(tool)} for tool in tools]
 
 
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
-    """Return a message of any role; a message of the assistant in the form of its upstream."""
+    """Return a message of any role; a message of the assistant is written in the form of its upstream."""
     if (kept := kept_fields(message)) is not None:
         return kept
     calls = [_call(call, outgoing) for call in message.get("tool_calls", [])]
@@ -131,7 +131,7 @@ def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]]
 
 
 def _shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield the texts and files; an empty text only carries an opaque value, and is left out."""
+    """Yield the texts and files; an empty text, which only carries an opaque value, is left out."""
     for part in parts:
         if part["type"] in FILE_TYPES:
             yield part

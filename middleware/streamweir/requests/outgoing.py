@@ -1,4 +1,4 @@
-"""A request on its way to an upstream, as a writer gets it.
+"""A request on its way to an upstream, in the form that a writer gets.
 
 Source: the request contract, sections 4 and 5.
 """
@@ -33,25 +33,25 @@ class Outgoing:
 
     Attributes:
         request: the canonical request.
-        path: of the upstream, without a query.
-        options: of the dialect.
+        path: the path of the upstream, without a query.
+        options: the options of the dialect.
         overlay: the configuration's tree that is laid over the body, for writers that need a value of it
             elsewhere.
-        thread_id: the conversation, as the upstream names it; None: it does not know it.
+        thread_id: the upstream's id of the conversation; None: the upstream does not know the conversation.
         extra: fields that no rule reads, if the client speaks the same dialect.
         lost: the parts that have no place at the upstream.
         unused: the sampling parameters that have no place at the upstream.
 
     Args:
         request: the canonical request.
-        path: of the upstream.
-        options: of the dialect.
-        overlay: likewise.
-        thread_id: likewise.
-        extra: likewise.
+        path: the path of the upstream.
+        options: the options of the dialect.
+        overlay: see the attribute.
+        thread_id: see the attribute.
+        extra: see the attribute.
         keeps_history: earlier turns go into the text for an upstream that does not know them.
         opaque: finds the opaque values that the upstream made.
-        new_id: makes an id.
+        new_id: returns a new id.
     """
 
     def __init__(  # noqa: PLR0913 (one keyword for each thing that a writer may ask for)
@@ -80,7 +80,7 @@ class Outgoing:
         self._opaque = opaque or OpaqueValues()
 
     def lose(self, name: str) -> None:
-        """Take note that something of the request has no place at the upstream: one of `LOSSES`."""
+        """Note that a part of the request, one of `LOSSES`, cannot be sent to the upstream."""
         if name not in LOSSES:
             raise ValueError(f"{name!r} is nothing that a client is shown as lost")
         self.lost.add(name)
@@ -89,12 +89,12 @@ class Outgoing:
 
     @property
     def dialect(self) -> str:
-        """The name of the upstream's dialect; empty if it is not known."""
+        """The name of the upstream's dialect; empty if unknown."""
         return self._opaque.dialect
 
     @property
     def upstream(self) -> str:
-        """The upstream's name in the configuration, or its URL; empty if it is not known."""
+        """The upstream's name in the configuration, or its URL; empty if unknown."""
         return self._opaque.upstream
 
     def opaque_of(self, item: Part | ToolCall) -> Mapping[str, Any] | None:
@@ -102,7 +102,7 @@ class Outgoing:
         return self._opaque.of(item)
 
     def is_own(self, message: Message) -> bool:
-        """Return whether this upstream made a message: it has given the ids of its calls."""
+        """Return whether this upstream made a message, and so gave its calls their ids."""
         return self._opaque.made(message)
 
     # The conversation
@@ -114,18 +114,24 @@ class Outgoing:
 
     @cached_property
     def new_messages(self) -> Sequence[Message]:
-        """The messages that the upstream does not know: all, where it does not know the conversation."""
+        """The messages that the upstream does not know: all messages, if it does not know the
+        conversation.
+        """
         messages = self.messages
         return messages if self.thread_id is None else messages[turn_start(messages) :] or messages[-1:]
 
     @cached_property
     def text(self) -> str:
-        """The user's last text, behind the system prompt and the history if the upstream takes neither."""
+        """The user's last text, preceded by the system prompt and the history if the upstream takes
+        neither.
+        """
         return self._text_of(self.messages)
 
     @cached_property
     def text_beside_system(self) -> str:
-        """The same without the texts of the system, for which the upstream has a place of its own."""
+        """The user's last text like `text`, but without the system prompt, which the upstream takes in a
+        separate field.
+        """
         return self._text_of([message for message in self.messages if message["role"] != "system"])
 
     def _text_of(self, messages: Sequence[Message]) -> str:
@@ -136,11 +142,11 @@ class Outgoing:
         return written.text
 
     def files(self, means: str = "url") -> list[Part]:
-        """Return the files of the user's last message, but for those that cannot be handed over.
+        """Return the files of the user's last message that can be handed over.
 
         Args:
-            means: `url`: as a URL or their bytes; `remote`: as a URL alone; `bytes`: as bytes alone; `any`:
-                by an id too; `none`: not at all.
+            means: the form of files that the upstream takes: `url`: a URL or bytes; `remote`: only a URL;
+                `bytes`: only bytes; `any`: a URL, bytes or an id; `none`: no files.
         """
         messages = self.messages
         at = last_user_index(messages)
@@ -154,7 +160,7 @@ class Outgoing:
 
     @property
     def system(self) -> str:
-        """The texts of the system, one below the other."""
+        """The system texts, separated by line ends."""
         texts = [text_of_message(message) for message in self.messages if message["role"] == "system"]
         return "\n\n".join(filter(None, texts))
 
@@ -162,32 +168,32 @@ class Outgoing:
 
     @property
     def user(self) -> str | None:
-        """The user's id, as the client gives it."""
+        """The user's id that the client gave; None if it gave none."""
         return self.request.get("user")
 
     def parameters(self, *names: str) -> dict[str, Any]:
-        """Return the sampling parameters of these names, as far as the client gave them."""
+        """Return the sampling parameters with these names that the client gave."""
         self.unused.difference_update(names)
         given = self.request.get("parameters", NOTHING)
         return {name: given[name] for name in names if name in given}
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """The named inputs, none where there are none."""
+        """The named inputs; empty if there are none."""
         return self.request.get("inputs", NOTHING)
 
     # Answers
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """The answers to interactions: with one there is no new question."""
+        """The answers to interactions; if there is one, the request has no new question."""
         return self.request.get("resume", [])
 
     def held(self, answer: Answer) -> Mapping[str, Any]:
-        """Return the `resume` of the interaction.
+        """Return the `resume` of the interaction that is answered.
 
         Raises:
-            RequestError: it held nothing.
+            RequestError: the `resume` is empty.
         """
         held = answer.get("resume")
         if not isinstance(held, dict):
@@ -200,7 +206,9 @@ class Outgoing:
 
 
 def answer_text(value: Any) -> str:
-    """Return the value of an answer as text: JSON if it is not a text, an empty text for None."""
+    """Return the value of an answer as text: a text unchanged, an empty text for None, any other value as
+    JSON.
+    """
     if value is None:
         return ""
     return value if isinstance(value, str) else write_json_text(value)

@@ -1,4 +1,4 @@
-"""The messages of the assistant as one upstream may see them: reasoning of another one is left out.
+"""Filters the assistant's messages for one upstream: reasoning of other upstreams is left out.
 
 Source: the conversation contract, section 2.
 """
@@ -21,8 +21,9 @@ _PLACES: Final = frozenset({"reasoning", "tool_call"})
 def with_own_turns(request: Request, opaque: OpaqueValues) -> Request:
     """Return the request without the reasoning and the opaque values that the upstream did not make.
 
-    An upstream that has no place for opaque values gets no places of calls and no texts of arguments either.
-    A message that held nothing but such reasoning is left out. If nothing changes, it is the same object.
+    An upstream that cannot take opaque values also gets no places of calls and no texts of arguments. A
+    message that contained only such reasoning is left out. If nothing changes, the request itself is
+    returned.
     """
     messages = request.get("messages", [])
     if not any(map(_may_change, messages)):
@@ -42,7 +43,7 @@ def _may_change(message: Message) -> bool:
 
 
 def without_places(message: Message) -> Message:
-    """Return a message without places of calls: for upstreams that know them with opaque values only."""
+    """Return a message without the places of calls, for upstreams that only use them with opaque values."""
     content = message.get("content")
     if not isinstance(content, list) or not any(part["type"] == "tool_call" for part in content):
         return message
@@ -66,7 +67,7 @@ def _own(message: Message, opaque: OpaqueValues) -> Message | None:
 
 
 def _own_parts(parts: list[Part], opaque: OpaqueValues) -> str | list[Part] | None:
-    """Return the parts that go to this upstream; the same list if all of them do."""
+    """Return the parts that are sent to this upstream; the list itself if all of them are sent."""
     found = [own for part in parts if (own := _own_part(part, opaque)) is not None]
     return parts if _is_same(parts, found) else content_of(found)
 

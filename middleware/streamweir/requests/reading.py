@@ -1,4 +1,5 @@
-"""A client's body to the canonical request: parsed, read by its protocol's reader, judged as a whole.
+"""Turns a client's body into the canonical request: parses it, reads it by its protocol, checks it as a
+whole.
 
 Source: the request contract, sections 2 and 3.
 """
@@ -32,13 +33,14 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_body(body: object) -> dict[str, Any]:
-    """Return the object that a body is.
+    """Return the JSON object in a body.
 
     Args:
         body: JSON as bytes or text, or the object itself.
 
     Raises:
-        RequestError: it is no JSON, no object, nested too deeply, or names one of `DECIDING_KEYS` twice.
+        RequestError: the body is not JSON, not an object, nested too deeply, or has one of `DECIDING_KEYS`
+            twice.
     """
     try:
         if isinstance(body, bytes | bytearray | memoryview | str):
@@ -59,7 +61,7 @@ def parse_body(body: object) -> dict[str, Any]:
 
 
 def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return the parameters of a query as the object that a body would be: texts, except for `stream`."""
+    """Return the parameters of a query as the object of a body: all values are texts, except `stream`."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
@@ -78,10 +80,10 @@ def _check_keys(repeated: str | None) -> None:
 
 
 def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
-    """Return the canonical request that a body means.
+    """Return the canonical request of a body.
 
     Raises:
-        RequestError: it cannot be understood, or asks for nothing.
+        RequestError: the body cannot be understood, or contains no request.
     """
     fields = Fields(body)
     answers = read_canonical_answers(fields)
@@ -104,7 +106,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
 
 
 def ordered(request: Request) -> Request:
-    """Return the request without fields that are None, in the contract's order."""
+    """Return the request with its fields in the contract's order, without fields that are None."""
     given: Mapping[str, Any] = request
     found = {name: given[name] for name in FIELDS if name in given and given[name] is not None}
     return cast("Request", found)

@@ -1,4 +1,4 @@
-"""A body that names a key twice on which something is decided: one reader takes the first, another the last.
+"""Finds a deciding key that occurs twice in a body: one reader would take the first value, another the last.
 
 Source: the standard protocol 1.1, section 5 (`BAD_REQUEST`); RFC 8259, section 4 (names within an object).
 """
@@ -13,11 +13,11 @@ from typing import Any, Final
 __all__ = ["DECIDING_KEYS", "repeated_key"]
 
 DECIDING_KEYS: Final = ("model", "stream")
-"""The keys by which an upstream is chosen, and whether there is a stream."""
+"""The keys that decide which upstream is chosen and whether the answer is a stream."""
 
 
 def _spelled(name: str) -> str:
-    """Return the expression for all ways to write a name in JSON."""
+    """Return a regular expression for all spellings of a name in JSON."""
     return "".join(f"(?:{character}|\\\\u00{ord(character):02x})" for character in name)
 
 
@@ -26,7 +26,7 @@ _PLAIN: Final = tuple(f'"{name}"'.encode() for name in DECIDING_KEYS)
 
 
 def repeated_key(body: bytes) -> str | None:
-    """Return the deciding key that the object of a body names more than once; None if there is none.
+    """Return the deciding key that occurs more than once in the object of a body; None if there is none.
 
     Args:
         body: JSON that has been parsed before, so that its nesting is known to be bounded.
@@ -46,7 +46,7 @@ def repeated_key(body: bytes) -> str | None:
 
 
 def _may_repeat(body: bytes) -> bool:
-    """Whether a deciding key is in a body twice at all: cheap, and False for nearly all bodies."""
+    """Return whether a deciding key may occur twice in a body: a cheap test, False for nearly all bodies."""
     if b"\\u00" in body:
         return len(_ANY_SPELLING.findall(body)) > 1
     return any(body.count(name) > 1 for name in _PLAIN)

@@ -1,4 +1,5 @@
-"""The two sides of a dialect's requests: a reader of its clients' bodies, a writer of its upstreams' bodies.
+"""The two sides of a dialect's requests: a reader for the bodies of its clients, a writer for those of its
+upstreams.
 
 Source: the request contract, sections 3 to 5.
 """
@@ -17,21 +18,23 @@ from streamweir.requests.written import Written
 __all__ = ["History", "Mend", "ReadRequest", "RequestReader", "RequestWriter", "Threads", "WriteRequest"]
 
 ReadRequest = Callable[[Fields], Request]
-"""Makes the canonical request of a body; `extra` and the checks of the whole are made by the caller."""
+"""Makes the canonical request from a body; the caller adds `extra` and checks the result as a whole."""
 
 WriteRequest = Callable[[Outgoing], Iterable[Written] | Written]
-"""Makes the requests of one attempt; a single request needs no list."""
+"""Makes the requests of one attempt; a single request need not be in a list."""
 
 Mend = Callable[[Mapping[str, Any], str], Mapping[str, Any] | None]
-"""Changes the body of a refused request, given the words of the refusal."""
+"""Returns a changed body for a refused request, given the text of the refusal."""
 
 Threads = Literal["none", "client", "uuid", "server"]
-"""The ids of conversations that an upstream takes: `none`, any id of the client (`client`), those that are
-UUIDs (`uuid`; others are turned into one), or only its own (`server`)."""
+"""The conversation ids that an upstream takes: no ids (`none`), any id of the client (`client`), UUIDs
+(`uuid`; other ids are converted), or only ids that it made itself (`server`).
+"""
 
 History = Literal["all", "new", "last"]
-"""Which messages are sent: all; those after the assistant's last one where the upstream knows the
-conversation; the user's last one, the others as text in it."""
+"""The messages that are sent: all (`all`); those after the assistant's last message, if the upstream knows
+the conversation (`new`); the user's last message, with the others as text in it (`last`).
+"""
 
 ALL_LOSSES: Final = frozenset(LOSSES)
 
@@ -41,12 +44,13 @@ class RequestReader:
     """Reads the bodies that a protocol's clients send.
 
     Args:
-        read: a body to the canonical request.
-        has_own_threads: the clients make ids of conversations themselves and never learn the upstream's.
+        read: returns the canonical request of a body.
+        has_own_threads: the clients make the ids of conversations themselves and never learn the upstream's
+            ids.
         has_resume: the clients can send back the `resume` of an interaction.
-        answers_by_message: the clients have no answers to interactions: their next message, or the result of
-            a tool, is one.
-        asks_by_inputs: names of inputs each of which is a question without a message.
+        answers_by_message: the clients cannot send answers to interactions: their next message, or the result
+            of a tool, counts as the answer.
+        asks_by_inputs: the names of inputs that count as a question if there is no message.
         sends_new_turns: the clients may name a conversation and send only its new turns.
         keeps_extra: fields that no rule reads are kept, for the writer of the same dialect.
         field_names: the protocol's name of a canonical field, for errors that name the field.
@@ -67,25 +71,26 @@ class RequestWriter:
     """Writes requests to upstreams that speak a dialect.
 
     Args:
-        write: the canonical request to the upstream's.
-        history: which messages are sent, usually. Where that depends on the path or on options, `write` reads
+        write: returns the upstream's requests for a canonical request.
+        history: which messages are sent, usually. If that depends on the path or on options, `write` reads
             the property of `Outgoing` that it needs.
         threads: the ids of conversations that the upstream takes.
-        takes: the parts that it can take, of `system, history, files, tools, inputs, state, context,
+        takes: the parts that it can take, out of `system, history, files, tools, inputs, state, context,
             response_format`; other parts are reported as lost. A writer that reads `Outgoing.text` sends
             `system` and `history` with it. Where it depends on the path or on options, the writer calls
             `Outgoing.lose`.
-        answers: it can answer an interaction.
-        option_values: options that matter for requests alone, with their values, the first the default.
+        answers: the writer can write the answer to an interaction.
+        option_values: the options that only concern requests, with their values; the first value is the
+            default.
         mend: changes the body of a request that the upstream refused because of reasoning or signatures,
             given the words of the refusal; it returns None if nothing changes.
         is_lasting: returns whether such a refusal, given its words, is about a field that the upstream does
             not take at all, so that it would refuse later requests too; None: never.
-        native_opaque: the dialect whose opaque values it writes, beside the parts and calls that they belong
-            to. If empty, it gets messages without reasoning, opaque values and places of calls.
-        continues: the answer to a question of kind `continue` is the assistant's last message, sent back.
-        needs: fields of the body that only the configuration's tree can give: without them an endpoint is
-            refused when it is loaded.
+        native_opaque: the dialect whose opaque values it writes, in the parts and calls that they belong to.
+            If empty, the writer gets messages without reasoning, opaque values and places of calls.
+        continues: a question of kind `continue` is answered by sending the assistant's last message back.
+        needs: fields of the body that only the configuration's tree can provide; an endpoint without them is
+            refused when the configuration is loaded.
     """
 
     write: WriteRequest
@@ -101,6 +106,6 @@ class RequestWriter:
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse names that are not in the contract, for no client could be shown them."""
+        """Refuse names that are not in the contract, because they could not be shown to clients."""
         if unknown := self.takes - ALL_LOSSES:
             raise ValueError(f"unknown names in takes: {', '.join(sorted(unknown))}")

@@ -1,4 +1,4 @@
-"""Requests built by a template tree: body or form, query and headers, of values that a client sent.
+"""Requests built by a template tree (body or form, query, headers) from values that a client sent.
 
 Source: the request contract, sections 1 (the tree that is laid over a body) and 6.
 """
@@ -37,12 +37,12 @@ _OF_CONNECTION: Final = re.compile(
     r"|connection)|te|trailer|transfer-encoding|upgrade)"
 )
 _FORBIDDEN: Final = re.compile(r"(?i:authorization|cookie|content-.*|proxy-.*|x-forwarded-.*|forwarded)")
-"""Headers that may hold no value of a client."""
+"""Headers that must not contain a value of a client."""
 
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 Report = Callable[[tuple[str | int, ...], str], None]
-"""Takes note of a problem with the value at a place in the tree."""
+"""Reports a problem with the value at a path in the tree."""
 
 
 class Tree(NamedTuple):
@@ -50,7 +50,7 @@ class Tree(NamedTuple):
 
     Attributes:
         template: evaluates it.
-        source: as it was written.
+        source: the tree as it was written.
     """
 
     template: Template
@@ -60,7 +60,7 @@ class Tree(NamedTuple):
         """Return the value of the tree.
 
         Raises:
-            RequestError: the client sent more than may be looked at for one request.
+            RequestError: the expressions would process more data than is allowed for one request.
         """
         scope = Scope({})
         try:
@@ -81,10 +81,10 @@ class RequestTemplate(NamedTuple):
     """A whole request as a tree.
 
     Attributes:
-        body: of JSON; None where there is a form.
+        body: the JSON body; None if there is a form.
         form: the fields of a multipart form.
-        query: added to the upstream's own, by name.
-        headers: likewise.
+        query: parameters by name, added to the query of the upstream's URL.
+        headers: headers by name, added to the upstream's headers.
     """
 
     body: Tree | None
@@ -93,7 +93,7 @@ class RequestTemplate(NamedTuple):
     headers: Mapping[str, Tree]
 
     def written(self, root: Any) -> Written:
-        """Return the request that the tree makes.
+        """Return the request that results from the tree.
 
         Raises:
             RequestError: a value of the client cannot be put into a header.
@@ -123,19 +123,19 @@ class RequestTemplate(NamedTuple):
 
 
 def is_long_form(tree: Any) -> bool:
-    """Return whether this is a mapping with `body` or `form`, and else only `query` and `headers`."""
+    """Return whether the tree is a mapping with `body` or `form` and otherwise only `query` and `headers`."""
     if not isinstance(tree, Mapping) or not tree.keys() <= _LONG_FORM:
         return False
     return ("body" in tree) != isinstance(tree.get("form"), Mapping)
 
 
 def compile_request(tree: Any, report: Report, report_key: Report | None = None) -> RequestTemplate:
-    """Return a request's tree compiled; faults are reported with their path in the tree.
+    """Compile the tree of a request; faults are reported with their path in the tree.
 
     Args:
         tree: the body, or the long form.
-        report: told of values that cannot be compiled, or that are not allowed at their place.
-        report_key: told of keys; `report` if not given.
+        report: called for values that cannot be compiled or are not allowed at their place.
+        report_key: called for faulty keys; default: `report`.
     """
     if not is_long_form(tree):
         return RequestTemplate(compile_tree(tree, report), None, {}, {})
@@ -151,12 +151,14 @@ def compile_request(tree: Any, report: Report, report_key: Report | None = None)
 
 
 def compile_tree(tree: Any, report: Report, place: tuple[str | int, ...] = ()) -> Tree:
-    """Return a tree of values compiled; `headers.x-user` is read as `headers."x-user"`."""
+    """Compile a tree of values; `headers.x-user` is read as `headers."x-user"`."""
     return Tree(compile_template(_quoted(tree), _NO_NAMES, report, place), tree)
 
 
 def names_read(tree: Tree) -> set[tuple[str, ...]]:
-    """Return the first names that the expressions of a tree read, as `("headers", "x-user")`."""
+    """Return the beginnings of the paths that the expressions of a tree read, such as `("headers",
+    "x-user")`.
+    """
     return {
         tuple(str(step) for step in path[:2])
         for expression in tree.template.expressions
@@ -200,7 +202,7 @@ def _check_header(name: str, tree: Tree, report: Report, report_key: Report) -> 
 
 
 def _quoted(tree: Any) -> Any:
-    """Return the tree with quotes around names of headers that hold a hyphen."""
+    """Return the tree with quotes around header names that contain a hyphen."""
     if isinstance(tree, str):
         return _EXPRESSION.sub(
             lambda found: _HYPHENATED.sub(lambda name: f'headers."{name[1].lower()}"', found[0]), tree
@@ -215,11 +217,11 @@ def _as_text(value: Any) -> str:
 
 
 def overlay_root(request: Request, around: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the root that expressions see in a tree that is laid over a body.
+    """Return the root value for the expressions in a tree that is laid over a body.
 
     Args:
         request: the canonical request: its fields are at the root, and win over those of the client's body.
-        around: the other names; `body` among them, if it is known.
+        around: the other names; they include `body` if the body is known.
     """
     body = around.get("body")
     fields = body if isinstance(body, Mapping) else request.get("extra", {})

@@ -16,14 +16,14 @@ __all__ = ["TurnContent", "placed_items", "reasoning_part", "with_opaque_text"]
 
 
 def reasoning_part(text: str, opaque: Opaque | None = None) -> Part | None:
-    """Return the part for a piece of reasoning; None if there is neither text nor an opaque value."""
+    """Return the part for a piece of reasoning; None without both text and opaque value."""
     if opaque:
         return {"type": "reasoning", "text": text, "opaque": opaque}
     return {"type": "reasoning", "text": text} if text else None
 
 
 def with_opaque_text(content: str | list[Part] | None, opaque: Opaque | None) -> list[Part]:
-    """Return the parts of a content; an opaque value belongs to the last text, or to an empty one."""
+    """Return the parts of a content; the opaque value is added to the last text, or to an empty text."""
     parts = [*parts_of(content)]
     if opaque is None:
         return parts
@@ -35,7 +35,9 @@ def with_opaque_text(content: str | list[Part] | None, opaque: Opaque | None) ->
 
 
 def placed_items(message: Message) -> Iterator[tuple[Part, ToolCall | None]]:
-    """Yield the parts of a message with the call that each one places; calls without a place come last."""
+    """Yield each part of a message, with the call whose place the part is; calls without a place
+    come last.
+    """
     calls = message.get("tool_calls", ())
     waiting: dict[str, list[ToolCall]] = {}
     for call in reversed(calls):
@@ -56,12 +58,12 @@ def placed_items(message: Message) -> Iterator[tuple[Part, ToolCall | None]]:
 class TurnContent:
     """Collects the parts and calls of one message, and gives each seal to its neighbour.
 
-    A seal of a text or a call has a place of its own beside it, for clients whose protocol has a signature
-    for thinking only. The seal of a text belongs to the text directly before it, else to the one after it;
-    the seal of a call to the next call, else to the last one.
+    If the client's protocol has signatures only for thinking, the seal of a text or a call is in a separate
+    part next to it. The seal of a text belongs to the text directly before it, else to the one after it; the
+    seal of a call to the next call, else to the last one.
 
     Attributes:
-        calls: the calls so far.
+        calls: the calls that have been added.
     """
 
     __slots__ = ("_call_seal", "_parts", "_text_seal", "calls")
@@ -91,7 +93,7 @@ class TurnContent:
         self._parts.append({"type": "tool_call", "id": call["id"]})
 
     def add_seal(self, text: object) -> None:
-        """Add a seal that has a place of its own; one that cannot be read is lost."""
+        """Add a seal that is in a separate part; a seal that cannot be read is lost."""
         if (found := read_sealed(text)) is None:
             return
         seal, opaque = found
@@ -104,7 +106,9 @@ class TurnContent:
                 self._call_seal = opaque
 
     def content(self) -> str | list[Part] | None:
-        """Return the content of the message: its parts, and the places of calls that are not behind them."""
+        """Return the content of the message: its parts, and the places of calls that do not come after all
+        parts.
+        """
         self._give_seal_to_last_call()
         end = len(self._parts)
         while end and self._parts[end - 1]["type"] == "tool_call":

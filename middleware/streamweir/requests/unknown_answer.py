@@ -11,11 +11,11 @@ __all__ = ["unknown_answer"]
 
 
 def unknown_answer(body: Mapping[str, Any], answer_id: str) -> RequestError:
-    """Return the refusal of an answer; its field is the place of the id in the client's body.
+    """Return the refusal of an answer; `field` is the path of the id in the client's body.
 
     Args:
-        body: of the client's request.
-        answer_id: that the answer names.
+        body: the body of the client's request.
+        answer_id: the id that the answer names.
     """
     place = next(_places(body, answer_id), "resume") if answer_id else "resume"
     resume = "" if place.startswith("resume") else " (`resume`)"
@@ -23,7 +23,7 @@ def unknown_answer(body: Mapping[str, Any], answer_id: str) -> RequestError:
 
 
 def _places(body: Mapping[str, Any], text: str) -> Iterator[str]:
-    """Yield the places of a text in a body, the last one first: answers are at the end."""
+    """Yield the paths of a text in a body, the last one first because answers are at the end."""
     waiting: list[tuple[str, Any]] = [("", body)]
     while waiting:
         place, value = waiting.pop()
@@ -36,7 +36,7 @@ def _places(body: Mapping[str, Any], text: str) -> Iterator[str]:
 
 
 def _is_plain(place: str) -> bool:
-    """Return whether a place has plain names only: names of a client's own could hold any text."""
+    """Return whether a path has only plain names: a name that the client made up could contain any text."""
     return (
         len(place) <= 200
         and place.replace("_", "").replace(".", "").replace("[", "").replace("]", "").isalnum()

@@ -18,21 +18,21 @@ JSON_TYPE: Final = "application/json"
 
 
 class WireBody(NamedTuple):
-    """The bytes of a body, and their media type; None for a request without a body."""
+    """The bytes of a body with their media type; both are None for a request without a body."""
 
     data: bytes
     media_type: str | None
 
 
 def wire_body(written: Written, taken: Mapping[str, str] = NOTHING) -> WireBody:
-    """Return the body of a request: a multipart form, JSON, or none.
+    """Return the body of a request: a multipart form, JSON, or no bytes.
 
     Args:
         written: the request.
         taken: the values from the answers to earlier requests, by name.
 
     Raises:
-        RequestError: a file of a form is no base64.
+        RequestError: a file of a form is not valid base64.
     """
     if written.form is not None:
         media_type, data = multipart_form(filled(written.form, taken))

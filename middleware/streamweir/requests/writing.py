@@ -1,4 +1,4 @@
-"""The canonical request as an upstream's requests: threads, the writer, the tree laid over, lost parts.
+"""Writes the canonical request as the requests to an upstream: threads, the writer, the overlay, lost parts.
 
 Source: the request contract, sections 1, 4, 5 and 8.
 """
@@ -38,14 +38,14 @@ class Target(NamedTuple):
     """The upstream that a request is written for.
 
     Attributes:
-        writer: of its dialect.
-        path: of its URL, without a query.
-        options: of its dialect.
-        keeps_history: earlier turns go into the text where it does not know them.
-        overlay: makes the tree that is laid over the body, of the canonical request.
+        writer: the writer of its dialect.
+        path: the path of its URL, without a query.
+        options: the options of its dialect.
+        keeps_history: earlier turns are written into the text if the upstream does not know them.
+        overlay: returns the tree to lay over the body, given the canonical request.
         dialect: the name of its dialect.
-        upstream: its name in the configuration, or its URL: opaque values are given to the upstream that
-            made them only.
+        upstream: its name in the configuration, or its URL: opaque values are only given to the upstream that
+            made them.
     """
 
     writer: RequestWriter
@@ -61,9 +61,9 @@ class Plan(NamedTuple):
     """The requests that are sent to an upstream.
 
     Attributes:
-        requests: one after the other; the last one's answer is the stream.
-        lost: the names of the parts that it cannot take, in the contract's order.
-        unused: the names of the parameters that have no place in them, which no client is shown.
+        requests: the requests in order; the answer to the last one is the stream.
+        lost: the names of the parts that the upstream cannot take, in the contract's order.
+        unused: the names of the parameters that the requests do not contain; clients are not told.
     """
 
     requests: list[Written]
@@ -81,13 +81,13 @@ def plan_request(
     """Return the requests to `target` for `request`.
 
     Args:
-        request: the canonical request; its `thread_id` is the upstream's where that makes its own.
+        request: the canonical request; its `thread_id` is the upstream's if the upstream makes its own ids.
         target: the upstream that the requests are written for.
         extra: the fields that no rule read, if a client of the same dialect sent them.
-        new_id: makes ids; random ones if not given.
+        new_id: returns a new id; default: a random one.
 
     Raises:
-        RequestError: the upstream's dialect cannot take it.
+        RequestError: the upstream's dialect cannot take the request.
     """
     writer = target.writer
     if request.get("resume") and not writer.answers:
@@ -112,14 +112,16 @@ def plan_request(
 
 
 def of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
-    """Return the request without its thread if the upstream cannot know it: both sides make their ids."""
+    """Return the request without its thread if the upstream cannot know it, because client and upstream both
+    make ids.
+    """
     if not (reader.has_own_threads and writer.threads == "server"):
         return request
     return cast("Request", {name: value for name, value in request.items() if name != "thread_id"})
 
 
 def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
-    """Return how an upstream that takes such ids is given a client's: None where it is given none."""
+    """Return the id that an upstream with this kind of ids gets for a client's id; None if it gets no id."""
     if not thread_id or kind == "none":
         return None
     if kind != "uuid":
@@ -131,17 +133,17 @@ def upstream_thread(thread_id: str | None, kind: Threads) -> str | None:
 
 
 def made_ids() -> Callable[[], str]:
-    """Return a function that makes the ids `made-1`, `made-2` ..., for requests that are only shown."""
+    """Return a function that returns the ids `made-1`, `made-2` ..., for requests that are only displayed."""
     numbers = itertools.count(1)
     return lambda: f"made-{next(numbers)}"
 
 
 def shown(written: Written, path: str = "") -> dict[str, Any]:
-    """Return a request as it is printed.
+    """Return a request in the form in which it is printed.
 
     Args:
         written: the request.
-        path: of the upstream's URL, with its query.
+        path: the path of the upstream's URL, with its query.
     """
     own_path, _, own_query = path.partition("?")
     found: dict[str, Any] = {
@@ -184,7 +186,7 @@ def _laid_over(requests: list[Written], tree: Mapping[str, Any]) -> list[Written
 
 
 def merged(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`: mappings merge, everything else replaces, a null takes a key away."""
+    """Return `above` laid over `below`: mappings are merged, other values replace, a null removes a key."""
     if not isinstance(above, Mapping):
         return above
     result = dict(below) if isinstance(below, Mapping) else {}
@@ -206,7 +208,7 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
 
 
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
-    """Return the parameters without a place: fields that no rule reads and that chat protocols define."""
+    """Return the parameters that were not sent: fields that no rule reads and that chat protocols define."""
     given = outgoing.request.get("extra", NOTHING)
     extra = [name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra]
     return (*(name for name in PARAMETERS if name in outgoing.unused), *extra)

@@ -1,4 +1,4 @@
-"""The requests of one attempt, one after the other, as a writer makes them.
+"""The requests of one attempt in order, as a writer makes them.
 
 Source: the request contract, sections 4 (first requests) and 8.
 """
@@ -19,16 +19,16 @@ NO_STATUSES: Final[Mapping[int, str]] = MappingProxyType({})
 
 
 class Taken(str):
-    """A value that the answer to an earlier request of the attempt has: shown as `{name}`.
+    """A value from the answer to an earlier request of the attempt; displayed as `{name}`.
 
     Args:
-        name: of a key of that request's `takes`.
+        name: a key of that request's `takes`.
     """
 
     __slots__ = ("name",)
 
     def __new__(cls, name: str) -> Taken:
-        """Return the value of that name."""
+        """Return the value with that name."""
         taken = super().__new__(cls, f"{{{name}}}")
         taken.name = name
         return taken
@@ -37,7 +37,7 @@ class Taken(str):
 
 
 class Upload(NamedTuple):
-    """A file among the fields of a form."""
+    """A file in a field of a form."""
 
     name: str
     media_type: str
@@ -45,23 +45,25 @@ class Upload(NamedTuple):
 
 
 class Written(NamedTuple):
-    """One request to an upstream. The last one's answer is the stream.
+    """One request to an upstream. The answer to the last request is the stream.
 
     Attributes:
         body: JSON; absent (None) with `form`, and if no body is sent.
         form: the fields of a multipart form: texts, `Upload`s, lists of either.
         method: of HTTP.
-        path: the server's path, without a query; None: the upstream's own. It may hold `{name}` of a value
-            that an earlier request took; whatever else a client has a part in goes through `path_segment`.
-        query: added to the upstream's own.
-        headers: beside those of the configuration, which win; constants of the protocol only.
-        takes: the values that later requests need from the answer: by name, the path in its JSON.
+        path: the server's path, without a query; None: the upstream's own. It may contain `{name}` for a
+            value taken from an earlier answer; other values of a client must be passed through
+            `path_segment`.
+        query: parameters added to the query of the upstream's URL.
+        headers: constant headers of the protocol; headers of the configuration override them.
+        takes: the values that later requests need from the answer: for each name, the path in the answer's
+            JSON.
         given: the values that the decoder of the stream needs and that the stream does not have, by name; a
             value may be a `Taken`.
-        goes_on: error statuses after which the next request is still made; the answer must contain the text
-            of its status, in any case of letters.
-        is_overlaid: the configuration's tree is laid over this one. If no request is marked, it is laid over
-            the last one with a body.
+        goes_on: error statuses of this request after which the next request is still sent; the answer must
+            contain the text of its status, in any case of letters.
+        is_overlaid: the configuration's tree is laid over this request. If no request is marked, the tree is
+            laid over the last request with a body.
     """
 
     body: Any = None
@@ -81,10 +83,10 @@ def path_segment(value: str, field: str) -> str:
 
     Args:
         value: the text; a `Taken` stays what it is.
-        field: its name in the error message.
+        field: the name of the value in the error message.
 
     Raises:
-        RequestError: no segment can hold it: it is empty, or dots that name another folder.
+        RequestError: the value cannot be a segment: it is empty, or dots that name another folder.
     """
     if isinstance(value, Taken):
         return value
@@ -94,7 +96,7 @@ def path_segment(value: str, field: str) -> str:
 
 
 def without_absent(**fields: Any) -> dict[str, Any]:
-    """Return a body of these fields; None, empty lists and empty objects are left out."""
+    """Return a body with these fields; None, empty lists and empty objects are left out."""
     return {
         name: value
         for name, value in fields.items()

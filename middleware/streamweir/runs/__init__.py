@@ -1,6 +1,6 @@
-"""Runs that survive their connection: how they are kept, and by what options.
+"""Runs that survive their connection: their stores, their readers and their options.
 
-Source: the contract of resumable streams. Redis is loaded by nothing but `RedisStore`.
+Source: the contract of resumable streams. Only `RedisStore` imports Redis.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A time limit that counts only while this process runs.
 
-After a process was stopped, or its event loop was busy for long, all timers are due before the loop has read
-the answers that arrived meanwhile. A plain timeout would take that for silence of the other side.
+After a process was suspended, or its event loop was busy for long, all timers are due before the loop has
+read the answers that arrived meanwhile. A plain timeout would then treat the other side as silent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ _TICKS: Final = 8
 
 
 class AwakeTimeout:
-    """Like `asyncio.timeout`, but counted in ticks: a sleep of the process counts as one tick, however long.
+    """A timeout like `asyncio.timeout`, but counted in ticks: a suspension of the process counts as one tick,
+    however long it is.
 
-    Between two ticks the event loop reads what has arrived. An object is used once.
+    Between two ticks the event loop reads the bytes that have arrived. An object is used once.
 
     Args:
-        seconds: until `TimeoutError`.
+        seconds: the time until `TimeoutError`.
 
     Attributes:
         spent: the seconds that counted, set when the block is left.

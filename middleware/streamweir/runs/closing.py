@@ -1,4 +1,4 @@
-"""The end of a run whose owner is gone: the stages close open calls and messages, as in any stream."""
+"""Makes the end of a run whose owner is gone: the stages close open calls and messages, as in any stream."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["lost_end"]
 
 
 def lost_end(lines: Sequence[bytes], *, request_id: str, code: str = "RUN_LOST") -> list[bytes]:
-    """Return the events that end a run whose owner has lost it, as they are stored.
+    """Return the events that end a run whose owner has lost it, in the form of the store.
 
     Args:
         lines: all stored events of the run.
-        request_id: of the run.
-        code: why it ends.
+        request_id: the id of the run.
+        code: the error code of the end.
 
     Raises:
         UnreadableRun: the lines are not events of a run.

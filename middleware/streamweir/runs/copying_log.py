@@ -1,4 +1,5 @@
-"""The log of a run whose first client gets the frames of the upstream: it keeps the frames beside the events.
+"""The log of a run whose first client gets the frames of the upstream: it keeps the frames together with the
+events.
 
 Source: the contract of resumable streams, section 2 (store, then send); the standard protocol 1.1, section 8.
 """
@@ -28,23 +29,23 @@ class CopyingLog(EventLog, FrameSink):
 
     The bytes of a batch are stored with its last event. Bytes that arrive without an event (comments, frames
     that say nothing) are given to readers at once, in a batch of their own, and stored with the next event.
-    Before the first event they wait for it: no reader can be written for yet.
+    Bytes before the first event wait for that event: until then no reader has a writer.
 
     Args:
-        source: as for `EventLog`.
-        writer: of the first client; nothing of it is sent, its bytes are taken from it here.
+        source: see `EventLog`.
+        writer: the writer of the first client; its bytes are taken by this log and not sent by it.
     """
 
     def __init__(self, source: Callable[[], Source], writer: VerbatimWriter) -> None:
         super().__init__(lambda: self._with_copies(source()))
         self._copier = writer
         self._place = 0
-        """The number of bytes that have been stored."""
+        """The number of bytes of frames that have been stored."""
         self._unstored = b""
         self._given = 0
-        """The number of bytes of `_unstored` that readers have got."""
+        """The number of bytes of `_unstored` that readers have received."""
         self._frame_ends: list[int] = []
-        """For each frame of the next batch the position behind its last event."""
+        """For each frame of the next batch, the position after its last event."""
         self._is_gap = False
         self._change: Callable[[bytes], bytes] | None = None
         """Changes the frames of the next batch. Set by `change_copied`, cleared by `take`."""
@@ -55,7 +56,7 @@ class CopyingLog(EventLog, FrameSink):
         return self._copier.copies
 
     def take(self) -> Batch | None:
-        """Return the events and the frames since the last call; None if there are none."""
+        """Return the events and the frames since the last call; None if there are none of them."""
         copied, batch = self._copier.take(), super().take()
         if self._change is not None:
             copied, self._change = self._change(copied), None

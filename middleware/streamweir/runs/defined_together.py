@@ -1,4 +1,4 @@
-"""Whether an object may be asked by a faster method in place of the one that its interface names."""
+"""Tells whether a faster method may be called instead of the method that an interface defines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["defines_together"]
 def defines_together(instance: object, method: str, faster: str) -> bool:
     """Return whether the class that defines `method` also defines `faster`.
 
-    A subclass may replace `method` alone: the `faster` one that it inherits would then bypass the new method.
+    If a subclass overrides only `method`, the inherited `faster` would bypass the override.
 
     Args:
-        instance: of the class.
+        instance: the instance of the class.
         method: the name of the method of the interface.
-        faster: the name of the other one.
+        faster: the name of the faster method.
     """
     if method in getattr(instance, "__dict__", ()):
         return False

@@ -16,11 +16,11 @@ __all__ = ["AppendSoon", "EagerStore", "Stored", "append_soon_of"]
 logger = logging.getLogger("streamweir")
 
 Stored: TypeAlias = Callable[[StreamweirError | None], None]
-"""Called once with the outcome of an append: None, `StoreUnavailable` or `RunLost`."""
+"""Called once with the outcome of an append: None for success, `StoreUnavailable` or `RunLost`."""
 
 
 class AppendSoon(Protocol):
-    """Appends without waiting."""
+    """A function that appends without making the caller wait."""
 
     def __call__(
         self,
@@ -44,7 +44,9 @@ class EagerStore(RunStore, Protocol):
 
 
 def append_soon_of(store: RunStore) -> AppendSoon:
-    """Return a function that appends to `store` without waiting: its own, or one with a task per append."""
+    """Return a function that appends to `store` without waiting: the store's own, or one that starts a task
+    per append.
+    """
     if defines_together(store, "append", "append_soon"):
         return cast("EagerStore", store).append_soon
     return _AppendTasks(store)

@@ -1,4 +1,4 @@
-"""A sink that keeps events until they are stored, and given to the readers in this process."""
+"""A sink that keeps events until they are stored and given to the readers in this process."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Batch(NamedTuple):
 
     Attributes:
         at: the position of the first event.
-        end: the position behind the last event.
+        end: the position after the last event.
         stored: each event in the form of the store.
         items: the same events as objects; None if only `stored` is in memory.
         size: the bytes of `stored`, or of `copied` if there are no events.
-        copied: the frames of the upstream that leave with the batch, if the run has them and this is no batch
-            of the store. A batch without events has nothing else.
-        place: the number of bytes before `copied` in the body that the frames are.
-        frame_ends: for each frame of `copied` the position behind its last event; empty if that is unknown.
+        copied: the frames of the upstream that are sent with the batch, if the run has them and the batch was
+            not read from the store. A batch without events consists of them.
+        place: the number of bytes before `copied` in the body that all frames form.
+        frame_ends: for each frame of `copied` the position after its last event; empty if unknown.
     """
 
     at: int
@@ -83,7 +83,7 @@ class EventLog:
         self._items: list[LogItem] = []
 
     def take(self) -> Batch | None:
-        """Return the events since the last call; None if there are none."""
+        """Return the events since the last call; None if there are no events."""
         if not self._stored:
             return None
         batch = Batch(
@@ -106,7 +106,7 @@ class EventLog:
         self._items.append((stamp, TextRun(event, texts)))
 
     def change_copied(self, change: Callable[[bytes], bytes]) -> None:
-        """Change the copied frames of the next batch; a log without copied frames stays as it is."""
+        """Change the copied frames of the next batch; a log without copied frames ignores the call."""
 
     def finish(self) -> None:
         """See `EventSink`."""

@@ -28,18 +28,18 @@ def open_feed_writer(  # noqa: PLR0913 (what there is to settle of a client and 
     is_whole: bool,
     follows: bool = False,
 ) -> Writer:
-    """Return a writer.
+    """Return the writer of a stored run for one client.
 
     A client of the upstream's own dialect gets the stored frames, if the run has them and is read from its
-    start. To any other client, and behind a position, the run is written anew.
+    start. For any other client, or from a later position on, the run is written anew.
 
     Args:
-        source: of the run.
+        source: the source of the run.
         answers: the protocol of the client.
-        framing: of the client.
-        request_id: of the run.
-        dialects: of the process.
-        handle: of the run, for the ids of events; None: events have no ids.
+        framing: the framing of the client.
+        request_id: the id of the run.
+        dialects: the dialects of the process.
+        handle: the handle of the run, for the ids of events; None: events have no ids.
         other_options: protocol options that are used if those of `source` are not valid here, because the run
             began under another configuration.
         is_whole: the client reads the run from its start.

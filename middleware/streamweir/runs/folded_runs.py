@@ -1,7 +1,7 @@
-"""The folded results of runs so far, for clients that ask for them again and again.
+"""The folded results of unfinished runs, for clients that poll them.
 
-A poll folds the events that were stored since the last poll of the same run, and none twice. The event loop
-has its turn after each page of them, whichever store they come from.
+A poll folds only the events that were stored since the last poll of the same run. The event loop gets a turn
+after each page of events, whatever store they come from.
 
 Source: the contract of resumable streams, section 3.
 """
@@ -27,16 +27,16 @@ MAX_KEPT_BYTES: Final = 16 << 20
 """The most bytes of stored events whose folds are kept."""
 
 KEPT_SECONDS: Final = 60.0
-"""A fold that is not asked for is kept so many seconds, and then until the next request for any fold."""
+"""The seconds for which an unused fold is kept; after that it is dropped at the next request for any fold."""
 
 _Key: TypeAlias = tuple[str, str]
-"""The name of a run in the store and its request id: a name may be used again after `remove`."""
+"""The name of a run in the store with its request id: a name may be used again after `remove`."""
 
 
 class FoldedRuns:
     """Folds runs of one store, and keeps the folds that were used last.
 
-    A fold that is in use is not among those that are kept: two polls of one run at a time make two folds.
+    A fold in use is taken out of the cache: two simultaneous polls of one run make two folds.
 
     Args:
         store: keeps the runs.
@@ -48,10 +48,10 @@ class FoldedRuns:
         self._bytes = 0
 
     async def fold(self, found: FoundRun) -> dict[str, Any]:
-        """Return the folded result of a run so far, with its description in `run`.
+        """Return the folded result of the stored events of a run, with the run's description in `run`.
 
         Raises:
-            UnreadableRun: the stored lines are no run.
+            UnreadableRun: the stored lines are not events of a run.
             StoreUnavailable: the store does not answer.
         """
         self._drop_unused()
@@ -93,9 +93,9 @@ class _FoldOfRun:
     """The fold of the first events of one run.
 
     Attributes:
-        events: so many events have been folded.
-        bytes: of these events, in the form of the store.
-        used_at: when it was last asked for, by `time.monotonic()`.
+        events: the number of events that have been folded.
+        bytes: the bytes of these events, in the form of the store.
+        used_at: the `time.monotonic()` of its last use.
     """
 
     __slots__ = ("_fold", "_reader", "_result", "bytes", "events", "used_at")
@@ -109,7 +109,7 @@ class _FoldOfRun:
         self._result: dict[str, Any] | None = None
 
     async def up_to(self, found: FoundRun, store: RunStore) -> dict[str, Any]:
-        """Fold the events of a run that have not been folded, and return the result."""
+        """Fold the events of a run that are not folded yet, and return the result."""
         last = found.state.events
         while self.events < last and (page := await store.read(found.name, self.events)):
             self._add(page[: last - self.events])

@@ -33,7 +33,7 @@ class Follower:
 
     Attributes:
         is_first: the run was started for this reader, which gets every event even if the store fails.
-        relayed_to: the position behind the last event that the taker of `relay` was given.
+        relayed_to: the position after the last event that the taker of `relay` was given.
     """
 
     def __init__(self, *, is_first: bool) -> None:
@@ -53,7 +53,8 @@ class Follower:
         return self._bytes <= MAX_BUFFERED_BYTES
 
     def put(self, batch: Batch, *, ends: bool = False) -> None:
-        """Buffer or relay a batch. A buffer that would be too large is discarded, but for the first client.
+        """Buffer or relay a batch. A buffer that would become too large is discarded, except the first
+        client's.
 
         Args:
             batch: follows the one before it.
@@ -91,7 +92,7 @@ class Follower:
         return batch if batch.at == at else batch.rest(at)
 
     async def wait(self) -> None:
-        """Wait for a batch, or for `wake`."""
+        """Wait for a batch, or for a call of `wake`."""
         self._waiting = asyncio.get_running_loop().create_future()
         await self._waiting
 

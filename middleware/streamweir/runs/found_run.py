@@ -1,4 +1,4 @@
-"""A run as the store knows it: the values of its claim, and its state when it was found.
+"""A run in the store: the facts it was claimed with, and its state when it was found.
 
 Source: the contract of resumable streams, sections 2 and 3.
 """
@@ -17,7 +17,7 @@ __all__ = ["About", "FoundRun", "about_of"]
 
 _FRAMINGS: Final = frozenset({"sse", "ndjson", "lines", "json"})
 _MAX_SECONDS: Final = 1 << 40
-"""More seconds than any stored time: a larger number was not written by this library."""
+"""An upper bound of stored seconds: a larger number was not written by this library."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,7 +29,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         body: a digest of the request's body; empty if the body has not been read whole.
         protocol: the protocol of the first client.
         framing: the framing of the first client.
-        request_id: of the run.
+        request_id: the id of the run.
         started_at: Unix milliseconds.
         ttl: seconds for which the run is kept after its end.
         handle: the run's handle, if runs of this endpoint can be found by ids; else None.
@@ -66,7 +66,7 @@ def about_of(state: RunState) -> About:
     """Return the facts that a run was claimed with.
 
     Raises:
-        UnreadableRun: the store returned something else.
+        UnreadableRun: the store returned something that is not the claim of a run.
     """
     try:
         about = msgspec.json.decode(state.about, type=About)

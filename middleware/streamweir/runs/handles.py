@@ -17,11 +17,11 @@ _POSITION: Final = re.compile(r"(?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]{0,17})(?:
 
 
 class Position(NamedTuple):
-    """How far a client has read a run.
+    """The position up to which a client has read a run.
 
     Attributes:
         run: the handle in the event id; None if the client sent a number only.
-        event: the last event of which the client has a frame; -1 if it has none.
+        event: the last event of which the client has a frame; -1 if it has no event.
         frames: how many frames of that event the client has; None: all.
     """
 
@@ -31,7 +31,7 @@ class Position(NamedTuple):
 
     @property
     def next_event(self) -> int:
-        """The first event of which a frame has to be written."""
+        """The first event of which the client lacks a frame."""
         return self.event if self.frames is not None else self.event + 1
 
 
@@ -54,10 +54,10 @@ def read_event_id(text: str) -> Position | None:
 
 
 def run_name(key: str | None, handle: str) -> str:
-    """Return the name of a run in the store, from which neither key nor handle can be read.
+    """Return the name of a run in the store, which reveals neither key nor handle.
 
     Args:
-        key: the name of the key that it belongs to; None if runs have no owners.
-        handle: of the run.
+        key: the name of the API key that the run belongs to; None if runs have no owners.
+        handle: the handle of the run.
     """
     return hashlib.sha256(f"{key or ''}\0{handle}".encode()).hexdigest()[:32]

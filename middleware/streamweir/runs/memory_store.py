@@ -24,21 +24,21 @@ __all__ = ["MemoryStore"]
 
 _RUN_BYTES: Final = 1_500
 _EVENT_BYTES: Final = 41
-"""The memory that a run and an event take beside their JSON."""
+"""The memory that a run and an event take in addition to their JSON."""
 
 
 class MemoryStore:
     """Keeps runs and values in memory, for one process; they end with the process.
 
-    If it is full, it evicts values, the one used longest ago first, then ended runs, the one that ended first
-    before others. It evicts a running run only after its lease and its `ttl` have expired.
+    If it is full, it first evicts values (least recently used first), then ended runs (earliest end first).
+    It evicts a running run only after its lease and its `ttl` have expired.
 
     Args:
         max_bytes: the most bytes that all runs and values may take: a number, or text such as `"256MiB"`.
         max_runs: the most runs, running and ended.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
     """
 
     lease: float = 6.0
@@ -274,16 +274,16 @@ class MemoryStore:
                 raise StoreFull
 
     def _is_over(self, size: int) -> bool:
-        """Return whether `size` bytes more are more than the store may take."""
+        """Return whether `size` further bytes would exceed the limit of the store."""
         return self._bytes + self._values.size + size > self._max_bytes
 
     def _drop_abandoned(self, keeping: str) -> bool:
-        """Drop the run that was owned least recently, if it has expired; return whether it had."""
+        """Drop the run whose owner was seen least recently, if the run has expired; return whether it had."""
         longest = next(iter(self._running), keeping)
         return longest != keeping and self._run(longest) is None
 
     def _drop_expired(self) -> None:
-        """Drop expired runs: for each new run at most two ended and two abandoned ones."""
+        """Drop expired runs: for each new run at most two ended and two abandoned runs."""
         for run in (*islice(self._over, 2), *islice(self._running, 2)):
             self._run(run)
 
@@ -342,7 +342,7 @@ class _StoredRun:
         self.expires = time.monotonic() + seconds
 
     def free(self) -> int:
-        """Drop the events; return the bytes that they took."""
+        """Drop the events; return the number of bytes that they took."""
         freed = sum(map(len, self.events)) + _EVENT_BYTES * len(self.events)
         self.events = []
         self.size -= freed

@@ -10,11 +10,11 @@ from typing import Final
 __all__ = ["MemoryValues"]
 
 _VALUE_BYTES: Final = 450
-"""The memory that a value takes beside its own bytes."""
+"""The memory that a value takes in addition to its own bytes."""
 
 
 class MemoryValues:
-    """Values in the order of their last use, the one used longest ago first.
+    """Values in the order of their last use, the least recently used first.
 
     A value is here from `put` until it is dropped or `ttl` seconds after it was last used. An expired value
     is never returned; its memory is freed by a later `put` or `get`, or when the store needs the memory.
@@ -35,7 +35,7 @@ class MemoryValues:
         return _VALUE_BYTES + len(value)
 
     def put(self, name: str, value: bytes, ttl: float) -> None:
-        """Keep a value in place of the one with the same name."""
+        """Keep a value, replacing the value with the same name."""
         now = time.monotonic()
         self.drop(name)
         self._drop_expired(now)
@@ -63,13 +63,13 @@ class MemoryValues:
             self.size -= _VALUE_BYTES + len(found[0])
 
     def drop_oldest(self) -> bool:
-        """Forget the value that was used longest ago; return False if there is no value."""
+        """Forget the least recently used value; return False if there is no value."""
         if not self._values:
             return False
         self.drop(next(iter(self._values)))
         return True
 
     def _drop_expired(self, now: float) -> None:
-        """Drop expired values: at most two for each new one."""
+        """Drop expired values: at most two for each new value."""
         for name in [name for name, (_, expires) in islice(self._values.items(), 2) if expires <= now]:
             self.drop(name)

@@ -23,14 +23,14 @@ class Resume:
         ttl: how long a run is kept after its end.
         max_bytes: the most bytes of JSON that the events of one run may take; a longer run can no longer be
             resumed.
-        continue_for: how long a run goes on while it has no reader.
-        path: where runs are read, cancelled and removed.
+        continue_for: how long a run continues while it has no reader.
+        path: the URL path at which runs are read, cancelled and removed.
         find: let clients find their runs by thread, session or request ids; needs `owner`.
         owner: a function that returns the owner of a request from its scope. The streams of a request without
-            an owner (None) are not kept. A run does not exist (404) for everybody but its owner.
+            an owner (None) are not kept. For anyone but its owner, a run does not exist (404).
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
     """
 
     __slots__ = ("continue_for", "find", "max_bytes", "owner", "path", "ttl")
@@ -63,7 +63,7 @@ def check_resume(resume: object, store: object) -> None:
     """Check the options `resume` and `store`.
 
     Raises:
-        ConfigurationError: one of them is missing or has another type.
+        ConfigurationError: an option is missing or has the wrong type.
     """
     if not isinstance(resume, Resume):
         raise ConfigurationError(f"resume must be a streamweir.runs.Resume, not {resume!r}")

@@ -2,11 +2,12 @@
 
     events     where they are
     ────────   ──────────────────────────────────────────────────────────────────────────────────────────
-    storing    `_storing`: one append on its way to the store, or a task that finds out why it failed
+    storing    `_storing`: one append on its way to the store, or a task that finds out why the append failed
     waiting    `_waiting`: pushed meanwhile; they become the next append
     given      with their followers; `events` counts those that are stored
 
-A run that is detached appends nothing: a batch goes to the first client at once, and to no one after a fence.
+A run that is detached appends nothing: a batch goes to the first client at once; once the run is fenced, it
+goes to no client.
 
 Source: the contract of resumable streams, sections 2 (store, then send) and 5 (when things break).
 """
@@ -32,8 +33,8 @@ __all__ = ["Detached", "OwnedRun"]
 logger = logging.getLogger("streamweir")
 
 Detached: TypeAlias = Literal["limit", "store", "fenced", "unclaimed"]
-"""Why a run is not stored: it is longer than allowed, the store failed, another process ended it, or the
-store failed when the run was claimed.
+"""Why a run is not stored: `limit`: it is longer than allowed; `store`: the store failed; `fenced`: another
+process ended it; `unclaimed`: the store failed when the run was claimed.
 """
 
 
@@ -41,15 +42,15 @@ class OwnedRun:
     """Stores the events of one run and gives them to its readers in this process.
 
     Attributes:
-        name: of the run in the store.
-        detached: why the run is not stored; None while it is. Once set it never changes.
+        name: the name of the run in the store.
+        detached: why the run is not stored; None while it is stored. Once set it never changes.
         events: the number of stored events.
-        ended: the readers have the last event. Nothing is pushed afterwards.
+        ended: the readers have the last event. No batch is pushed afterwards.
         readers: the number of readers in this process.
 
     Args:
         store: keeps the run.
-        name: of the run in the store.
+        name: the name of the run in the store.
         token: proves the ownership to the store.
         ttl: seconds for which it is kept after its end.
         max_bytes: the most bytes of JSON that its events may take.
@@ -88,10 +89,10 @@ class OwnedRun:
         return self._store.lease
 
     async def claim(self, about: About) -> bool:
-        """Begin the run in the store; False if a run with this name exists.
+        """Begin the run in the store; return False if a run with this name exists.
 
         Raises:
-            StoreUnavailable: the run is not stored; its first client gets it all the same.
+            StoreUnavailable: the run is not stored; its first client still gets it.
         """
         try:
             return await self._store.claim(self.name, self._token, msgspec.json.encode(about), ttl=self._ttl)
@@ -100,25 +101,26 @@ class OwnedRun:
             raise
 
     def follow(self, *, is_first: bool = False) -> Follower:
-        """Return the buffer of a new reader, which gets each batch from the next one on."""
+        """Return the buffer of a new reader, which gets every batch from now on."""
         follower = Follower(is_first=is_first)
         self._followers.append(follower)
         return follower
 
     def leave(self, follower: Follower) -> None:
-        """Give no more batches to `follower`."""
+        """Stop giving batches to `follower`."""
         if follower in self._followers:
             self._followers.remove(follower)
 
     def push(self, batch: Batch, *, ends: bool = False) -> bool:
-        """Store a batch, then give it to the readers. Of a detached run only the first client gets it.
+        """Store a batch, then give it to the readers. If the run is detached, only the first client gets the
+        batch.
 
         Args:
             batch: follows the one before it.
             ends: it is the last batch.
 
         Returns:
-            False if too many bytes wait; `until_can_take_more` waits until they are fewer.
+            False if too many bytes wait to be stored; `until_can_take_more` waits until they are fewer.
         """
         self._bytes += batch.size
         self._ends = ends
@@ -136,7 +138,7 @@ class OwnedRun:
         return self.detached is None or all(follower.can_take_more for follower in self._first_followers())
 
     async def until_can_take_more(self) -> None:
-        """Wait until few enough bytes wait."""
+        """Wait until few enough bytes wait; see `can_take_more`."""
         while self._bytes > MAX_BUFFERED_BYTES:
             await self._progress()
         if self.detached is not None:
@@ -144,7 +146,7 @@ class OwnedRun:
                 await follower.until_can_take_more()
 
     async def until_stored(self) -> None:
-        """Wait until all batches are stored and given."""
+        """Wait until all batches are stored and given to the readers."""
         while self._storing is not None:
             await self._progress()
 
@@ -200,7 +202,7 @@ class OwnedRun:
         )
 
     def _go_on(self, error: StreamweirError | None = None) -> None:
-        """Give the batch that was being stored, and store the next one.
+        """Give the stored batch to the readers, and begin to store the next batch.
 
         Args:
             error: why the append failed; None if it did not.
@@ -220,7 +222,7 @@ class OwnedRun:
             self._wake_waiters()
 
     def _resolve(self, what: Coroutine[Any, Any, None]) -> None:
-        """Await `what` in a task, then go on with the batch that is being stored."""
+        """Await `what` in a task, then continue with the batch that is being stored."""
 
         async def resolve() -> None:
             try:
@@ -260,7 +262,7 @@ class OwnedRun:
         await waiter
 
     async def _lose(self) -> None:
-        """Find out whether another process has ended the run, or the store has lost it."""
+        """Find out whether another process has ended the run or the store has lost it."""
         try:
             state = await self._store.look(self.name)
         except StoreUnavailable:

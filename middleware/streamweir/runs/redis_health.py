@@ -1,4 +1,4 @@
-"""Whether a Redis server answers, and the exceptions of a broken connection."""
+"""Watches whether a Redis server answers; lists the exceptions of a broken connection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ __all__ = ["BROKEN", "StoreHealth", "connect"]
 
 BROKEN: Final = (RedisError, OSError, EOFError, RuntimeError, TypeError, AttributeError)
 """Exceptions of a broken connection: uvloop's transports raise RuntimeError; the parser and the writer of the
-client library raise TypeError or AttributeError once the other side is gone."""
+client library raise TypeError or AttributeError once the server has closed the connection.
+"""
 
 _PROBE_SECONDS: Final = 1.0
 
 
 async def connect(connection: AbstractConnection) -> None:
-    """Connect, or raise one of `BROKEN`."""
+    """Connect; raise one of `BROKEN` on failure."""
     opening: Awaitable[None] = connection.connect()  # type: ignore[no-untyped-call]
     await opening
 

@@ -1,8 +1,8 @@
 """Sends the commands of many callers over one connection, all waiting commands in one batch.
 
 Most of the processor time of a single command goes to the round trip; in a batch a command costs a fifth.
-While one batch is on its way the next one is collected, and at least `_PACE_SECONDS` lie between two
-batches, so that batches grow with the load. A command that comes alone is sent at once.
+While one batch is on its way the next one is collected, and at least `_PACE_SECONDS` lie between two batches,
+so that batches grow with the load. A single command is sent at once.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class _Command(NamedTuple):
     """A call of a script, or plain commands that one caller sends at once.
 
     Attributes:
-        script: that is called; None for plain commands.
-        packed: in the wire format.
+        script: the script that is called; None for plain commands.
+        packed: the command in the wire format.
         answered: gets the answer of the script, or the list of the answers to the plain commands.
         replies: the number of answers of the server.
     """
@@ -56,7 +56,7 @@ class _Command(NamedTuple):
 
 
 def packed(words: Sequence[_Argument]) -> bytes:
-    """Return the words of a command in the wire format, without the line that counts them."""
+    """Return the words of a command in the wire format, without the line that gives their number."""
     raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in raw])
 
@@ -71,7 +71,7 @@ class CommandPipeline:
         connect: returns a new connection, not yet connected.
         health: shared with the other pipelines to the same server.
         timeout: seconds from the first sending of a batch.
-        batch: the most commands of a batch, unless one caller sends more at once.
+        batch: the most commands of a batch, unless one caller sends more commands at once.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class CommandPipeline:
         """Run a script at the server and return its answer.
 
         Raises:
-            StoreFull: the server has no memory for it.
-            StoreUnavailable: the server does not answer, or refuses.
+            StoreFull: the server has no memory for the script's data.
+            StoreUnavailable: the server does not answer, or refuses the script.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         names = packed((len(keys), *keys))
@@ -126,10 +126,10 @@ class CommandPipeline:
         """Run a script at the server without waiting for the answer.
 
         Args:
-            script: to run.
+            script: the script to run.
             names: the number and the names of its keys, packed.
             count: the number of its keys.
-            arguments: of the script.
+            arguments: the arguments of the script.
             answered: called with the answer, possibly before this returns.
         """
         if not self._health.is_up:
@@ -147,7 +147,7 @@ class CommandPipeline:
             self._sending = asyncio.create_task(self._send_all())
 
     async def aclose(self) -> None:
-        """Send nothing more and close the connection."""
+        """Close the connection, and send no more commands."""
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.wait([self._sending])
@@ -221,7 +221,7 @@ class CommandPipeline:
         return [_answer_of(answer) for answer in answers]
 
     async def _round_trip_of(self, batch: Sequence[_Command]) -> list[Any]:
-        """Return the answer to each command; for plain commands a list."""
+        """Send a batch and return the answer to each command; for plain commands a list."""
         counts = [command.replies for command in batch]
         flat = iter(await self._round_trip([command.packed for command in batch], sum(counts)))
         return [
@@ -261,7 +261,7 @@ def _give(command: _Command, answer: Any) -> None:
 
 
 def _answer_of(answer: Any) -> Any:
-    """Return an answer, or for an error of the server the exception that its caller gets."""
+    """Return an answer; for an error of the server, return the exception that the caller gets."""
     if not isinstance(answer, Exception):
         return answer
     if "WRONGTYPE" in str(answer):

@@ -1,4 +1,4 @@
-"""The scripts of the Redis store. Each is one atomic step, by the server's clock.
+"""The scripts of the Redis store. Each script is one atomic step, with times of the server's clock.
 
 A run has four keys:
 
@@ -6,13 +6,14 @@ A run has four keys:
        end), `ttl` (milliseconds for which it is kept after its end)
     2  a list: its events
     3  the lease: exists while the run is owned
-    4  the readers' mark: it gets `ttl` to live from each reader, so the rest tells how long ago one was there
+    4  the readers' mark: each reader sets its time to live to `ttl`, so the remaining
+       time tells when the last reader was there
 
-None of them outlives the run: while it is owned, keys 1 and 2 are kept for the lease and `ttl`.
+No key outlives the run: while it is owned, keys 1 and 2 are kept for the lease and `ttl`.
 
-Cancelling and discarding have to work on a server whose memory is full: they only remove a field (`go`,
-`n`). Renewing and touching only move times of expiry. A full server refuses a script at its first write and
-at no later one: a script that adds data does that first.
+Cancelling and discarding have to work on a server whose memory is full: they only remove a field (`go`, `n`).
+Renewing and touching only move times of expiry. A full server refuses a script at its first write only: a
+script that adds data therefore adds it first.
 
 Redis 6.2, Valkey 7.2 or later.
 """
@@ -49,7 +50,7 @@ class Script:
     """A script that is called by its digest.
 
     Attributes:
-        text: in Lua.
+        text: the source in Lua.
         sha: its digest, as the server computes it.
     """
 
@@ -89,7 +90,9 @@ redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
 redis.call('SET', KEYS[4], 1, 'PX', ARGV[5])
 return 1
 """)
-"""token, about, lease, time to live while it runs and after its end (ms) -> 1, or 0 if the run exists."""
+"""Arguments: token, about, lease, time to live while it runs and after its end (ms). Result: 1, or 0 if the
+run exists.
+"""
 
 APPEND: Final = Script(
     _PUSH
@@ -118,7 +121,9 @@ redis.call('PUBLISH', KEYS[1], n)
 return n
 """
 )
-"""token, position, lease, time to live, 1 if the run ends, events -> the number of events, or -1."""
+"""Arguments: token, position, lease, time to live, 1 if the run ends, events. Result: the number of events,
+or -1 if the run is lost.
+"""
 
 RENEW: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'token', 'n', 'end', 'go')
@@ -130,7 +135,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return {m[4] and 0 or 1, redis.call('PTTL', KEYS[4])}
 """)
-"""token, lease, time to live -> 1 if a cancel was asked for (-1: lost), the rest of the readers' mark."""
+"""Arguments: token, lease, time to live. Result: 1 if a cancel was asked for (-1: lost), and the remaining
+time of the readers' mark.
+"""
 
 DISCARD: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'token', 'n', 'end')
@@ -143,13 +150,15 @@ if m[2] then
 end
 return 1
 """)
-"""token, time to live -> 1, or -1."""
+"""Arguments: token, time to live. Result: 1, or -1 if the run is lost."""
 
 LOOK: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'about', 'n', 'end')
 return {m[1], m[2], m[3], redis.call('EXISTS', KEYS[3]), redis.call('LLEN', KEYS[2])}
 """)
-"""-> about, number of events, time of the end, whether it is owned, length of the list of events."""
+"""No arguments. Result: about, number of events, time of the end, whether it is owned, length of the list of
+events.
+"""
 
 READ: Final = Script(f"""
 local events = redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[1] + {PAGE_EVENTS - 1})
@@ -160,7 +169,7 @@ for i = 1, #events do
 end
 return events
 """)
-"""position -> a page."""
+"""Argument: position. Result: a page of events."""
 
 SEIZE: Final = Script(
     _PUSH
@@ -178,7 +187,7 @@ redis.call('PUBLISH', KEYS[1], 'end')
 return 1
 """
 )
-"""a new token, position, time to live, events -> 1, or 0 if the run cannot be seized."""
+"""Arguments: a new token, position, time to live, events. Result: 1, or 0 if the run cannot be seized."""
 
 CANCEL: Final = Script("return redis.call('HDEL', KEYS[1], 'go')")
 TOUCH: Final = Script("""
@@ -217,11 +226,12 @@ if latest then
 end
 return 1
 """)
-"""run, time to live -> 1; called for each key. The first set orders the runs; the second says until when each
-is kept."""
+"""Arguments: run, time to live. Result: 1. Called for each key. The first set orders the runs; the second
+holds until when each run is kept.
+"""
 
 FIND: Final = Script(f"return redis.call('ZREVRANGE', KEYS[1], 0, {MAX_FOUND - 1})")
-"""-> the newest runs of one key."""
+"""No arguments. Result: the newest runs of one key."""
 
 ALLOW: Final = Script("""
 local t = redis.call('TIME')
@@ -245,7 +255,9 @@ local in_the_way = 1
 if room > 0 then in_the_way = 1 - room / before end
 return string.format('%.6f', math.max(began + seconds * in_the_way - now, 0.001))
 """)
-"""requests, seconds -> the seconds to wait, as text; the same sliding window as `RateLimiter`."""
+"""Arguments: requests, seconds. Result: the seconds to wait, as text. The sliding window is that of
+`RateLimiter`.
+"""
 
 TAKE_BACK: Final = Script("""
 local count = tonumber(redis.call('HGET', KEYS[1], 'count'))

@@ -1,9 +1,9 @@
 """Runs in Redis or Valkey, for all workers and replicas.
 
-Every operation is one idempotent script at the server, by the server's clock. Names consist of the prefix,
-hex digests and fixed words. A store has three connections, however many runs and readers there are: one for
-commands that change runs, one for pages of events and for values (a large one would delay an append), and
-one for subscriptions.
+Every operation is one idempotent script at the server, with times of the server's clock. Names consist of the
+prefix, hex digests and fixed words. A store has three connections, however many runs and readers there are:
+one for commands that change runs, one for pages of events and for values (a large one would delay an append),
+and one for subscriptions.
 
 Redis 6.2, Valkey 7.2 or later.
 """
@@ -35,7 +35,7 @@ __all__ = ["RedisStore"]
 
 _COMMANDS: Final = 512
 _PAGES: Final = 16
-"""The most commands of a batch; 16 pages can be 4 MiB."""
+"""The most commands of a batch of page reads; 16 pages can be 4 MiB."""
 
 _SCHEMES: Final = {"valkey": "redis", "valkeys": "rediss"}
 _MIN_LEASE: Final = 1.0
@@ -47,12 +47,12 @@ class RedisStore:
 
     Args:
         url: `redis://`, `rediss://`, `valkey://`, `valkeys://` or `unix://`.
-        prefix: of all names in the store.
-        timeout: the longest time for an answer; it starts when the command is sent.
+        prefix: the prefix of all names in the store.
+        timeout: the longest time to wait for an answer, counted from the sending of the command.
         lease: how long a run is owned after its owner last appended or renewed; at least 1s.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has an invalid value.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RedisStore:
 
     @property
     def is_up(self) -> bool:
-        """Whether the server answered the last time."""
+        """Whether the server answered the last command."""
         return self._health.is_up
 
     def observe(self, *, on_change: Callable[[bool], object], on_answer: Callable[[float], object]) -> None:
@@ -260,12 +260,13 @@ class RedisStore:
         return await self._commands.call(script, self._names(run), *arguments)
 
     def _unread_for(self, run: str, left: int, ttl: float) -> float:
-        """Return for how many seconds no reader was there, or that it is longer than the mark tells.
+        """Return for how many seconds the run had no reader; infinity or a lower bound if the readers' mark
+        is gone.
 
         Args:
             run: the run.
             left: milliseconds that the readers' mark has to live; negative if it is gone.
-            ttl: seconds that it gets from each reader.
+            ttl: the time to live in seconds that each reader gives the mark.
         """
         owned, now = self._owned.get(run), time.monotonic()
         if left >= 0:
@@ -315,12 +316,14 @@ class RedisStore:
 
 
 def _number(stored: bytes | None) -> int | None:
-    """Return the number that a field of a run holds; None if it holds none."""
+    """Return the number in a field of a run; None if the field holds no number."""
     return int(stored) if stored is not None and len(stored) < 20 and stored.isdigit() else None
 
 
 class _OwnedRun:
-    """A run that this store object appends to: its readers here need not ask the server for its length."""
+    """A run that this store object appends to: readers in this process need not ask the server for its
+    length.
+    """
 
     __slots__ = ("_changed", "events", "mark_gone_at", "names", "token")
 
@@ -337,13 +340,13 @@ class _OwnedRun:
         self.wake()
 
     def wake(self) -> None:
-        """Wake the tasks that wait for a change; most runs have none."""
+        """Wake the tasks that wait for a change of the run; most runs have no such tasks."""
         changed, self._changed = self._changed, None
         if changed is not None:
             changed.set()
 
     async def changes_within(self, seconds: float) -> bool:
-        """Wait for an append or the end of ownership; return False if there was none within `seconds`."""
+        """Wait for an append or the end of ownership; return False if neither happened within `seconds`."""
         if self._changed is None:
             self._changed = asyncio.Event()
         try:

@@ -17,7 +17,7 @@ class RedisValues:
 
     Args:
         pipeline: sends the commands.
-        prefix: of all names.
+        prefix: the prefix of all names.
     """
 
     def __init__(self, pipeline: CommandPipeline, prefix: str) -> None:
@@ -25,11 +25,13 @@ class RedisValues:
         self._prefix: Final = f"{prefix}value:"
 
     async def put(self, name: str, value: bytes, milliseconds: int) -> None:
-        """Store a value for a time."""
+        """Store a value for this many milliseconds."""
         await self._pipeline.call_commands([("SET", self._name(name), value, "PX", milliseconds)])
 
     async def get_many(self, names: Sequence[str], milliseconds: int) -> list[bytes | None]:
-        """Return the values of many names in one round trip, and keep each for a time from now."""
+        """Return the values of many names in one round trip, and keep each for this many milliseconds from
+        now.
+        """
         if not names:
             return []
         commands = [("GETEX", self._name(name), "PX", milliseconds) for name in names]

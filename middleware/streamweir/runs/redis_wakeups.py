@@ -14,7 +14,9 @@ from streamweir.runs.redis_health import BROKEN, connect
 __all__ = ["Channel", "RunWakeups"]
 
 _LINGER_SECONDS: Final = 5.0
-"""A channel is kept for this time after its last listener, because a reader listens again for each page."""
+"""The time for which a channel is kept after its last listener left, because a reader listens again for each
+page.
+"""
 
 _RECONNECT_SECONDS: Final = 0.2
 _SILENCE_SECONDS: Final = 2.0
@@ -25,7 +27,8 @@ class Channel:
     """The subscription of one run.
 
     Attributes:
-        changed: set at the next change of the run or of the subscription; then a new event replaces it.
+        changed: an event that is set at the next change of the run or of the subscription, and then replaced
+            by a new one.
         is_subscribed: the server sends a message for each change.
         listeners: the number of readers that listen.
     """
@@ -38,14 +41,14 @@ class Channel:
         self.changed = asyncio.Event()
 
     def wake(self, *, subscribed: bool) -> None:
-        """Set `changed` and replace it."""
+        """Set `changed` and replace it by a new event."""
         self.is_subscribed = subscribed
         self.changed.set()
         self.changed = asyncio.Event()
 
 
 class RunWakeups:
-    """Subscribes to the channels of runs while they have listeners.
+    """Subscribes to the channels of runs that have listeners.
 
     Args:
         connect: returns a new connection, not yet connected.
@@ -62,7 +65,7 @@ class RunWakeups:
 
     @contextmanager
     def listen(self, name: str) -> Iterator[Channel]:
-        """Listen to a channel, which also wakes when the server has confirmed the subscription."""
+        """Listen to a channel; it also wakes its listeners once the server has confirmed the subscription."""
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = Channel()
@@ -78,7 +81,7 @@ class RunWakeups:
                 asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._leave, name)
 
     async def aclose(self) -> None:
-        """Close the connection; no channel wakes any more."""
+        """Close the connection; no channel wakes its listeners any more."""
         self._channels.clear()
         tasks = {*self._writing, *([self._reading] if self._reading else [])}
         for task in tasks:
@@ -130,7 +133,7 @@ class RunWakeups:
             await connection.disconnect(nowait=True)
 
     async def _message(self, connection: AbstractConnection) -> object:
-        """Return the next message.
+        """Return the next message of the server.
 
         Raises:
             TimeoutError: the server does not even answer a PING.

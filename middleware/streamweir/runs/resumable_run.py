@@ -12,12 +12,12 @@
     ended      the readers have the last event, or      as before          as before
                the source was abandoned
 
-A run never goes back to a state above. `owned.detached` tells detached and fenced runs from others, and
+A run never returns to an earlier state. `owned.detached` tells detached and fenced runs from others, and
 `owned.ended` those that have ended.
 
 In each state `stop` asks the source for an end, once: `cancelled` on request, `client_gone` after the run has
-been unread for too long. The source writes that end like any other event. Of two ends the first one that is
-stored holds.
+been unread for too long. The source writes that end like any other event. If there are two ends, the one that
+is stored first counts.
 
 `look_after` runs beside the source. At least once a second it renews the lease, looks for a cancel from
 another process, and measures for how long the run has had no reader.
@@ -53,20 +53,22 @@ __all__ = ["ResumableRun", "Retention", "RunSource", "StopReason", "UnreadLimits
 logger = logging.getLogger("streamweir")
 
 _LOOK_SECONDS: Final = 1.0
-"""The longest time between two looks: a cancel from another process is noticed by then."""
+"""The longest time between two checks for a cancel from another process."""
 
 _UNREAD_SECONDS: Final = 1.5
-"""The earliest time after which a run counts as unread: readers elsewhere report themselves once a second."""
+"""The shortest time after which a run counts as unread: readers in other processes report themselves once a
+second.
+"""
 
 StopReason: TypeAlias = Literal["cancelled", "client_gone"]
 
 
 class Retention(Protocol):
-    """How runs are kept: a `streamweir.runs.Resume`, or the key `resume` of an endpoint."""
+    """The options of how runs are kept: a `streamweir.runs.Resume`, or the key `resume` of an endpoint."""
 
     @property
     def ttl(self) -> float:
-        """Seconds for which a run is kept after its end."""
+        """The seconds for which a run is kept after its end."""
 
     @property
     def max_bytes(self) -> int:
@@ -78,12 +80,13 @@ class Retention(Protocol):
 
 
 class UnreadLimits(NamedTuple):
-    """For how many seconds a run without a reader goes on; None: to its end.
+    """The seconds for which a run without a reader continues; None: until its end.
 
     Attributes:
-        stored: while the run can be resumed.
-        detached: once it cannot. In the gateway this is `on_disconnect`, as for an endpoint without `resume`;
-            in the middleware it is 0, so that an application learns at once that its client has left.
+        stored: the limit while the run can be resumed.
+        detached: the limit once it cannot be resumed. In the gateway this is `on_disconnect`, as for an
+            endpoint without `resume`; in the middleware it is 0, so that an application learns at once that
+            its client has left.
     """
 
     stored: float | None
@@ -91,14 +94,14 @@ class UnreadLimits(NamedTuple):
 
 
 class RunSource(Protocol):
-    """The upstream or application whose events a run consists of, as far as the run ends it."""
+    """The upstream or application that makes the events of a run; the run can end it."""
 
     async def end(self, reason: StopReason) -> None:
-        """End the stream, which is no failure."""
+        """End the stream on request, which is not a failure."""
         ...
 
     def abandon(self) -> None:
-        """Drop the stream: the run is fenced, and nothing that the source writes is delivered."""
+        """Drop the stream: the run is fenced, and no later event of the source is delivered."""
         ...
 
 
@@ -108,15 +111,15 @@ class ResumableRun:
     Attributes:
         handle: its name for clients.
         name: its name in the store.
-        owned: its events on their way to the store and to readers in this process.
+        owned: stores the run's events and gives them to readers in this process.
         stop_reason: the argument of the first `stop`; None before.
 
     Args:
         store: keeps the run.
         handle: its name for clients.
         owner: the owner of the run; None: every client that has the handle.
-        retention: how it is kept.
-        unread: for how long it goes on without a reader.
+        retention: how the run is kept.
+        unread: for how long the run continues without a reader.
     """
 
     def __init__(
@@ -142,7 +145,7 @@ class ResumableRun:
         self._index = RunIndex(store, self.name, owner, ttl=retention.ttl) if retention.find else None
         self._log: EventLog
         self._unsent: Batch | None = None
-        """A batch that `send_at_once` has left to `send`, because its ids have to be indexed first."""
+        """A batch that `send_at_once` has left to `send`, because the ids in it have to be indexed first."""
         self.stop_reason: StopReason | None = None
         self._stopped: Final = asyncio.Event()
         self._read_at = time.monotonic()
@@ -161,21 +164,21 @@ class ResumableRun:
         return await self.owned.claim(about)
 
     async def note_request(self, request_id: str, names: Mapping[str, str]) -> None:
-        """Let the run be found by its request and its conversation, if runs can be found.
+        """Make the run findable by the ids of its request and its conversation, if runs can be found.
 
         Args:
-            request_id: of the request.
+            request_id: the id of the request.
             names: the ids that the client uses for the conversation, by their kind.
         """
         if self._index is not None and self.owned.detached is None:
             await self._index.note_request(request_id, names)
 
     def open_log(self, source: Callable[[], Source], writer: Writer | None = None) -> EventLog:
-        """Return a sink for the events of the run; a second one replaces the first.
+        """Return a sink for the events of the run; the sink of a second call replaces the first.
 
         Args:
             source: returns the source of the events; called when the stream begins.
-            writer: of the first client. If it copies the frames of the upstream, these are stored too.
+            writer: the writer of the first client. Frames of the upstream that it copies are stored too.
         """
         if isinstance(writer, VerbatimWriter):
             self._log = CopyingLog(source, writer)
@@ -184,7 +187,7 @@ class ResumableRun:
         return self._log
 
     def choose_log(self, sink: EventSink) -> None:
-        """Let the events in `sink`, one of the logs that were opened, be those of the run."""
+        """Make `sink`, one of the logs that were opened, the log of the run."""
         self._log = cast("EventLog", sink)
 
     def first_reader(self, about: About) -> RunReader:
@@ -195,7 +198,7 @@ class ResumableRun:
     # Storing
 
     def send_at_once(self, now: float) -> bool:
-        """Store the written part of the log, without waiting; False leaves the rest to `send`.
+        """Store the written part of the log without waiting; return False if `send` has to store the rest.
 
         Args:
             now: `time.monotonic()`; not used, see `Audience`.
@@ -211,7 +214,7 @@ class ResumableRun:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether `send` has something to do or to wait for."""
+        """Whether `send` has bytes to store, or has to wait."""
         return self._unsent is not None or not self.owned.can_take_more
 
     async def send(self) -> None:
@@ -223,7 +226,7 @@ class ResumableRun:
         await self.owned.until_can_take_more()
 
     async def finish(self) -> None:
-        """Store the last events, and wait until they are stored; the run has ended then."""
+        """Store the last events, and wait until they are stored; this ends the run."""
         batch = self._take()
         if batch is not None:
             await self._index_ids(batch)
@@ -239,7 +242,7 @@ class ResumableRun:
             await self._index.note(batch)
 
     def _has_ids(self, batch: Batch) -> bool:
-        """Return whether a batch may hold ids that the run is to be found by."""
+        """Return whether a batch may hold ids by which the run is to be found."""
         return self._index is not None and self.owned.detached is None and self._index.looks_at(batch)
 
     def _take(self) -> Batch | None:
@@ -252,7 +255,7 @@ class ResumableRun:
     # Ending
 
     def stop(self, reason: StopReason) -> None:
-        """Ask the source to end the run. Later calls do nothing."""
+        """Ask the source to end the run. Later calls are ignored."""
         if self.stop_reason is None:
             self.stop_reason = reason
             self._stopped.set()
@@ -308,7 +311,7 @@ def _is_unread(unread: float, allowed: float) -> bool:
     """Return whether a run has been unread for longer than allowed; never too early.
 
     Args:
-        unread: seconds since a reader was last seen, who may have left up to a second later.
-        allowed: seconds for which the run may go on.
+        unread: seconds since a reader was last seen; the reader may have left up to a second later.
+        allowed: seconds for which the run may continue without a reader.
     """
     return unread >= max(allowed + TOUCH_SECONDS if allowed else 0.0, _UNREAD_SECONDS)

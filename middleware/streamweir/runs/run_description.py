@@ -20,7 +20,7 @@ async def run_description(store: RunStore, found: FoundRun) -> dict[str, Any]:
     """Return the JSON object that describes a run to its clients.
 
     Raises:
-        StoreUnavailable: it cannot be read.
+        StoreUnavailable: the description cannot be read.
     """
     handle, name, state, about = found
     described: dict[str, Any] = {

@@ -37,17 +37,17 @@ _DETACHED: Final = {
 class FeedTarget(Protocol):
     """The response that a run is written into.
 
-    It is opened when the first event of the run has been read, which holds the `Source` of the run.
+    The target is opened once the first event of the run has been read, because that event holds the `Source`.
     """
 
     @property
     def is_open(self) -> bool:
-        """Whether `open` was called."""
+        """Whether `open` has been called."""
         ...
 
     @property
     def resumes_itself(self) -> bool:
-        """Whether the client reads on elsewhere after a body without an end."""
+        """Whether the client itself resumes the run after a body without an end."""
         ...
 
     @property
@@ -65,12 +65,12 @@ class RunFeed:
 
     Attributes:
         error: the terminal error of the run, once it was written.
-        reason: why the run ended, or why the body was cut short, in the protocol's word. It is set with the
-            last event or by `close_short`; before, it is None.
-        code: of the error behind `reason`; None if the run has not ended or has ended without an error.
+        reason: why the run ended, or why the body was cut short, in the protocol's words. None until the last
+            event or `close_short`.
+        code: the code of the error that led to `reason`; None before the end, or for an end without an error.
 
     Args:
-        reader: of the run.
+        reader: the reader of the run.
         target: the response to the client.
     """
 
@@ -88,9 +88,11 @@ class RunFeed:
         self._events: Final = EventReader()
         self._has_warned = False
         self._copied_to = 0
-        """The position behind the last event whose copied frames have been written."""
+        """The position after the last event whose copied frames have been written."""
         self._is_at_position = False
-        """Set once the events before the position are written or dropped: no position is compared then."""
+        """Set once the events before the client's position are written or dropped; positions are not compared
+        from then on.
+        """
 
     def write(self, batch: Batch) -> None:
         """Write the next batch.
@@ -120,10 +122,11 @@ class RunFeed:
         self._is_at_position = self._target.is_open and batch.end > self._next
 
     async def close_short(self, code: str) -> None:
-        """Write the end of a body that is cut short: nothing in the standard, so that the client resumes.
+        """End a body that is cut short: in the standard protocol without an end event, so that the client
+        resumes.
 
         Args:
-            code: why the body ends.
+            code: the error code that tells why the body ends.
         """
         at = self._reader.at
         target = self._target
@@ -150,7 +153,7 @@ class RunFeed:
             self.reason = event.reason
 
     def _open(self, batch: Batch) -> None:
-        """Open the target at the first event of the run, whose stored form has the source."""
+        """Open the target at the first event of the run, whose stored form contains the source."""
         if not self._target.is_open and batch.stored:
             for _ in self._events.items(batch.stored[:1]):
                 self._target.open(self._events.source)
@@ -166,7 +169,7 @@ class RunFeed:
             at += len(item.texts) if isinstance(item, TextRun) else 1
 
     def _write_copied(self, batch: Batch, sink: CopiedWriter) -> None:
-        """Write the copied frames of a batch, and those of its events that have none."""
+        """Write the copied frames of a batch, and the events of the batch that have no frames."""
         if batch.copied is None:
             for at, line in enumerate(batch.stored, batch.at):
                 self._write_copied_event(Batch.of(at, (line,)), sink)
@@ -215,7 +218,7 @@ class RunFeed:
                 sink.write_run(item.event, rest, at)
 
     def _drop_known(self, sequence: int) -> None:
-        """Drop the bytes of an event that the client has already."""
+        """Drop the bytes of an event that the client already has."""
         if sequence < self._next:
             self._target.sink.take()
 
@@ -274,7 +277,7 @@ def _single(item: Event | TextRun) -> Iterator[Event]:
 
 
 def _info_of(error: Error) -> ErrorInfo:
-    """Return the classified failure behind a stored error event, as far as the event has its facts."""
+    """Return the classified failure of a stored error event, as far as the event contains the facts."""
     try:
         known = error_info(error.code)
     except KeyError:

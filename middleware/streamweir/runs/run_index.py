@@ -1,4 +1,4 @@
-"""The ids by which a run can be found, put into the store as they become known.
+"""The ids by which a run can be found; they are put into the store as they become known.
 
 Source: the contract of resumable streams, section 3 (`find`).
 """
@@ -24,14 +24,14 @@ KINDS: Final = ("thread_id", "session_id", "request_id")
 """The kinds of ids."""
 
 _LOOKS: Final = 200
-"""Ids are looked for in this many first events: upstreams name the thread at the beginning."""
+"""The number of first events that are searched for ids: upstreams name the thread at the beginning."""
 
 
 def index_key(key: str | None, kind: str, value: str) -> str:
-    """Return the key under which the store finds runs, from which neither name nor id can be read.
+    """Return the key under which the store finds runs; it reveals neither name nor id.
 
     Args:
-        key: the name of the key that the runs belong to.
+        key: the name of the API key that the runs belong to.
         kind: one of `KINDS`.
         value: the id.
     """
@@ -40,10 +40,10 @@ def index_key(key: str | None, kind: str, value: str) -> str:
 
 
 async def indexed_runs(store: RunStore, key: str | None, kind: str, value: str) -> AsyncIterator[FoundRun]:
-    """Yield the runs of a key that are found by an id, newest first.
+    """Yield the runs of an API key that have this id, newest first.
 
     Raises:
-        StoreUnavailable: the store is out of reach.
+        StoreUnavailable: the store does not answer.
     """
     for name in await store.find(index_key(key, kind, value)):
         state = await store.look(name)
@@ -62,9 +62,9 @@ class RunIndex:
 
     Args:
         store: keeps the run.
-        name: of the run in the store.
-        key: the name of the key that it belongs to.
-        ttl: seconds for which it is kept after its end.
+        name: the name of the run in the store.
+        key: the name of the API key that the run belongs to.
+        ttl: seconds for which the run is kept after its end.
     """
 
     def __init__(self, store: RunStore, name: str, key: str | None, *, ttl: float) -> None:
@@ -77,27 +77,27 @@ class RunIndex:
         self._indexed_at = 0.0
 
     async def note_request(self, request_id: str, names: Mapping[str, str]) -> None:
-        """Let the run be found by its request and by the ids of its conversation.
+        """Make the run findable by the ids of its request and of its conversation.
 
         Args:
-            request_id: of the request.
+            request_id: the id of the request.
             names: the conversation's ids, by their kind.
         """
         named = {"request_id": request_id, **names}
         await self._add([index_key(self._key, kind, value) for kind, value in named.items()])
 
     async def renew(self) -> None:
-        """Index the ids again before the store forgets them, for runs that go on for long."""
+        """Index the ids again before the store forgets them, for long runs."""
         if self._known and time.monotonic() - self._indexed_at >= self._ttl / 2:
             await self._index(sorted(self._known))
 
     async def end(self) -> None:
-        """Let the ids be found for no longer than the run, which has ended, is kept."""
+        """Shorten the life of the index to that of the run, which has ended."""
         if self._known:
             await self._index(sorted(self._known), has_ended=True)
 
     def looks_at(self, batch: Batch) -> bool:
-        """Return whether ids are looked for in a batch."""
+        """Return whether a batch is searched for ids."""
         return batch.at < _LOOKS
 
     async def note(self, batch: Batch) -> None:

@@ -32,10 +32,12 @@ from streamweir.runs.stored_event import UnreadableRun
 __all__ = ["TOUCH_SECONDS", "CutShort", "RunReader", "all_lines"]
 
 TOUCH_SECONDS: Final = 1.0
-"""The time between two notes of one reader in the store that it reads the run."""
+"""The seconds between two notes in the store that a reader still reads the run."""
 
 _ORPHAN_SECONDS: Final = 1.0
-"""A run counts as lost this time after its lease has expired, because its owner may only be slow."""
+"""The seconds after the expiry of its lease when a run counts as lost; its owner may only be slow before
+that.
+"""
 
 CutShort: TypeAlias = Literal["STORE_UNAVAILABLE", "RUN_LOST"]
 
@@ -45,12 +47,12 @@ class RunReader:
 
     Attributes:
         store: keeps the run.
-        handle: of the run; None if it was never stored: its events have no ids.
-        name: of the run in the store.
+        handle: the handle of the run; None if it was never stored: its events have no ids.
+        name: the name of the run in the store.
         about: the facts that the run was claimed with.
-        position: how far the client was when it came; None: it wants the whole run.
-        first_of: the run, if it was started for this reader; else None.
-        at: the position of the next event. It begins at 0 for every client: encoders need all events.
+        position: the position up to which the client has read; None: it wants the whole run.
+        first_of: the run, if the run was started for this reader; else None.
+        at: the position of the next event. Starts at 0 for every client, because encoders need all events.
         cut_short: why the run could not be read to its end; None if it could.
         has_seized: this reader ended the run, because its owner had lost the lease.
 
@@ -98,7 +100,9 @@ class RunReader:
 
     @property
     def has_last(self) -> bool:
-        """Whether the last event of a local run has been read: it is sent with the end of the body."""
+        """Whether the last event of a local run has been read: that event is sent with the end of
+        the body.
+        """
         owned = self._owned
         return owned is not None and owned.ended and self.at >= owned.events
 
@@ -106,8 +110,8 @@ class RunReader:
         """Return the next batch once it is stored; None at the end of the run, or if `cut_short` is set.
 
         Args:
-            taker: is called with each batch that comes while this waits, which spares waking the task. If it
-                cannot send all of a batch, an empty batch is returned.
+            taker: called with each batch that arrives while this call waits, so that the task need not wake
+                up. If the taker cannot send all of a batch, an empty batch is returned.
         """
         batch = await self._next(taker)
         if batch is not None:
@@ -140,7 +144,7 @@ class RunReader:
         return None if self._follower is None else self._follower.take(self.at)
 
     def _has_local_end(self) -> bool:
-        """Return whether all events have been read of a run that has ended in this process."""
+        """Return whether all events of a run that ended in this process have been read."""
         owned = self._owned
         if owned is None or not owned.ended or owned.detached == "fenced":
             return False
@@ -149,7 +153,7 @@ class RunReader:
         return self._is_first
 
     def _is_fed_locally(self) -> bool:
-        """Return whether the next event comes from this process; set `cut_short` if it comes from nowhere."""
+        """Return whether the next event comes from this process; set `cut_short` if no source has it."""
         owned = self._owned
         if owned is None or owned.detached == "fenced":
             return False
@@ -160,9 +164,9 @@ class RunReader:
         return self.at >= owned.events
 
     async def _follow(self, taker: Taker | None) -> bool:
-        """Wait for the next batch of this process; return whether `taker` could not send all of one.
+        """Wait for the next batch of this process; return whether `taker` failed to send all of a batch.
 
-        The run counts its readers in this process itself: the store is not touched.
+        The run itself counts its readers in this process, so the store need not be touched.
         """
         follower = self._follower
         if self.cut_short is not None or follower is None:
@@ -223,7 +227,7 @@ class RunReader:
                 return
 
     async def _note_failure(self) -> None:
-        """Note that the store does not answer; cut the body short when that lasts longer than the lease."""
+        """Note that the store does not answer; cut the body short if that lasts longer than the lease."""
         now = time.monotonic()
         if self._failing_since is None:
             self._failing_since = now

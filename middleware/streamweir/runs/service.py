@@ -1,4 +1,5 @@
-"""The runs of one store: started, joined, read, cancelled, removed and found by every shell in the same way.
+"""The runs of one store: started, joined, read, cancelled, removed and found by every shell (gateway,
+middleware, response).
 
 Each call takes the owner, such as the name of a key: two owners may use the same handle and have two runs.
 The owner None means every client that has the handle. This module knows no HTTP; `http/run_refusals.py`
@@ -42,10 +43,10 @@ Run = TypeVar("Run", bound=ResumableRun)
 
 
 class RunError(StreamweirError):
-    """A run cannot be used as asked.
+    """The requested operation on a run is not possible.
 
     Attributes:
-        code: of the refusal that a client gets.
+        code: the code of the refusal that a client gets.
     """
 
     code: ClassVar[str]
@@ -64,13 +65,13 @@ class RunGone(RunError):
 
 
 class RunExists(RunError):
-    """The handle belongs to a run of another request."""
+    """A run with this handle exists, and it belongs to another request."""
 
     code = "RUN_EXISTS"
 
 
 class ForeignPosition(RunError):
-    """The position is one of another run."""
+    """The position belongs to another run."""
 
     code = "BAD_REQUEST"
 
@@ -89,12 +90,12 @@ class RunService(Generic[Run]):
 
     Attributes:
         store: keeps the runs.
-        under_way: the runs that this process makes, by their names in the store. `start` adds a run, and
-            `finished` has to take it out: else a later cancel would go to a run that is over.
+        under_way: the runs that this process makes, by their names in the store. `start` adds a run and
+            `finished` removes it; otherwise a later cancel would go to an ended run.
 
     Args:
         store: keeps the runs.
-        under_way: shared by several services of one store; None: it has its own.
+        under_way: the mapping that several services of one store share; None: a new one.
     """
 
     def __init__(self, store: RunStore, under_way: dict[str, Run] | None = None) -> None:
@@ -120,12 +121,13 @@ class RunService(Generic[Run]):
         self.under_way.pop(run.name, None)
 
     async def join(self, owner: str | None, handle: str, about: About) -> FoundRun:
-        """Return the existing run of a request that brings a handle and would have been claimed with `about`.
+        """Return the existing run whose handle a request brings; `about` has the facts to claim a new run for
+        that request.
 
         Raises:
             RunExists: the run answers another request.
-            RunNotFound: it has been removed meanwhile.
-            RunGone: it cannot be read.
+            RunNotFound: the run has been removed meanwhile.
+            RunGone: the run cannot be read.
         """
         found = await self.look_up(owner, handle)
         known = found.about
@@ -140,7 +142,7 @@ class RunService(Generic[Run]):
 
         Raises:
             RunNotFound: the owner has no such run.
-            RunGone: it cannot be read.
+            RunGone: the run cannot be read.
         """
         name = run_name(owner, handle)
         state = await self.store.look(name)
@@ -159,10 +161,10 @@ class RunService(Generic[Run]):
 
         Args:
             found: the run.
-            position: how far the client is; None: it wants the whole run.
+            position: the position up to which the client has read; None: it wants the whole run.
 
         Returns:
-            None if the run has ended and its client has all of it.
+            None if the run has ended and its client has all events.
 
         Raises:
             ForeignPosition: the position names another run.
@@ -176,7 +178,7 @@ class RunService(Generic[Run]):
         return RunReader(self.store, found.handle, found.name, found.about, owned=owned, position=position)
 
     async def fold(self, found: FoundRun, position: Position | None = None) -> dict[str, Any]:
-        """Return the folded result of a run so far, with the run's description in `run`.
+        """Return the folded result of the stored events of a run, with the run's description in `run`.
 
         Raises:
             ForeignPosition: the position names another run.
@@ -189,25 +191,25 @@ class RunService(Generic[Run]):
             raise RunGone from None
 
     async def describe(self, found: FoundRun) -> dict[str, Any]:
-        """Return the JSON object `run` of the contract."""
+        """Return the JSON object `run` of the contract for this run."""
         return await run_description(self.store, found)
 
     # Ending
 
     async def cancel(self, owner: str | None, handle: str) -> FoundRun:
-        """End a run with `cancelled`, wait up to 2 s for its end, and return the run as it is then.
+        """End a run with `cancelled`, wait up to 2 s for its end, and return its state at that time.
 
-        Of a cancel and an end at the same time the one holds that is stored first.
+        If a cancel and an end happen at the same time, the one that is stored first counts.
 
         Raises:
             RunNotFound: the owner has no such run.
-            RunGone: it cannot be read.
+            RunGone: the run cannot be read.
         """
         await self._end(await self.look_up(owner, handle))
         return await self.look_up(owner, handle)
 
     async def remove(self, owner: str | None, handle: str) -> None:
-        """Cancel a run if it runs, then delete everything that is stored of it.
+        """Cancel a run if it is running, then delete everything stored about it.
 
         Raises:
             RunNotFound: the owner has no such run.
@@ -223,10 +225,10 @@ class RunService(Generic[Run]):
     async def find(
         self, owner: str | None, kind: str, value: str, *, serves: Callable[[About], bool]
     ) -> AsyncIterator[FoundRun]:
-        """Yield the owner's runs with an id, newest first.
+        """Yield the owner's runs with this id, newest first.
 
         Args:
-            owner: of the runs.
+            owner: the owner of the runs.
             kind: one of `run_index.KINDS`.
             value: the id.
             serves: returns whether a run may be shown.
@@ -238,7 +240,9 @@ class RunService(Generic[Run]):
     async def latest(
         self, owner: str | None, kind: str, value: str, *, serves: Callable[[About], bool]
     ) -> FoundRun | None:
-        """Return the newest running one of the runs that `find` yields."""
+        """Return the newest of the runs that `find` yields and that are still running; None if there is
+        none.
+        """
         async for found in self.find(owner, kind, value, serves=serves):
             if found.state.state == "running":
                 return found
@@ -249,7 +253,7 @@ class RunService(Generic[Run]):
         await self.store.aclose()
 
     async def _end(self, found: FoundRun) -> None:
-        """Cancel a run that runs, and wait for its end."""
+        """Cancel a running run, and wait for its end."""
         if found.state.state != "running":
             return
         run = self.under_way.get(found.name)
@@ -267,11 +271,11 @@ class RunService(Generic[Run]):
 
 
 def check_position(found: FoundRun, position: Position | None) -> None:
-    """Check that a position is one of this run.
+    """Check that a position belongs to this run.
 
     Raises:
-        ForeignPosition: it names another run.
-        RunGone: the run has no event there.
+        ForeignPosition: the position names another run.
+        RunGone: the run has no event at the position.
     """
     if position is None:
         return

@@ -34,7 +34,7 @@ MAX_FOUND = 100
 
 
 class StoreUnavailable(StreamweirError):
-    """The store does not answer now; it may later."""
+    """The store does not answer now; a later call may succeed."""
 
 
 class StoreFull(StoreUnavailable):
@@ -42,15 +42,17 @@ class StoreFull(StoreUnavailable):
 
 
 class UnreadableValue(StoreUnavailable):
-    """The store holds a value under a name that this library does not write there."""
+    """A stored value has a type or form that this library does not write under that name."""
 
 
 class RunLost(StreamweirError):
-    """The caller may not change the run: token or position is another one, or it has ended or is unknown."""
+    """The caller may not change the run: the token or the position does not match, or the run has ended or is
+    unknown.
+    """
 
 
 class Signals(NamedTuple):
-    """The facts that the owner of a run learns when it renews its lease.
+    """The facts that the owner of a run learns by renewing the lease.
 
     Attributes:
         cancelled: a client asked for the end of the run.
@@ -95,7 +97,7 @@ class RunStore(Protocol):
     lease: float
 
     async def claim(self, run: str, token: str, about: bytes, *, ttl: float) -> bool:
-        """Begin a run; return False if it exists with another token."""
+        """Begin a run; return False if the run exists with another token."""
 
     async def append(
         self, run: str, token: str, at: int, events: Sequence[bytes], *, ttl: float, ends: bool = False
@@ -103,45 +105,47 @@ class RunStore(Protocol):
         """Store all of `events` from position `at` on, or none of them. A repeated append changes nothing.
 
         Args:
-            run: to append to.
-            token: of its owner.
+            run: the run to append to.
+            token: the token of the run's owner.
             at: the position of the first event, which is the number of events stored before.
-            events: in their order.
+            events: the events in their order.
             ttl: seconds for which the run is kept after its end.
-            ends: these are the last events.
+            ends: True if these are the last events.
 
         Raises:
-            RunLost: token or position is another one, or the run has ended or is unknown.
+            RunLost: the token or the position does not match, or the run has ended or is unknown.
         """
 
     async def renew(self, run: str, token: str, *, ttl: float) -> Signals:
         """Renew the lease.
 
         Raises:
-            RunLost: the token is another one, or the run has ended or is unknown.
+            RunLost: the token does not match, or the run has ended or is unknown.
         """
 
     async def discard(self, run: str, token: str, *, ttl: float) -> None:
-        """Delete the events; the run is `gone` for `ttl`.
+        """Delete the events of a run; its state is `gone` for `ttl` seconds.
 
         Raises:
-            RunLost: the token is another one, or the run has ended or is unknown.
+            RunLost: the token does not match, or the run has ended or is unknown.
         """
 
     async def look(self, run: str) -> RunState | None:
         """Return the state of a run; None if it is unknown."""
 
     async def read(self, run: str, at: int) -> Sequence[bytes]:
-        """Return one page of the events from position `at` on; an empty one if there are none."""
+        """Return one page of the events from position `at` on; an empty page if there are no events."""
 
     async def wait(self, run: str, at: int, seconds: float) -> None:
-        """Return once event `at` is stored or the run is not running, or after `seconds`."""
+        """Return once event `at` is stored, the run is no longer running, or `seconds` have passed."""
 
     async def seize(self, run: str, at: int, events: Sequence[bytes], *, ttl: float) -> bool:
-        """End a running run with an expired lease and `at` events; return whether this call ended it."""
+        """End a running run whose lease has expired and that has `at` events; return whether this call ended
+        it.
+        """
 
     async def ask_to_cancel(self, run: str) -> None:
-        """Ask the owner to end the run; it learns that from `renew`."""
+        """Ask the owner to end the run; the owner learns this from `renew`."""
 
     async def touch(self, run: str) -> None:
         """Note that the run has a reader now."""
@@ -150,18 +154,18 @@ class RunStore(Protocol):
         """Delete the run and its events."""
 
     async def index(self, run: str, keys: Sequence[str], *, ttl: float) -> None:
-        """Let `find` return a run for each of `keys`, for `ttl` at least."""
+        """Make `find` return the run for each of `keys`, for at least `ttl` seconds."""
 
     async def find(self, key: str) -> Sequence[str]:
         """Return the runs of `key`, newest first, 100 at most; some may have expired."""
 
     async def put(self, name: str, value: bytes, *, ttl: float) -> None:
-        """Keep a value for `ttl` seconds, in place of the one with the same name.
+        """Keep a value for `ttl` seconds, replacing the value with the same name.
 
-        A store that is full may forget values to make room: the one used longest ago first.
+        A full store may forget values to make room, the least recently used first.
 
         Args:
-            name: of the value; a run may have the same name.
+            name: the name of the value; a run may have the same name.
             value: any bytes.
             ttl: seconds from now.
         """
@@ -184,7 +188,7 @@ class RateStore(Protocol):
         """Count a request and return 0, or return the seconds until the next one is allowed."""
 
     async def take_back(self, bucket: str) -> None:
-        """Uncount the last request, because another limit refuses it."""
+        """Undo the count of the last request, because another limit refuses it."""
 
 
 def page_of(events: Sequence[bytes], at: int) -> list[bytes]:

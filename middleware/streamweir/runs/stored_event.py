@@ -1,9 +1,9 @@
-"""The events of a run in the form of the store: JSON with all fields that the stages gave them.
+"""The events of a run in the form of the store: JSON with all fields that the stages have set.
 
     [Unix milliseconds, type, text, other fields]
     [Unix milliseconds, type, text, other fields, copied frames, their place]
 
-`text` is null for events that are no piece of text. The position of an event is its sequence number. The
+`text` is null for events that are not a piece of text. The position of an event is its sequence number. The
 first event also has the field `source`, with which every reader writes the run.
 
 The second form is that of runs whose first client gets the frames of the upstream. The copied frames of all
@@ -28,16 +28,16 @@ __all__ = ["EventReader", "EventWriter", "Source", "UnreadableRun", "copied_in",
 _NO_TEXT: Final = b"null"
 _TEXTS: Final[tuple[type[Event], ...]] = (Content, Thinking)
 _PIECE_FIELDS: Final = frozenset({"content", "format", "channel", "stage", "meta"})
-"""The fields that the pieces of a text run may have; an event with another field is stored by itself."""
+"""The fields that pieces in a text run may have; an event with another field is stored by itself."""
 
 
 _write_string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""They write strings like `write_json`, but many of them in one call."""
+"""Encodes strings like `write_json`, but many in one call."""
 
 
 class UnreadableRun(Exception):
-    """The store returned something that is no event of a run."""
+    """The store returned a line that is not an event of a run."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Source(msgspec.Struct, frozen=True):
     Attributes:
         speaks: the dialect of the upstream; `auto` while it is not detected.
         options: the protocol options, by dialect.
-        names: the names that the first client gave in its request; all readers get these.
+        names: the names that the first client used in its request; all readers get these names.
         copies: the framing of the copied frames; None if the run has none.
     """
 
@@ -70,9 +70,9 @@ class EventWriter:
         """Return one event in the form of the store.
 
         Args:
-            event: to write.
+            event: the event to write.
             timestamp: Unix milliseconds.
-            source: of the run, for its first event; else None.
+            source: the source of the run with its first event; None with later events.
         """
         fields = _fields(event)
         text = fields.pop("content", None) if isinstance(event, _TEXTS) else None
@@ -82,7 +82,9 @@ class EventWriter:
         return b'[%d,"%b",%b,%b]' % (timestamp, type(event).type.encode(), written, write_json(fields))
 
     def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
-        """Return the pieces of a text run as they are stored; they differ from `event` in their text only."""
+        """Return the pieces of a text run in the form of the store; they differ from `event` only in their
+        text.
+        """
         if event is not self._piece:
             fields = _fields(event.with_text(""))
             del fields["content"]
@@ -113,7 +115,7 @@ class EventReader:
     """Reads the events of one run, in order.
 
     Attributes:
-        source: of the run, set by its first event.
+        source: the source of the run, set by its first event.
 
     Args:
         begins: the first event that is read has to be the first one of a run.
@@ -129,10 +131,10 @@ class EventReader:
         self._piece: Content | Thinking | None = None
 
     def items(self, lines: Iterable[bytes]) -> Iterator[tuple[int, Event | TextRun]]:
-        """Yield each event with its time; pieces of one text are yielded as a `TextRun`.
+        """Yield each event with its time; consecutive pieces of one text are yielded as one `TextRun`.
 
         Raises:
-            UnreadableRun: a line is no event.
+            UnreadableRun: a line is not an event.
         """
         texts: list[str] = []
         at = 0
@@ -203,14 +205,14 @@ def copied_in(line: bytes) -> tuple[bytes, int] | None:
     """Return the copied frames of a stored event with their place; None if the event has none.
 
     Raises:
-        UnreadableRun: the line is no event.
+        UnreadableRun: the line is not an event.
     """
     stored = _decoded(line)
     return None if stored.copied is None else (stored.copied.encode(), stored.place)
 
 
 def with_copied(line: bytes, copied: bytes, place: int) -> bytes:
-    """Return a stored event with copied frames, which are UTF-8; empty ones need no place."""
+    """Return a stored event with copied frames, which must be UTF-8; empty frames need no place."""
     if not copied:
         return line[:-1] + b',""]'
     return b"%b,%b,%d]" % (line[:-1], write_json(copied.decode()), place)

@@ -1,4 +1,4 @@
-"""A call whose arguments are let through in pieces, before its start."""
+"""A call whose arguments are sent in pieces before its start."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _CHARACTER_BYTES: Final = 4
 
 
 class AnnouncedCall:
-    """The start of a call that is still to come, and the pieces of its arguments, for a stream that is cut.
+    """The delayed start of a call, and the pieces of its arguments, in case the stream breaks off before the
+    start.
 
     Args:
         start: the start without its arguments.
 
     Attributes:
-        start: as given.
+        start: the argument.
     """
 
     __slots__ = ("_pieces", "start")
@@ -34,14 +35,14 @@ class AnnouncedCall:
 
     @property
     def size(self) -> int:
-        """The bytes of arguments that are kept."""
+        """The number of bytes of arguments that are kept."""
         return 0 if self._pieces is None else self._pieces.size
 
     def keep(self, piece: str, room: int) -> int:
-        """Keep one more piece, or forget all of them if there is no room; return by how much `size` grew.
+        """Keep one more piece, or drop all pieces if there is no room; return the change of `size`.
 
         Args:
-            piece: of the JSON text of the arguments.
+            piece: a piece of the JSON text of the arguments.
             room: how many more bytes may be kept.
         """
         before = self.size
@@ -52,7 +53,7 @@ class AnnouncedCall:
         return self.size - before
 
     def with_arguments(self) -> ToolCallStart:
-        """Return the start, with the arguments that came if they are one whole JSON object."""
+        """Return the start, with the arguments if the pieces form one whole JSON object."""
         try:
             came = parse_json_text(self._pieces.text) if self._pieces is not None else None
         except MalformedEvent:

@@ -1,4 +1,4 @@
-"""Which events are an answer, or a part of one."""
+"""Decides which events are an answer, or a part of one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["is_answer", "is_blank"]
 _ANSWERS: Final = frozenset(
     {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Reference}
 )
-"""The events that count as content, with any fields."""
+"""The kinds of events that count as an answer, whatever their fields."""
 
 _MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
-"""The kinds of data that are no answer by themselves."""
+"""The kinds of data that do not count as an answer."""
 
 
 def is_answer(event: Event) -> bool:
-    """Return whether an event is an answer, or a part of one (the standard protocol, section 3 rule 8)."""
+    """Return whether an event is an answer or a part of one (the standard protocol, section 3 rule 8)."""
     if isinstance(event, (Content, Thinking)):
         return not is_blank(event.content)
     if type(event) is Data:
@@ -38,5 +38,5 @@ def is_answer(event: Event) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text has no visible character."""
+    """Return whether a text has no visible characters."""
     return not text or text.isspace()

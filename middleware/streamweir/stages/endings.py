@@ -1,4 +1,4 @@
-"""The end of a stream: the event of a failure, the reason of an end, the keys of a summary.
+"""The end of a stream: the error event of a failure, the reason of an end, the keys of a summary.
 
 Source: the standard protocol 1.1, sections 2 (`summary`), 5 and 6 (reasons of codes).
 """
@@ -45,7 +45,8 @@ CODES_BY_REASON: Final[dict[Reason | None, str]] = {
     "lost": "RUN_LOST",
     "internal": "INTERNAL",
 }
-"""The code of a failed end that came without an error, by its reason; else `UPSTREAM_ERROR`."""
+"""For each reason, the code of a failed end that came without an error; for other reasons `UPSTREAM_ERROR`.
+"""
 
 _ALSO_FITTING: Final = frozenset(
     {
@@ -55,7 +56,7 @@ _ALSO_FITTING: Final = frozenset(
         ("upstream_error", "UPSTREAM_TIMEOUT"),
     }
 )
-"""Reasons that a failed end may give as well, each with the code of its error."""
+"""Further pairs of a reason and an error code that may occur in one failed end."""
 
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
@@ -63,7 +64,7 @@ _TOO_LARGE: Final = 2**53
 
 
 def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
-    """Return the terminal error event of a classified failure; all its texts are fixed messages."""
+    """Return the terminal error event of a classified failure; all texts in it are fixed messages."""
     return Error(
         error_type=info.error_type,
         code=info.code,
@@ -93,12 +94,14 @@ def info_of_error(event: Error, reason: Reason | None = None) -> ErrorInfo:
 
 
 def reason_of_code(code: str) -> Reason:
-    """Return the reason of an end whose error has `code`; an upstream's own code has `upstream_error`."""
+    """Return the reason of an end after an error with `code`; for a code of the upstream's,
+    `upstream_error`.
+    """
     return CODES.get(code, CODES["UPSTREAM_ERROR"]).reason
 
 
 def opening_meta(event: Event) -> Meta | None:
-    """Return the metadata of `session_start`: its own, or the ids of the event that comes first."""
+    """Return the metadata of `session_start`: of `event` if it is the start, else with the ids of `event`."""
     meta = event.meta
     if not meta:
         return None
@@ -112,13 +115,13 @@ def opening_meta(event: Event) -> Meta | None:
 
 
 def fitting_reason(event: SessionEnd) -> Reason:
-    """Return the reason that `event` gives if it fits its status, else the usual one of the status."""
+    """Return the reason of `event` if it fits the event's status, else the usual reason for that status."""
     fits = event.status == "error" or (event.status == "cancelled" and event.reason in _CANCELLING)
     return (event.reason if fits else None) or REASON_OF_STATUS[event.status]
 
 
 def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields that a summary may have, the third token count included, and all others."""
+    """Return the known fields of a summary (with the third token count) and all other fields."""
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for key, value in summary.items():
@@ -134,7 +137,7 @@ def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 
 def token_counts(summary: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of tokens in a summary, the third one included where it follows from two."""
+    """Return the token counts of a summary; a missing third count is computed from the other two."""
     known = split_summary({name: summary.get(name) for name in _TOKENS})[0]
     return {name: count for name, count in known.items() if name in _TOKENS}
 
@@ -154,7 +157,7 @@ def _with_third_count(known: dict[str, Any]) -> dict[str, Any]:
 
 
 def fits_code(reason: Reason | None, code: str) -> bool:
-    """Return whether an end behind an error of `code` may have this reason."""
+    """Return whether an end may have this reason after an error with `code`."""
     if (reason, code) in _ALSO_FITTING or CODES_BY_REASON.get(reason) == code:
         return True
     return reason == "upstream_error" and code not in CODES_BY_REASON.values()

@@ -1,4 +1,4 @@
-"""One start, one end, nothing after it; an error before every failed end.
+"""The last stage: one start, one end, no event after the end; an error before every failed end.
 
 Source: the standard protocol 1.1, section 3 rules 1, 3 and 5, section 5 (length limits and filters).
 """
@@ -53,10 +53,10 @@ from streamweir.stages.position import StreamPosition
 __all__ = ["Lifecycle"]
 
 MAX_WARNINGS: Final = 100
-"""The most warnings from outside that are sent in one stream; the number of others is sent at the end."""
+"""The most warnings from outside that are sent in one stream; one warning at the end counts the others."""
 
 _TURNING_POINTS: Final = frozenset({SessionStart, SessionEnd, Error})
-"""The events at which a stream begins or ends; all others pass as they are."""
+"""The events at which a stream begins or ends; all other events pass unchanged."""
 
 _FINISH_WARNINGS: Final = {
     "length": "LENGTH_LIMIT",
@@ -65,7 +65,7 @@ _FINISH_WARNINGS: Final = {
 _FINISH_CODES: Final = frozenset(_FINISH_WARNINGS.values())
 
 _PARTS: Final = frozenset({Thinking, Data, Reference, ToolCallDelta, ToolCallProgress})
-"""The events of which the stage notes only whether they are a part of an answer."""
+"""The events of which the stage only notes whether they are a part of an answer."""
 
 UNKNOWN_FINISH: Final = "The answer ended for a reason that is not known."
 
@@ -87,26 +87,26 @@ class Lifecycle:
         started: `session_start` has been sent.
         ended: `session_end` has been sent.
         error: the terminal error, if there was one.
-        reason: why the stream ended.
+        reason: why the stream ended; None before.
         summary: of `session_end`; empty before.
-        has_answer: something came that is an answer or a part of one: text other than blanks, thinking, a
-            call, an interaction, a reference, or data other than custom data and states. Never cleared.
-        session_id: of the `session_start`; None before it.
-        thread_id: of the `session_start`; None if it has none.
+        has_answer: the stream has an answer or a part of one: text other than blanks, thinking, a call, an
+            interaction, a reference, or data other than custom data and states. Never cleared.
+        session_id: the id of the `session_start`; None before it.
+        thread_id: the thread id of the `session_start`; None if it has none.
         warnings: the number of warnings in the stream so far.
         waiting: warnings to be sent before the next event.
-        pauses: a person was asked something; since then neither an answer to it nor more of the stream's
-            own answer has come.
-        on_silence: asked where the stream ends well and `has_answer` is False; returns the warning to send
-            before the end, or None. None in its place: a stream may end without an answer.
+        pauses: a question to a person is open, and no event of the stream's own answer has come since it was
+            asked.
+        on_silence: called if the stream ends well and `has_answer` is False; returns the warning to send
+            before the end, or None. If the attribute is None, streams may end without an answer.
         closing_warnings: called in order when the stream ends; each returns warnings known only then.
 
     Args:
         request_id: the id of the stream.
-        session_id: the session's id where the upstream gives none.
-        position: of the stream.
+        session_id: the session's id if the upstream gives none.
+        position: the position of the stream.
         warnings: to be sent right after `session_start`.
-        room: how many bytes the ids of open interactions may take, about.
+        room: roughly how many bytes the ids of open interactions may take.
         upstream: the name or URL of the upstream; empty if there is none.
     """
 
@@ -129,7 +129,7 @@ class Lifecycle:
     _has_text = False
     _failure: Error | None = None
     _end: SessionEnd | None = None
-    """How the stream ends, where its terminal error has been sent and the upstream may still say more."""
+    """The end of the stream, once its terminal error has been sent and before the upstream's own end."""
 
     def __init__(
         self,
@@ -150,22 +150,22 @@ class Lifecycle:
 
     @cached_property
     def _reported(self) -> set[str]:
-        """The warnings about the end that the upstream itself has sent."""
+        """The codes of the warnings about the end that the upstream itself has sent."""
         return set()
 
     @cached_property
     def _asked(self) -> RecentIds[None]:
-        """The interactions that are open; most streams have none."""
+        """The ids of open interactions; made at the first use, because most streams have no interactions."""
         return RecentIds(self._room)
 
     @cached_property
     def _asked_of_person(self) -> RecentIds[None]:
-        """The members of `_asked` that a person answers: all but the calls that the client runs itself."""
+        """The ids in `_asked` that a person answers: all except calls that the client runs itself."""
         return RecentIds(self._room)
 
     @property
     def has_failed(self) -> bool:
-        """The terminal error has been sent, and the end has not."""
+        """Whether the terminal error has been sent, and the end has not."""
         return self._end is not None and not self.ended
 
     @property
@@ -175,7 +175,9 @@ class Lifecycle:
 
     @property
     def waits_for_person(self) -> bool:
-        """A person was asked something and has not answered: an end of the body is then no cut."""
+        """Whether a question to a person is unanswered: the end of the body then does not count as a
+        break-off.
+        """
         return bool(self._asked_of_person)
 
     def warn(self, warning: Warning) -> None:
@@ -185,16 +187,18 @@ class Lifecycle:
             self.waiting.append(warning)
 
     def take_waiting(self) -> Sequence[Warning]:
-        """Return the warnings that wait for the next event, which are sent without it."""
+        """Return the warnings that wait for the next event, to be sent without that event."""
         return self._waiting_warnings()
 
     def abandon(self) -> None:
-        """End without an end event: nothing more can be written."""
+        """End the stream without an end event, because nothing more can be written."""
         self.ended = self._position.ended = True
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return `event` with the events that the protocol requires around it; None if there are none."""
+        """Return `event` with the events that the protocol requires around it; None if no other events are
+        required.
+        """
         if self.ended:
             return ()
         if self._end is not None:
@@ -226,7 +230,7 @@ class Lifecycle:
         return (self._session_end(end),)
 
     def _ends(self, failure: Error | None, end: SessionEnd) -> Iterator[Event]:
-        """Yield the end; it counts the events that have been written before it."""
+        """Yield the error and the end; the end's summary counts the events written before it."""
         if failure is not None:
             self.error = info_of_error(failure, end.reason)
             yield failure
@@ -236,7 +240,7 @@ class Lifecycle:
         yield self._session_end(end)
 
     def _end_behind_error(self, event: Event, end: SessionEnd) -> Iterable[Event]:
-        """Return the end only: of the events behind a terminal error it alone counts."""
+        """Return the end only; all other events after a terminal error are dropped."""
         match event:
             case SessionEnd(reason=reason, summary=summary):
                 fits = self.error is not None and fits_code(reason, self.error.code)
@@ -349,7 +353,7 @@ class Lifecycle:
         return error, SessionEnd(status="error", reason=reason, summary=summary, meta=error.meta)
 
     def _warn_of_end(self, event: SessionEnd) -> None:
-        """Send at most one warning that the successful end is doubtful, before the end."""
+        """Send at most one warning, before a successful end, that the end is doubtful."""
         finish = _finish_of(event)
         code = _FINISH_WARNINGS.get(finish)
         silence = None if self.has_answer or self.on_silence is None else self.on_silence()
@@ -361,7 +365,7 @@ class Lifecycle:
             self.waiting.append(own_warning("END_UNCONFIRMED", UNKNOWN_FINISH))
 
     def _failure_of(self, event: SessionEnd) -> Error:
-        """Return the error of an end with status `error`: the last reported one, else a made one."""
+        """Return the error for an end with status `error`: the last reported error, else a made one."""
         if self._failure is not None:
             return msgspec.structs.replace(self._failure, terminal=True, meta=event.meta)
         code = CODES_BY_REASON.get(event.reason, "UPSTREAM_ERROR")
@@ -392,7 +396,7 @@ def _finish_of(event: SessionEnd) -> str:
 
 
 def _with_finish(event: SessionEnd, word: str) -> SessionEnd:
-    """Return `event`; if its finish word is one of those for a filter, with the standard's word."""
+    """Return `event`; a finish word that means a filter is replaced by the standard's word."""
     if word == "content_filter" or standard_finish(word) != "content_filter":
         return event
     return msgspec.structs.replace(

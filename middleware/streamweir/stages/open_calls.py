@@ -16,28 +16,30 @@ from streamweir.events import Meta
 __all__ = ["MAX_OPEN", "OpenCall", "OpenCalls"]
 
 MAX_OPEN: Final = 1000
-"""The most calls that may be open at once: each takes two kilobytes, and half as much to end it."""
+"""The most calls that may be open at once: each takes two kilobytes, and half as much again when it is
+closed.
+"""
 
 
 _FEW: Final = 8
-"""From so many open calls on, an index takes less time than looking through them."""
+"""The number of open calls from which an index is faster than a search."""
 
 
 class OpenCall(msgspec.Struct, frozen=True):
-    """One open call: its name, and as much of its arguments as distinguishes it from another call."""
+    """One open call: its name, and enough of its arguments to tell it from another call."""
 
     upstream_id: str
     tool_id: str
-    """The id that clients get."""
+    """The id by which clients know the call."""
     name: str
     arguments: bytes
     meta: Meta | None
     row: int
-    """Calls that were opened with nothing but calls between them are in one row."""
+    """The number of its row. Calls that were opened with no other event between them are in one row."""
     room: int
-    """About how many bytes it takes."""
+    """Roughly how many bytes the entry takes."""
     began: int | None = None
-    """When it began by the upstream's own time, in Unix milliseconds; None if the upstream gave none."""
+    """The upstream's time of the call's start in Unix milliseconds; None if the upstream gave none."""
 
 
 Calls = dict[str, OpenCall]
@@ -47,7 +49,8 @@ Calls = dict[str, OpenCall]
 class OpenCalls:
     """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither.
 
-    A few calls are looked through. From `_FEW` on there is an index, until the last call is forgotten.
+    Up to `_FEW` calls are searched one by one. From then on there is an index, until the last call is
+    removed.
     """
 
     def __init__(self, room: int) -> None:
@@ -79,7 +82,7 @@ class OpenCalls:
             self._index = self._index if self.all else None
 
     def of(self, upstream_id: str | None, name: str | None) -> Calls:
-        """Return the open calls of this id and name; `None` matches any."""
+        """Return the open calls with this upstream id and this name; `None` matches any value."""
         if not self.all or (upstream_id is None and name is None):
             return self.all
         if self._index is not None:
@@ -112,7 +115,7 @@ class _CallIndex:
             self.add(call)
 
     def add(self, call: OpenCall) -> None:
-        """Add a call behind all others."""
+        """Add a call after all others."""
         for key in self._keys(call):
             self._by_key.setdefault(key, {})[call.tool_id] = call
         self._rows.setdefault((call.row, call.name), {})[call.tool_id] = call
@@ -137,7 +140,7 @@ class _CallIndex:
 
 
 def _remove(tables: dict[Any, Calls], key: Any, tool_id: str) -> None:
-    """Take the call out of one of `tables`, which goes if it was the last."""
+    """Remove the call from one of `tables`; remove the table too if that was its last call."""
     calls = tables[key]
     del calls[tool_id]
     if not calls:

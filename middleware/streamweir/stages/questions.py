@@ -1,4 +1,6 @@
-"""Holds questions back until the end of a stream whose turn is stored before the client may go on."""
+"""Holds questions back until the end of a stream, if the turn has to be stored before the client may
+answer.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ __all__ = ["HeldQuestions"]
 
 
 class HeldQuestions:
-    """Holds questions until an end, an error or the answer to a question, and passes them on before it.
+    """Holds questions until an end, an error or the answer to a question comes, and passes them on before
+    that event.
 
     A client that is asked for the result of a call sends it at once. Before the end of the stream it does not
     know all calls of the turn, and the turn is not stored.
@@ -29,7 +32,7 @@ class HeldQuestions:
     held: list[Event] | None = None
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Hold a question; return those that are held with the event that lets them pass."""
+        """Hold back a question; for an event that releases the questions, return them before it."""
         if self.is_on and type(event) is Interaction and event.state == "requested":
             self.held = self.held or []
             self.held.append(event)

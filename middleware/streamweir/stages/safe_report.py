@@ -1,4 +1,4 @@
-"""The safe part of the report of a failed step: numbers, flags, ids and machine codes, no sentences.
+"""The safe part of the report of a failed step: numbers, flags, ids and machine codes, but no sentences.
 
 Source: the standard protocol 1.1, section 3 rule 10.
 """
@@ -26,19 +26,19 @@ SENTENCES: Final = LazyPattern(
     r"[a-z0-9]{0,64}(?:message|msg|text|reason|detail|description|cause|trace|stack|output|hint|title|stderr|stdout)s?"
     r"|(?:err|error|exception|exc|fault|failure)(?:s|string|str|info|value)?|value|values|data|content|result|args"
 )
-"""The fields that hold sentences, even where it is one of a single word."""
+"""Names of fields that hold sentences, even if a sentence is a single word."""
 _PLAIN_KEY: Final = LazyPattern(r"[A-Za-z_]{1,40}")
 _MOST_TEXTS: Final = 64
-"""The most texts of one report that are looked at."""
+"""The most texts of one report that are checked."""
 _MOST_VALUES: Final = 1000
-"""The most fields and items of a report that are kept; the rest is dropped."""
+"""The most fields and items of a report that are kept; further ones are dropped."""
 
 
 class SafeReport:
-    """Copies the report of a failed step, every text of it that is no id and no machine code withheld.
+    """Copies the report of a failed step, and withholds every text that is not an id or a machine code.
 
     Args:
-        is_code: whether a text is an id or a code, and no key in disguise.
+        is_code: returns whether a text is an id or a code, and not a secret key.
     """
 
     def __init__(self, is_code: Callable[[str], bool]) -> None:
@@ -47,7 +47,7 @@ class SafeReport:
         self._values_left = _MOST_VALUES
 
     def copy_fields(self, fields: Mapping[Any, Any]) -> dict[str, Any]:
-        """Return a copy of an object; the values of secrets go whole."""
+        """Return a copy of an object; fields with secret names are left out completely."""
         return {self._key(str(key)): self._field(str(key), item) for key, item in self._kept(fields.items())}
 
     def _key(self, key: str) -> str:
@@ -88,9 +88,9 @@ _STOP: Final = LazyPattern(
     r"cancel|stop|abort|interrupt|terminat|disconnect|closed|left|取消|停止|中止|中断|終止|终止",
     re.IGNORECASE,
 )
-"""The words of a message that says that a run was stopped."""
+"""Words of a message which states that a run was stopped."""
 _ID: Final = LazyPattern(r"\b[0-9a-f]{32}\b")
-"""The id of a task or a run, which such a message may name; redaction would take it for a key."""
+"""The id of a task or a run in such a message; redaction would take it for a key."""
 _LONGEST_STOP: Final = 200
 
 
@@ -102,8 +102,8 @@ class CancelledReport:
     and does not say that the run was stopped.
 
     Args:
-        redact: returns a text without its secrets; None if it is not looked at any more.
-        is_code: whether a text is an id or a code, and no key in disguise.
+        redact: returns a text without its secrets; None if the budget for texts is used up.
+        is_code: returns whether a text is an id or a code, and not a secret key.
         kept: texts that are kept in any case: those of the answer.
     """
 

@@ -1,7 +1,7 @@
 """No text leaves in an error, a warning or a failed step unless it was written for users.
 
 Source: the standard protocol 1.1, section 3 rule 10 and section 5. Answers, thinking, data, arguments and
-results are not touched. In the fields beside them (`extra`) those that report a failure are withheld.
+results are not touched. Of their unknown fields (`extra`), those that report a failure are withheld.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _OF_RUN: Final = frozenset({SessionStart, SessionEnd})
 _WORD: Final = re.compile(r"\w")
 _WARNING: Final = "The service reported a problem that did not stop the answer."
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-"""An id or a code, in any spelling."""
+"""An id or a code, in upper or lower case."""
 _MOST_FIELDS: Final = 4096
-"""The most fields beside one event that are looked at one by one; more of them count as one report."""
+"""The most unknown fields of one event that are checked one by one; more fields count as one report."""
 
 
 _ENVELOPE: Final = frozenset({"name", "value"})
 """The keys of the standard protocol around the content of an unknown event."""
 
 _CACHED: Final = 64
-"""Characters of the longest name that is remembered by a process."""
+"""The longest name, in characters, whose verdict is cached in the process."""
 _FEW_FIELDS: Final = 4
 
 _LONGEST_NAME: Final = 6
-"""Characters of a key that is no message of an exception."""
+"""The longest key, in characters, that is too short to be the message of an exception."""
 
 
 class ErrorSanitizer:
@@ -71,11 +71,11 @@ class ErrorSanitizer:
 
     @cached_property
     def _budget(self) -> RedactionBudget:
-        """The stream's budget; made when it is first needed."""
+        """The redaction budget of the stream; made when it is first needed."""
         return RedactionBudget()
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return a safe event in place of `event`, None where it is safe itself."""
+        """Return a safe event in place of `event`; None if `event` is safe itself."""
         kind = type(event)
         if kind not in self.handles:
             if kind in _OF_RUN:
@@ -99,7 +99,9 @@ class ErrorSanitizer:
         return self._safe_beside(event) if event.meta else None
 
     def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:
-        """Make a start or an end safe: they may say how the run failed and be no error."""
+        """Make a start or an end safe: it may describe how the run failed, although it is not an error
+        event.
+        """
         safe: Event = event
         if isinstance(event, SessionStart) and _names_exception(event.session_id):
             safe = msgspec.structs.replace(
@@ -132,11 +134,11 @@ class ErrorSanitizer:
         return msgspec.structs.replace(event, meta=safe)
 
     def redacted(self, text: str) -> str | None:
-        """Return `text` without its secrets; None if the stream has had too many texts for that."""
+        """Return `text` without its secrets; None if the stream has had too many texts to redact."""
         return self._budget.text(text)
 
     def _safe_beside(self, event: Event) -> Iterable[Event] | None:
-        """Withhold the reports of failures in the `extra` of an event that is not a failure."""
+        """Withhold reports of failures in the `extra` fields of an event that is not a failure."""
         if isinstance(event, Status) and event.meta and _is_stopped(event):
             return (self._stopped_step(event, event.meta),)
         extra = (event.meta or {}).get("extra")
@@ -151,7 +153,9 @@ class ErrorSanitizer:
         return (msgspec.structs.replace(event, meta={**(event.meta or {}), "extra": safe}),)
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
-        """Return the part of `text` that users may read; empty if it is not for users or all secret."""
+        """Return the part of `text` that users may read; empty if the text is not for users or completely
+        secret.
+        """
         if not event.for_users:
             return ""
         text = self._budget.text(text) or ""
@@ -185,7 +189,7 @@ class ErrorSanitizer:
         return code if code and self.is_code(code) else None
 
     def _params(self, params: dict[str, Any] | None, event: Error | Warning) -> dict[str, Any] | None:
-        """Return the parameters of a text: numbers, and strings, which are redacted."""
+        """Return the parameters of a text: numbers unchanged, strings redacted."""
         safe: dict[str, Any] = {}
         for name, value in (params or {}).items():
             if not self.is_code(name):
@@ -255,14 +259,14 @@ class ErrorSanitizer:
         return self._budget.id(text) or REDACTED
 
     def is_code(self, text: str) -> bool:
-        """Return whether `text` is an id or a code, and not a key in disguise."""
+        """Return whether `text` is an id or a code, and not a secret key."""
         return _CODE.fullmatch(text) is not None and self._budget.id(text) == text
 
     def _is_machine_code(self, code: str) -> bool:
         return MACHINE_CODE.fullmatch(code) is not None and self._budget.id(code) == code
 
     def _is_safe_code(self, code: str) -> bool:
-        """Return whether an error may have this code. Codes of tools are for `tool_call_end.error` only."""
+        """Return whether an error may have this code. Codes of tools are only for `tool_call_end.error`."""
         return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
 
 
@@ -270,11 +274,11 @@ _Names: TypeAlias = tuple[tuple[str, str], ...]
 
 _MOST_STARTS: Final = 16
 _HARMLESS_STARTS: Final[set[_Names | None]] = set()
-"""The fields beside starts of streams that were sent unchanged: of one model they are always the same."""
+"""Field names of stream starts that were sent unchanged: all starts of one model have the same fields."""
 
 
 def _short_names_in(extra: Mapping[str, Any]) -> _Names | None:
-    """Return a few fields that hold short texts only; None for any others."""
+    """Return the names of the fields if they are few and hold only short texts; else None."""
     if len(extra) > _FEW_FIELDS:
         return None
     for name, value in extra.items():
@@ -295,7 +299,7 @@ def _is_stopped(step: Status) -> bool:
 
 
 def _looked_through(extra: Any, report: CancelledReport) -> Any:
-    """Return `extra` as `report` copies it; containers without a text, however large, are not looked at."""
+    """Return `extra` as `report` copies it; containers without a text are skipped, however large they are."""
     if not isinstance(extra, dict):
         return report.copy(extra)
     bare = {
@@ -345,12 +349,12 @@ def _without_traces(result: Any) -> Any:
 
 
 def _is_verdict(value: Any) -> bool:
-    """Return whether a field only states that there is a failure, as `status: failed` does."""
+    """Return whether a field only states that there is a failure, such as `status: failed`."""
     return isinstance(value, int) or (isinstance(value, str) and not any(map(str.isspace, value)))
 
 
 def _is_failed_step(step: Status) -> bool:
-    """Return whether a step has failed, by its state, its names or any other field."""
+    """Return whether a step has failed, judged by its state, its names or any other field."""
     meta = step.meta or {}
     return (
         step.state == "failed"
@@ -361,12 +365,13 @@ def _is_failed_step(step: Status) -> bool:
 
 
 def _names_failure(name: str) -> bool:
-    """Return whether a name is that of a report of a failure."""
+    """Return whether a field name is one that reports a failure."""
     return is_failing_name(name) or is_stack_trace(name)
 
 
 _reports_by_name: Final = lru_cache(maxsize=64)(_names_failure)
-"""Answers `_names_failure` for a name of at most `_CACHED` characters: a stream has few of them."""
+"""`_names_failure` with a cache, for names of at most `_CACHED` characters: a stream has few different names.
+"""
 
 
 def is_failed_report(data: Any) -> bool:

@@ -15,9 +15,9 @@ class Stage(Protocol):
     """One concern of a valid stream. Only the kinds of event that it handles are shown to it."""
 
     handles: ClassVar[frozenset[type[Event]]]
-    """The kinds of event that the stage looks at; all others pass it by."""
+    """The kinds of event that the stage handles; all others bypass it."""
     handles_with_meta: ClassVar[frozenset[type[Event]]]
-    """The events that it looks at if they have metadata; most events have none."""
+    """The kinds of event that the stage handles if they have metadata; most events have none."""
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return the events that replace `event`; None to pass it on unchanged."""
@@ -32,12 +32,14 @@ def passed_on(stage: Stage, event: Event) -> Iterable[Event]:
 
 
 Routes = Mapping[type[Event], tuple[tuple[int, ...], ...]]
-"""For each kind of event and each position in the chain: the stages from there on that handle the kind."""
+"""For each kind of event and each position in the chain: the later stages that handle the kind."""
 
 
 @lru_cache
 def routes(stages: tuple[type[Stage], ...], *, with_meta: bool) -> Routes:
-    """Return which of `stages` an event goes through, with `meta` or without; once for all streams."""
+    """Return the stages that an event goes through, by its kind, with `meta` or without; computed once for
+    all streams.
+    """
     handled = [stage.handles_with_meta if with_meta else stage.handles for stage in stages]
 
     def path(kind: type[Event], start: int) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""Text arrives once, and every message is completed.
+"""Sends each text once, and completes every message.
 
-Source: the standard protocol 1.1, section 3 rules 5 and 7; the option `full_text`. A message is the `content`
-events of one `message_id` in one channel; without an id, those up to `is_complete`.
+Source: the standard protocol 1.1, section 3 rules 5 and 7; the option `full_text`. A message consists of the
+`content` events of one `message_id` in one channel; without an id, of those up to `is_complete`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ __all__ = ["FullText", "TextDeduplication"]
 FullText = Literal["dedupe", "append", "replace"]
 
 _MESSAGE: Final = 1200
-"""Bytes that a message takes beside its ids, once it is kept as length and hash."""
+"""Bytes that a message kept as length and hash takes, without its ids."""
 
 _TEXTS_PER_ROOM: Final = 256
 KEPT_AS_TEXT: Final = 16
 """The number of messages kept as text, for exact comparison; older ones are kept as length and hash."""
 
 _FORGOTTEN_BITS: Final = 1 << 12
-"""Bits of the set of messages that were completed to make room: it never takes one of them for new."""
+"""Bits of the set of messages that were completed to make room. A message in the set is never taken for a new
+one.
+"""
 
 _Key = tuple[str | None, str | None, bool]
 """Message id, channel, and whether it is the thinking of that message."""
@@ -56,24 +58,27 @@ class _Message(msgspec.Struct):
     meta: Meta | None
     tools_before_segment: int
     segment: TextDigest | None = None
-    """The text after the last tool call; None if that is the whole text."""
+    """The text since the last tool call; None if that is the whole text."""
     got_text: bool = False
-    """Also if a replacement has taken it all away since: on the client's side the message is there."""
+    """The message has had text, even if a replacement has removed it since: on the client's side the message
+    exists.
+    """
     completed: bool = False
     copied_as: str | None = None
-    """The id under which all of it came once more, its own or another; None if it has come in pieces only."""
+    """The id under which the whole text came again, its own id or another; None if it came in pieces only."""
     number: int = 1
     """The number of messages under the upstream's id, this one included."""
 
 
 class TextDeduplication:
-    """Drops text that repeats, appends text that is new, replaces text that contradicts, completes messages.
+    """Drops repeated text, appends new text, replaces contradicting text, and completes messages.
 
     Args:
-        full_text: how to treat a copy of the whole answer: send the part that is new (`dedupe`), all of it
-            once more (`append`), or all of it as a replacement (`replace`).
-        room: how many bytes may be remembered, about; beyond, the oldest message is completed and forgotten.
-        sanitizer: of the stream, which has not seen the events that begin here.
+        full_text: how to treat a copy of the whole answer: send only the new part (`dedupe`), send all of it
+            again (`append`), or send all of it as a replacement (`replace`).
+        room: roughly how many bytes may be remembered; beyond that, the oldest message is completed and
+            forgotten.
+        sanitizer: the sanitizer of the stream, for events that this stage makes, which have not passed it.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
@@ -98,7 +103,9 @@ class TextDeduplication:
         self._last_in: dict[str | None, _Key] = {}
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return the new part of `event`, None if all of it is new; before the end, complete all messages."""
+        """Return the new part of `event`, or None if all of it is new; before the end, complete all
+        messages.
+        """
         kind = type(event)
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
@@ -143,10 +150,10 @@ class TextDeduplication:
             message.segment.append(text)
 
     def _is_copy(self, event: Content | Thinking, key: _Key) -> bool:
-        """Return whether a whole message under a new id is the last one, which came in pieces.
+        """Return whether a whole message under a new id repeats the last message, which came in pieces.
 
-        A graph may write the answer of its model into its state as a message of its own. A message is copied
-        once: the next one with the same text, under a third id, is another message.
+        A graph may write the answer of its model into its state as a separate message. Only one copy counts:
+        a further message with equal text and a third id is a new message.
         """
         last = next((known for known in reversed(self._messages) if known[1:] == key[1:]), None)
         message = None if last is None else self._messages[last]
@@ -158,7 +165,7 @@ class TextDeduplication:
         return is_same
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
-        """Return the new part of a text that repeats another, if only one of the two has an id."""
+        """Return the new part of a text that repeats another message, if exactly one of the two has an id."""
         key, last = _key(event), self._last_in.get(event.channel)
         message = self._messages.get(last) if last is not None else None
         if (
@@ -204,7 +211,9 @@ class TextDeduplication:
         return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
 
     def _new_since_tools(self, message: _Message, text: str) -> str | None:
-        """Return the part of `text` that is new since the last tool call; all of it if none was sent."""
+        """Return the part of `text` that is new since the last tool call; all of it if none of it
+        was sent.
+        """
         if message.tools_before_segment == self._tools:
             return None if message.segment is None else message.segment.new_part(text)
         return None if message.all.shares_beginning(text) else text
@@ -223,7 +232,7 @@ class TextDeduplication:
         return (replaced if fresh.number == 1 else _renamed(replaced, fresh),)
 
     def _settle(self, event: Content | Thinking, message: _Message, new: str) -> Iterable[Event]:
-        """Send `new` in place of the text of `event`, which ends its message if it says so."""
+        """Send `new` in place of the text of `event`, and end the message if the event ends it."""
         if isinstance(event, Thinking):
             self._trace(message, new)
             return (msgspec.structs.replace(event, content=new, whole=None),) if new else ()
@@ -249,7 +258,7 @@ class TextDeduplication:
             message.segment.append(text)
 
     def _begin(self, event: Content | Thinking, key: _Key) -> _Message:
-        """Open a message of which nothing is kept; one that was completed to make room goes on as another."""
+        """Open a new message; a message that was completed to make room is continued under another id."""
         message = self._open_new(event, key)
         if self._forgotten and key[0] and not key[2] and self._forgotten & _bit_of(key):
             self._number(message, self._highest_number + 1)
@@ -277,7 +286,7 @@ class TextDeduplication:
         return message
 
     def _reopen(self, event: Content, over: _Message) -> _Message:
-        """Return a new message with an id of its own, because text goes on after the end of the message."""
+        """Return a new message with a new id, because text continues after the end of the message."""
         message = self._open(event)
         if event.meta and "message_id" in event.meta:
             self._number(message, over.number + 1)
@@ -313,7 +322,9 @@ class TextDeduplication:
         return (self._sanitizer.process(beside) if self._sanitizer else None) or (beside,)
 
     def _opaque_alone(self, event: Content | Thinking) -> Event:
-        """Return an event that has nothing but its opaque, under the id that its message has for clients."""
+        """Return an event with nothing but the opaque value, under the id by which clients know the
+        message.
+        """
         if isinstance(event, Thinking):
             return msgspec.structs.replace(event, content="", whole=None)
         alone = msgspec.structs.replace(event, content="", op=None, whole=None, is_complete=None)
@@ -350,7 +361,7 @@ def _key(event: Content | Thinking) -> _Key:
 
 
 def _renamed(event: Content, message: _Message) -> Content:
-    """Return `event` under the id of `message`, which is not the first one with the upstream's id."""
+    """Return `event` under the client's id of `message`, because an earlier message had the upstream's id."""
     meta = _own_meta(event.meta, message.number)
     return msgspec.structs.replace(event, meta=meta)
 
@@ -362,7 +373,7 @@ def _own_meta(meta: Meta | None, number: int) -> Meta | None:
 
 
 def _is_open(key: _Key, message: _Message) -> bool:
-    """Return whether clients expect the end of a message. Thinking has none."""
+    """Return whether clients still expect the end of a message. Thinking has no end."""
     return message.got_text and not (message.completed or key[2])
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["TextDigest"]
 
 KEPT_CHARACTERS: Final = 1 << 15
-"""Characters of a text that are kept; of a longer one only the length and a hash are kept."""
+"""The most characters of a text that are kept; of a longer text only the length and a hash are kept."""
 
 _MAX_PIECES: Final = 256
 
@@ -25,7 +25,7 @@ class TextDigest:
     """The digest of one text that has been sent.
 
     Args:
-        kept: so many characters are kept as they are, about.
+        kept: roughly how many characters are kept unchanged.
     """
 
     __slots__ = ("_hash", "_kept", "_pieces", "_room", "length")
@@ -47,7 +47,7 @@ class TextDigest:
             self._pieces = ["".join(pieces)]  # a piece takes as much as fifty letters
 
     def compact(self) -> None:
-        """Keep only the length and the hash of the text so far."""
+        """Keep only the length and the hash of the text that has been appended."""
         if self._hash is None:
             self._hash = new_blake2b(digest_size=16)
         _hash(self._hash, "".join(self._pieces))
@@ -55,9 +55,10 @@ class TextDigest:
         self._room = self.length + self._kept
 
     def new_part(self, whole: str) -> str | None:
-        """Return the part of `whole` that is new (`""` if there is none), or None if it is not the same text.
+        """Return the part of `whole` that is new (`""` if there is none), or None if `whole` does not begin
+        with the text.
 
-        White space around the text and the Unicode normal form do not make another text.
+        Differences in surrounding white space and in the Unicode normal form are ignored.
         """
         if self._hash is not None:
             return self._new_part_by_hash(whole, self._hash.copy())
@@ -74,7 +75,7 @@ class TextDigest:
         return None
 
     def shares_beginning(self, whole: str) -> bool:
-        """Return whether more than half of `whole` is equal to the text; False for long texts."""
+        """Return whether more than half of `whole` equals the beginning of the text; False for long texts."""
         if self._hash is not None or not self.length:
             return False
         text = "".join(self._pieces)
@@ -91,7 +92,7 @@ class TextDigest:
 
 
 def _hash(digest: hashlib.blake2b, text: str) -> None:
-    """Add a text to a hash, in parts: all of a large one as bytes would be as large as the text."""
+    """Add a text to a hash piece by piece: the bytes of a large text at once would double its memory."""
     for at in range(0, len(text), _PART):
         digest.update(text[at : at + _PART].encode("utf-8", "surrogatepass"))
 

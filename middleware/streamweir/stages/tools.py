@@ -1,7 +1,7 @@
-"""Every tool call has one start and one end, and an id of its own.
+"""Gives every tool call one start, one end and a unique id.
 
-Source: the standard protocol 1.1, section 3 rules 4 and 5. Calls without ids are paired by name: those
-opened in a row end in the order of their start, else the last one opened ends first.
+Source: the standard protocol 1.1, section 3 rules 4 and 5. Calls without ids are paired by name: calls that
+were opened in a row end in the order of their start; otherwise the call opened last ends first.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ __all__ = ["UNNAMED", "Tools"]
 E = TypeVar("E", bound=Event)
 
 _CALL: Final = 2048
-"""Bytes that an open call takes beside its ids: the tables in which it is looked up."""
+"""Bytes that an open call takes without its ids: the tables in which it is found."""
 
 _COMPARED: Final = 16
-"""A start is compared with so many open calls of its id and name; an honest upstream repeats one at once."""
+"""A start is compared with at most this many open calls of the same id and name; an honest upstream repeats a
+start at once.
+"""
 
 _ENDS: Final = frozenset({SessionEnd, Error})
 
 UNNAMED: Final = "unknown"
-"""The name of a tool whose call has none."""
+"""The name of a call that has no tool name."""
 
 
 class Tools:
@@ -55,14 +57,14 @@ class Tools:
 
     Args:
         stream_arguments: let the pieces of a call's arguments through.
-        position: of the stream; shows whether an event came between two calls.
-        room: how many bytes the open calls may take, about; half as many go to the ids of others.
-        request_id: of the stream; the ids of calls without one are made of it.
+        position: the position of the stream; tells whether an event came between two calls.
+        room: roughly how many bytes the open calls may take; half as many may go to the ids of other calls.
+        request_id: the id of the stream; the ids of calls without one are made of it.
 
     Attributes:
-        repairs: how many starts have been made up.
-        started: how many calls there were.
-        left_open: the stream has ended, and a call had no end.
+        repairs: the number of starts that this stage has made up.
+        started: the number of calls that began.
+        left_open: the stream has ended while a call had no end.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
@@ -74,7 +76,7 @@ class Tools:
     started = 0
     left_open = False
     _has_begun = False
-    """An event of a call has come. Before the first one nothing is kept, and nothing has to be closed."""
+    """An event of a call has come. Before the first one, no state is kept and nothing has to be closed."""
     _row = 0
     _follows_at = -1
     _made_up = 0
@@ -95,22 +97,22 @@ class Tools:
 
     @cached_property
     def _open(self) -> OpenCalls:
-        """The calls without an end; made when the first call comes, as all that only calls need."""
+        """The calls without an end; made when the first call comes, like all state that only calls need."""
         return OpenCalls(self._open_room)
 
     @cached_property
     def _announced(self) -> dict[str, AnnouncedCall]:
-        """The calls whose arguments come in pieces, and that have no start yet."""
+        """The calls whose arguments come in pieces, before their start."""
         return {}
 
     @cached_property
     def _ended(self) -> RecentIds[None]:
-        """Ids of the upstream's whose calls are over; made when the first call is."""
+        """The upstream's ids of calls that have ended; made when the first call ends."""
         return RecentIds(self._id_room)
 
     @cached_property
     def _used(self) -> RecentIds[None]:
-        """Ids that clients know calls by."""
+        """The ids by which clients know calls."""
         return RecentIds(self._id_room)
 
     @property
@@ -123,11 +125,12 @@ class Tools:
         return tool_id in self._used and tool_id not in self._announced
 
     def has_ended(self, tool_id: str) -> bool:
-        """Return whether the call with this id is over."""
+        """Return whether the call with this id has ended."""
         return tool_id in self._ended and not self._open.of(tool_id, None)
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return `event` with its call in order, after the events that have to precede it; None: unchanged.
+        """Return `event` after the events that have to precede it, so that its call is in order; None:
+        unchanged.
 
         Raises:
             LimitExceeded: more calls are open at a time than can be kept.
@@ -159,7 +162,9 @@ class Tools:
         return None
 
     def _in_row(self, handle: Callable[[E], Iterable[Event]], event: E) -> Iterator[Event]:
-        """Pass on the events of a call; note whether anything else has come since the last of them."""
+        """Pass on the events of a call; note whether another event has come since the last event of
+        a call.
+        """
         self._has_begun = True
         if self._position.written != self._follows_at:
             self._row += 1
@@ -180,7 +185,7 @@ class Tools:
         return (start,)
 
     def _delta(self, event: ToolCallDelta) -> Iterator[Event]:
-        """Pass on a piece of arguments; those of a call that has begun come too late to be of use."""
+        """Pass on a piece of arguments; drop it if its call has begun, because it comes too late."""
         given = event.tool_id
         if not self._stream_arguments or not given or given in self._ended or self._open.of(given, None):
             return
@@ -224,14 +229,14 @@ class Tools:
         yield self._end_of(call, event)
 
     def _end_of(self, call: OpenCall, event: ToolCallEnd) -> ToolCallEnd:
-        """Return the end of a call, which is forgotten."""
+        """Return the end of a call, and forget the call."""
         self._forget(call)
         tool_id = call.tool_id
         named = event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
         return named if call.began is None else _with_duration(named, call.began)
 
     def _ask(self, event: Interaction) -> Iterator[Event]:
-        """Yield the call that the client is to run or to approve, by the id that the client knows."""
+        """Yield a request to run or approve a call, with the call's id that the client knows."""
         given = event.interaction_id
         calls = self._open.of(given or None, None)
         if calls:
@@ -245,16 +250,16 @@ class Tools:
         yield asked if tool_id else self._named(asked)
 
     def _named(self, event: Interaction) -> Interaction:
-        """Return a question with an id, which an answer needs."""
+        """Return a question with an id, because an answer has to name it."""
         self._asked += 1
         return msgspec.structs.replace(event, interaction_id=f"ask_{self._asked}")
 
     def _find(self, upstream_id: str, name: str | None) -> OpenCall | None:
-        """Return the open call with this id and name; if one is missing, the call that is meant.
+        """Return the open call with this id and name; if the id or the name is missing, the most likely call.
 
-        With an id: the first of that id and name, else of that id, else one that was given no id.
-        Without one: of those of that name the last, or of all if there is no name either. Calls of one name
-        that were opened in a row end in the order of their start.
+        With an id: the first call with that id and name, else with that id, else a call that the upstream
+        gave no id. Without an id: the last call with that name, or the last of all calls if there is no name
+        either. Calls of one name that were opened in a row end in the order of their start.
         """
         if not upstream_id:
             return self._last_or_first_beside(None, name)
@@ -311,7 +316,7 @@ class Tools:
             self._ended.add(call.upstream_id, None)
 
     def _start_announced(self) -> list[ToolCallStart]:
-        """Return starts of calls whose arguments broke off, so that clients can show their end."""
+        """Return starts for the calls whose arguments broke off, so that clients can show their end."""
         starts = [call.with_arguments() for call in self._announced.values()]
         self.started += len(starts)
         self._announced.clear()
@@ -324,7 +329,7 @@ class Tools:
 
 
 def _incomplete(tool_id: str, meta: Meta | None = None) -> ToolCallEnd:
-    """Return the end of a call that has none."""
+    """Return an end for a call that has none."""
     return ToolCallEnd(
         tool_id=tool_id,
         status="failed",
@@ -334,7 +339,7 @@ def _incomplete(tool_id: str, meta: Meta | None = None) -> ToolCallEnd:
 
 
 def _with_duration(end: ToolCallEnd, began: int) -> ToolCallEnd:
-    """Return the end of a call that began at `began`, with how long it took where the upstream has not."""
+    """Return the end of a call that began at `began`, with its duration unless the upstream has given one."""
     meta = end.meta
     ended = None if meta is None or "duration_ms" in meta else meta.get("upstream_time")
     if meta is None or ended is None or ended < began:

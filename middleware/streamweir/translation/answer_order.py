@@ -29,7 +29,7 @@ class _Entry(msgspec.Struct):
         kind: `text`, `thinking`, `started`, `ended` (of calls) or `question`.
         message: the channel and the message that a text belongs to.
         number: the index of the call or of the interaction in the folded result.
-        opaque: the opaque value of a text, behind which no piece joins the entry.
+        opaque: the opaque value of a text; once it is set, no further piece joins the entry.
         server: the label of the server of a call; None if it is not known.
     """
 
@@ -48,11 +48,11 @@ class AnswerOrder:
     changes between texts, thinking and calls too often for its limit, the order is forgotten: `entries` then
     returns None, and the answer is written in the fixed order of its protocol.
 
-    An opaque value belongs to the last entry, if that is of its kind and message and has none; otherwise it
-    has an entry of its own without text.
+    An opaque value is stored in the last entry if that entry has the same kind and message and no opaque
+    value yet; otherwise it becomes a separate entry without text.
 
     Args:
-        fold: the folded result, which has taken each event before this one does.
+        fold: the folded result; each event is added to it before it is added here.
         limit: the most bytes of the folded result; None: no limit.
 
     Attributes:
@@ -65,12 +65,12 @@ class AnswerOrder:
         self._entries: list[_Entry] | None = []
         self._most = sys.maxsize if limit is None else max(limit // _ENTRY_BYTES, 16)
         self._unnamed = 0
-        """Counts messages without an id: it is raised when one of them is complete."""
+        """Counts the messages without an id that are complete."""
         self._numbers: dict[str, int] = {}
         """The index of each call in the folded result, by its id."""
 
     def add(self, event: Event) -> None:
-        """Record the place of `event`, which the fold has just taken."""
+        """Record the place of `event`, which has just been added to the folded result."""
         if self._entries is None:
             return
         match event:
@@ -99,7 +99,7 @@ class AnswerOrder:
         return [_as_json(entry) for entry in self._entries if _has_content(entry)]
 
     def message(self) -> dict[str, Any]:
-        """Return the message of the turn as a request has it; see `turn_message`."""
+        """Return the message of the turn in the form of a request; see `turn_message`."""
         fold = self._fold
         return turn_message(self.entries(), fold.calls, text=fold.answer.text, thinking=fold.thinking.text)
 
@@ -120,7 +120,7 @@ class AnswerOrder:
         return self._unnamed if name is None else str(name)
 
     def _replace(self, message: tuple[str | None, str | int], text: str) -> None:
-        """Put `text` where the message began; its other places become empty."""
+        """Put `text` at the first entry of the message; its other entries become empty."""
         places = [entry for entry in self._entries or () if entry.kind == "text" and entry.message == message]
         if not places:
             self._extend("text", message, text)
@@ -139,7 +139,7 @@ class AnswerOrder:
         pieces.append(text)
 
     def _close(self, kind: str, message: tuple[str | None, str | int], opaque: Opaque) -> None:
-        """Give the entry that is open an opaque value."""
+        """Set the opaque value of the open entry."""
         self.has_opaque = True
         last = self._open_entry(kind, message)
         if last is None:
@@ -148,7 +148,7 @@ class AnswerOrder:
             last.opaque = opaque
 
     def _open_entry(self, kind: str, message: tuple[str | None, str | int] | None) -> _Entry | None:
-        """Return the last entry, if a text of this kind and message can join it."""
+        """Return the last entry if a text of this kind and message can join it."""
         last = self._entries[-1] if self._entries else None
         is_open = last is not None and last.kind == kind and last.message == message
         return last if last is not None and is_open and last.opaque is None else None

@@ -34,21 +34,21 @@ class _Message(msgspec.Struct):
 
 
 class AppendOnlyText:
-    """The texts that one client has, message by message.
-
-    Args:
-        unsupported: counts changes that are left out, as `replaced text`.
-    """
+    """The texts that one client has received, message by message."""
 
     def __init__(self, unsupported: Counter[str]) -> None:
         self._unsupported = unsupported
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._alike: Content | None = None
         self._going_on: _Message | None = None
-        """The message that `_alike` belongs to. Set while the events are pieces like it."""
+        """The message that `_alike` belongs to; None unless the last event was a piece that `_alike`
+        describes.
+        """
 
     def append(self, event: Content) -> Content | None:
-        """Return the part of `event` that can be appended: all of it unless it replaces; None for no part."""
+        """Return the part of `event` that the client can append: all of it unless it replaces text; None if
+        there is no such part.
+        """
         self._alike = None
         if event.op != "replace":
             return self._piece(event)
@@ -84,7 +84,9 @@ class AppendOnlyText:
         message.completed = ends
 
     def _open_message(self, event: Content) -> _Message:
-        """Return the message of `event`; without an id the last one, or a new one if that is complete."""
+        """Return the open message that `event` belongs to; for an event without an id the last one, or a new
+        one if that is complete.
+        """
         message = self._message(event)
         if message.completed and _key(event)[0] is None:
             message = self._messages[_key(event)] = _Message(TextDigest())

@@ -1,7 +1,8 @@
-"""The arguments of calls as the upstream wrote them, for whole answers that show arguments as text.
+"""The arguments of calls as the upstream wrote them, for whole answers whose protocol shows arguments as
+text.
 
-A client sends the text of a whole answer back, and some upstreams compare it with their own. Source: the
-conversation contract, section 2 (`arguments_text`).
+A client sends the text of a whole answer back, and some upstreams compare it with the text that they wrote.
+Source: the conversation contract, section 2 (`arguments_text`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ __all__ = ["ArgumentTexts"]
 class ArgumentTexts:
     """Collects the texts of arguments by the ids of their calls.
 
-    A text is kept if the call that begins after its pieces has the same arguments. Beyond the limit no
-    further text is kept, and the arguments are written anew.
+    The text is kept if it parses to the arguments of the call that begins after its pieces. Once the limit is
+    reached, texts are no longer kept, and the arguments are serialised anew.
 
     Args:
         limit: the most bytes of all texts.
@@ -33,14 +34,14 @@ class ArgumentTexts:
         self._texts: dict[str, str] = {}
 
     def add(self, event: Event) -> None:
-        """Take a piece, or the call that its pieces belong to; ignore all other events."""
+        """Note a piece of arguments, or the call that the pieces belong to; ignore all other events."""
         if type(event) is ToolCallDelta:
             self._append(event)
         elif type(event) is ToolCallStart:
             self._close(event)
 
     def added_to(self, calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return folded calls, with `arguments_text` if the text is known."""
+        """Return the folded calls, each with `arguments_text` if its text is known."""
         texts = self._texts
         return [
             {**call, "arguments_text": texts[call["tool_id"]]} if call["tool_id"] in texts else call

@@ -39,17 +39,17 @@ class Evidence(Protocol):
 
     @property
     def started(self) -> bool:
-        """An event has come."""
+        """Whether an event has come."""
         ...
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end."""
+        """Whether there is soft evidence of a proper end."""
         ...
 
     @property
     def waits(self) -> bool:
-        """A person was asked, and the upstream may go on in the same connection."""
+        """Whether a person was asked, and the upstream may go on in the same connection."""
         ...
 
 
@@ -78,27 +78,7 @@ class Durations(Protocol):
 
 
 class StreamClock:
-    """The clocks of one stream, or of one side of it.
-
-    Args:
-        source: of the events; None before there is one.
-        now: when the stream began.
-        timeouts: for the source.
-        heartbeat: seconds of silence before a heartbeat; None: never.
-        write: seconds for which a client may read nothing; None: no limit.
-
-    Attributes:
-        source: of the events; replaced for another attempt.
-        timeouts: for the source; replaced for another attempt.
-        write: the argument; replaced for another attempt.
-        began: when the stream began.
-        asked: when the source was asked; None before.
-        last_read: when bytes last arrived, or the wait for them began; None before.
-        is_busy: bytes are being delivered, so that no side counts as silent.
-        last_write: when bytes were last sent to the client, or the beginning.
-        writing_since: since when the client has read nothing of the bytes being written; None: no bytes are.
-        is_closed: nothing more is written, heartbeats included.
-    """
+    """The clocks of one stream, or of one side of it (source or client)."""
 
     __slots__ = (
         "_unsent",
@@ -138,11 +118,8 @@ class StreamClock:
         """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
 
     def note_unsent(self, unsent: int | None, now: float) -> None:
-        """Note the bytes being written that the client has not read. If they get fewer, the client reads.
-
-        Args:
-            unsent: their number; None if it is unknown.
-            now: the time.
+        """Note how many bytes of the pending write the client has not read; if the number shrinks, the client
+        is reading.
         """
         since, noted = self.writing_since, self._unsent
         if since is None:
@@ -154,19 +131,21 @@ class StreamClock:
         self._unsent = since, unsent
 
     def due(self, now: float) -> Due | None:
-        """Return the entry that has run out first; a heartbeat only if no other has. None if none has."""
+        """Return the entry that ran out first; a heartbeat only if no other entry has; None if no entry has
+        run out.
+        """
         return self.look(now)[0]
 
     def next_due(self) -> tuple[float, Due | None]:
-        """Return the entry that runs out next, and when, if nothing happens until then."""
+        """Return the entry that runs out next, with its time, if nothing happens until then."""
         return min(self._deadlines(), default=(math.inf, None))
 
     def next_look(self, now: float) -> float:
-        """Return the time before which no entry can run out, whatever happens."""
+        """Return the time before which no entry can run out, whatever events are noted meanwhile."""
         return self.look(now)[1]
 
     def look(self, now: float) -> tuple[Due | None, float]:
-        """Return the results of `due` and of `next_look`, for which the entries are read once."""
+        """Return the results of `due` and `next_look`; the entries are computed once for both."""
         over: list[tuple[float, Due]] = []
         earliest = math.inf if self.write is None else now + self.write / 4  # to notice that a client reads
         for due, since_of, seconds_of in _TABLE:

@@ -41,7 +41,7 @@ _STAMP: Final = Stamp("req_1", 1, 1_790_000_000_000)
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """One option of a dialect; the first value is the default."""
+    """One option of a dialect; the first of its values is the default."""
 
     name: str
     values: tuple[str, ...]
@@ -64,13 +64,13 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     event: str
     example: str
     becomes: tuple[dict[str, Any], ...]
-    """Each with `type` and `data`; empty for bookkeeping."""
+    """The standard events, each with `type` and `data`; empty for bookkeeping."""
     completes: bool
     """The event is soft evidence of a proper end: the stream counts as complete, but more may follow."""
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """One frame: its SSE event name, if it has one, and its data."""
+    """One frame of a written event: its SSE event name, if it has one, and its data."""
 
     event: str | None
     data: str
@@ -81,7 +81,7 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True):
 
     event: str
     becomes: tuple[Sent, ...]
-    """Empty if the event is not written, or is written later."""
+    """The frames; empty if the event is not written, or is written later."""
     lost: bool
     """The dialect has no word for the event, or for a part of it."""
     later: bool
@@ -96,7 +96,9 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     reads: bool
     writes: bool
     framings: tuple[str, ...]
-    """The framings in which it is written, else the usual one for reading; the first is the default."""
+    """The framings in which the dialect is written, the default first; for a dialect that is only read, its
+    usual framing.
+    """
     options: tuple[Option, ...]
     reading: tuple[Reading, ...]
     writing: tuple[Writing, ...]
@@ -154,7 +156,9 @@ def _name_of(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def framings_of(dialect: Dialect) -> tuple[str, ...]:
-    """Return the framings in which the dialect is written; if it is not, the usual one for reading."""
+    """Return the framings in which the dialect is written; for a dialect that is only read, its usual
+    framing.
+    """
     if dialect.encoder is not None:
         return dialect.encoder.framings
     if dialect.decoder is None:
@@ -184,7 +188,7 @@ def _readings(dialect: Dialect) -> Iterator[Reading]:
 
 
 def examples_of(dialect: Dialect) -> Iterator[Example]:
-    """Yield the examples in the dialect's folder; none if it has no folder."""
+    """Yield the examples in the dialect's folder; nothing if it has no folder."""
     if dialect.package is None:
         return
     file = files(dialect.package) / "examples.txt"
@@ -196,7 +200,9 @@ def examples_of(dialect: Dialect) -> Iterator[Example]:
 
 
 def _read(reader: StreamReader, example: str) -> list[Event]:
-    """Return the events of one example; a failure is read as the beginning and as the whole of a stream."""
+    """Return the events of one example; a failure is read both as the start of a stream and as a whole
+    stream.
+    """
     try:
         events = [*events_of(reader.feed(example.encode() + b"\n\n")), *events_of(reader.frames.release())]
         return [*events, *events_of(reader.close())]
@@ -214,7 +220,7 @@ def _writings(encoder_class: type[Encoder]) -> Iterator[Writing]:
 
 
 def _writing(encoder_class: type[Encoder], example: EventExample) -> Writing:
-    """Compare a stream with `said` in it to the same stream without."""
+    """Encode a stream with and without the example event; return the frames that the event adds."""
     encoder, without = encoder_class(), encoder_class()
     _write(encoder, example.before)
     _write(without, example.before)

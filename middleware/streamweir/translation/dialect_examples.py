@@ -43,7 +43,7 @@ def run_examples(compiled: MappedDialect) -> None:
 
 
 def _failure(dialect: Dialect, example: Example, folder: Path) -> str | None:
-    """Return why an example fails; None if it does not."""
+    """Return the reason why an example fails; None if it passes."""
     match example.kind:
         case "in":
             return _list_difference([*_decoded(dialect, example)], example.wanted, "out", _is_event)
@@ -94,7 +94,7 @@ def _decoded(dialect: Dialect, example: Example) -> Iterator[dict[str, Any]]:
 
 
 def _events_of(decoder: Decoder, frame: Frame) -> Iterable[Event]:
-    """Return the events of a frame before calls are paired."""
+    """Return the decoded events of a frame, before tool calls are paired."""
     return decoder.decode_alone(frame) if isinstance(decoder, MappedDecoder) else decoder.decode(frame)
 
 
@@ -124,7 +124,7 @@ def _shown_data(frame: Frame) -> Any:
 
 
 def _body(given: str, folder: Path) -> bytes | str:
-    """Return the body of an example; a text is the reason why it cannot be read."""
+    """Return the body of an example as bytes; a `str` is the reason why it cannot be read."""
     if "\n" in given:
         return given.encode()
     path = folder / given
@@ -141,7 +141,7 @@ def _body(given: str, folder: Path) -> bytes | str:
 
 
 def _is_event(came: Any, wanted: Any) -> bool:
-    """Return whether an event has the wanted fields and values. Some fields may be left out."""
+    """Return whether an event has the wanted fields and values; some fields may be omitted."""
     if not isinstance(came, Mapping) or not isinstance(wanted, Mapping):
         return False
     optional = MAY_BE_LEFT_OUT.get(str(came.get("type")), frozenset())
@@ -150,7 +150,7 @@ def _is_event(came: Any, wanted: Any) -> bool:
 
 
 def _is_frame(came: Any, wanted: Any) -> bool:
-    """Return whether a frame is the wanted one. Its data may be given as text or as JSON."""
+    """Return whether a frame equals the wanted one, whose data may be given as text or as JSON."""
     if same_json(came, wanted):
         return True
     if isinstance(came, Mapping) and isinstance(wanted, Mapping) and _is_named(came) and _is_named(wanted):
@@ -174,7 +174,7 @@ def _list_difference(came: list[Any], wanted: list[Any], key: str, is_it: Any) -
 
 
 def _partial_differences(came: Any, wanted: Any, path: str) -> Iterator[str]:
-    """Yield where `came` differs from `wanted`: mappings in the wanted keys, lists item by item."""
+    """Yield the differences between `came` and `wanted`: mappings in the wanted keys, lists item by item."""
     if isinstance(wanted, Mapping) and isinstance(came, Mapping):
         for key, value in wanted.items():
             yield from _partial_differences(came.get(key), value, f"{path}.{key}")

@@ -15,9 +15,9 @@ def failure_body(encoder: Encoder, error: Error, request_id: str) -> bytes:
     """Return the body that reports `error`; empty if the protocol has no form for it.
 
     Args:
-        encoder: of the protocol.
-        error: that the run ended with.
-        request_id: of the run.
+        encoder: the encoder of the protocol.
+        error: the error that the run ended with.
+        request_id: the id of the run.
     """
     row = CODES.get(error.code, CODES["UPSTREAM_ERROR"])
     failure = FailedRequest(row.status, error.code, error.message, error.recoverable, request_id)

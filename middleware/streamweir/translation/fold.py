@@ -50,19 +50,21 @@ _RESERVE: Final = 1 << 20
 _QUOTES: Final = 2
 _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
-"""Bytes that a message or a channel counts in addition to its text."""
+"""Bytes that each message and each channel counts in addition to its text."""
 _NEW_MESSAGE_BYTES: Final = 4 << 10
-"""More bytes than a new message in a new channel counts in addition to its text, the names included."""
+"""An upper bound of the bytes that a new message in a new channel counts in addition to its text, names
+included.
+"""
 
 
 class KeptJson(msgspec.Struct, frozen=True, gc=False):
-    """An object or a list as JSON, which takes a tenth of the memory."""
+    """An object or a list as JSON text, which takes a tenth of the memory of the Python object."""
 
     json: bytes
 
 
 class _Message:
-    """The text of one message, and its size in JSON."""
+    """The text of one message, with its size in JSON."""
 
     __slots__ = ("json_bytes", "pieces")
 
@@ -98,7 +100,7 @@ class MessageTexts:
         self._unnamed_is_over = False
 
     def append(self, message_id: str | None, piece: str) -> int:
-        """Append `piece` to a message; without an id, to the last message that is not over.
+        """Append `piece` to a message; without an id, to the last message that is not complete.
 
         Returns:
             By how many bytes the kept text has grown.
@@ -123,13 +125,13 @@ class MessageTexts:
         return message.append(text) - shrunk
 
     def complete(self, message_id: str | None) -> None:
-        """Note that a message is over. A message with an id can still be appended to."""
+        """Note that a message is complete. A message with an id can still be appended to."""
         if message_id is None:
             self._unnamed_is_over = True
 
     @property
     def text(self) -> str:
-        """All messages, separated by empty lines."""
+        """The texts of all messages, separated by empty lines."""
         return "\n\n".join(message.pieces.text for message in self._messages if message.pieces.size)
 
     def __bool__(self) -> bool:
@@ -147,7 +149,7 @@ class Fold:
     """Collects the events of a valid stream, or of several one after another.
 
     Args:
-        request_id: of the last stream; replaced by that of a `SessionStart`, if it has one.
+        request_id: the id of the last stream; replaced by that of a `SessionStart`, if it has one.
         limit: the most bytes of JSON of the result. Objects are then kept as JSON, which takes a tenth of
             their memory. None: no limit, and objects are kept unchanged.
         keep: wraps that JSON for the result. `orjson.Fragment` can only be written; `KeptJson` can be read
@@ -202,12 +204,12 @@ class Fold:
             raise LimitExceeded("the folded answer is larger than allowed")
 
     def has_room(self, characters: int) -> bool:
-        """Return whether a text of so many characters surely fits, also as the first of its message."""
+        """Return whether a text of this many characters surely fits, even as the first of its message."""
         most = _NEW_MESSAGE_BYTES + _CHARACTER_BYTES * characters
         return self._limit is None or self._size + most <= self._limit
 
     def _take(self, event: Event, at: int | None) -> int:
-        """Add one event; return by how many bytes of JSON the result has grown."""
+        """Add one event; return by how many bytes the JSON of the result has grown."""
         match event:
             case Content():
                 return self._add_content(event) + self._opaque_bytes(event)
@@ -246,12 +248,12 @@ class Fold:
 
     @property
     def size(self) -> int:
-        """The bytes of JSON of the result, about; 0 without a limit."""
+        """The approximate size of the result's JSON in bytes; 0 without a limit."""
         return self._size
 
     @property
     def has_answer(self) -> bool:
-        """The stream held text, thinking, calls, data, references or interactions."""
+        """Whether the stream held text, thinking, calls, data, references or interactions."""
         return bool(
             self.answer
             or any(self.channels.values())
@@ -283,7 +285,7 @@ class Fold:
         }
 
     def _begin(self, event: SessionStart) -> None:
-        """Begin a stream: messages without an id that the one before left open are over."""
+        """Begin a stream: messages without an id that the previous stream left open become complete."""
         self.request_id = event.request_id or self.request_id
         self.error = self.end = self._reported = None
         for texts in (self.answer, *self.channels.values(), self.thinking):
@@ -291,7 +293,7 @@ class Fold:
         self._calls_by_id = {call.tool_id: call for call in self.calls if call.status == "running"}
 
     def _end(self, event: SessionEnd, at: int | None) -> None:
-        """End a stream: calls without a result have failed, unless the run is suspended."""
+        """End a stream: calls without a result are marked as failed, unless the run is suspended."""
         self.end = event
         if event.status != "suspended":
             for call in self._calls_by_id.values():
@@ -356,7 +358,7 @@ def _compact(event: Event, keep: Callable[[bytes], Any]) -> Event:
 
 
 def _needed(meta: Meta | None) -> Meta | None:
-    """Return the metadata that the answer has a place for."""
+    """Return the fields of the metadata that the answer shows; None if there are none."""
     return {"duration_ms": meta["duration_ms"]} if meta and "duration_ms" in meta else None
 
 
@@ -365,7 +367,7 @@ def _as_json(value: Any, keep: Callable[[bytes], Any]) -> Any:
 
 
 def closes(event: Event) -> bool:
-    """Return whether `event` belongs to the end of a stream, for which room is kept."""
+    """Return whether `event` belongs to the end of a stream, for which memory is reserved."""
     return isinstance(event, Error | SessionEnd | ToolCallEnd | Warning) or (
         isinstance(event, Content) and not event.content
     )

@@ -29,8 +29,8 @@ class FoldedWriter:
     """Writes the answer of a stream as a whole.
 
     Args:
-        request_id: of the stream.
-        encoder: of the protocol, which may have a whole answer of its own.
+        request_id: the id of the stream.
+        encoder: the encoder of the protocol, which may have a whole answer of its own.
         limit: the most bytes of the answer.
         is_own: returns whether the stream is read in the dialect that is written; None: it is not.
 
@@ -69,41 +69,43 @@ class FoldedWriter:
 
     @property
     def has_answer(self) -> bool:
-        """The body is an answer. Half an answer is no answer for clients that go by the status."""
+        """Whether the body is an answer. Half an answer does not count for clients that go by the status."""
         failed = (self._fold.error or self._failure) is not None and self._encoder.reports_by_status
         return self._fold.has_answer and not failed
 
     @property
     def is_not_understood(self) -> bool:
-        """The body is the error of an answer that was not understood."""
+        """Whether the body is the error of an answer that was not understood."""
         return self._failure is not None
 
     @property
     def _failure(self) -> Error | None:
-        """The error of an answer that is empty because it was not understood, if no warning can be told."""
+        """The error that replaces an answer that was not understood, if the client's protocol has no
+        warnings; else None.
+        """
         if self._encoder.warns or not any(warning.is_not_understood for warning in self._fold.warnings):
             return None
         return not_understood_error()
 
     @property
     def reports_by_status(self) -> bool:
-        """The protocol has failures of its own; see `Encoder`."""
+        """Whether the protocol has failures of its own; see `Encoder`."""
         return self._encoder.reports_by_status
 
     @property
     def streams_arguments(self) -> bool:
-        """The answer shows the arguments of calls as texts, which the upstream's pieces are."""
+        """Whether the answer shows arguments of calls as text, made of the upstream's pieces."""
         return self._arguments is not None
 
     def take_names(self, names: ClientNames) -> None:
-        """Take the names that the client used in its request. To be called before the first event."""
+        """Take the names that the client used in its request; call it before the first event."""
         self._encoder.names = names
 
     def begin_body(self) -> None:
         """Do nothing: the body is sent at the end."""
 
     def take(self) -> bytes:
-        """Return the folded result once, when it is written; empty bytes otherwise."""
+        """Return the folded result once it is written; empty bytes before that and on later calls."""
         out, self._out = self._out, b""
         return out
 
@@ -176,7 +178,7 @@ class FoldedWriter:
 
     @property
     def _writes_turn(self) -> bool:
-        """The result has the message as a request has it, which holds all texts and calls a second time."""
+        """Whether the result also has the message in request form, so texts and calls occur twice."""
         return not self._has_own_answer and self._order is not None and self._order.has_opaque
 
     def _with_turn(self, folded: dict[str, Any]) -> Mapping[str, Any]:

@@ -26,10 +26,10 @@ _Side: TypeAlias = type[Decoder] | type[Encoder]
 
 
 def dialects_from(sources: Iterable[DialectSource], known: Dialects) -> list[Dialect]:
-    """Return the dialects of one configuration; problems are reported.
+    """Return the dialects of one configuration; problems are added to its report.
 
     Args:
-        sources: by name, each once.
+        sources: the definitions by name; each name occurs once.
         known: the built-in and installed dialects.
     """
     sources = [*sources]

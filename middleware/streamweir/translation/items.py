@@ -1,4 +1,4 @@
-"""The items that a reader yields and a pipeline takes: events, text runs, events that are safe already."""
+"""The items that a reader yields and a pipeline takes: events, text runs, and events marked as safe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TextRun(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class SafeEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event of this process, whose texts are safe already: the sanitizer does not change it."""
+    """An event made in this process whose texts are safe already: the sanitizer passes it unchanged."""
 
     event: Event
 

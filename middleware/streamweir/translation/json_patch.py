@@ -91,7 +91,7 @@ def _move(document: Any, source: list[str], path: list[str]) -> Any:
 
 
 def _changed(document: Any, path: list[str], change: Callable[[Any, str], None]) -> Any:
-    """Return a copy of `document` in which the container at `path` is changed."""
+    """Return a copy of `document` with a changed container at `path`."""
     if not isinstance(document, dict | list):
         raise PatchError("a path leads into a value that holds nothing")
     copy = document.copy()
@@ -111,7 +111,7 @@ def _value_at(document: Any, path: list[str]) -> Any:
 
 
 def _place(parent: Any, step: str) -> Any:
-    """Return the key or the index of an existing value."""
+    """Return the key or the index of the existing value that a pointer step names."""
     if isinstance(parent, dict) and step in parent:
         return step
     if isinstance(parent, list):

@@ -31,8 +31,9 @@ __all__ = [
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of every part: the ids of the event that began it, and times in Unix milliseconds.
 
-    `end_time` of a text is the time of its last piece, once no piece can join it any more; of a call, a step
-    and a question the time of the event that ended it. None where that has not come, or has no time.
+    `end_time` of a text is the time of its last piece, set once no further piece can join it; for a call, a
+    step or a question it is the time of the event that ended it. None until then, or if the event has no
+    time.
     """
 
     type: ClassVar[str]
@@ -66,7 +67,7 @@ class ThinkingPart(_Part, frozen=True, kw_only=True):
 
 
 class ToolPart(_Part, frozen=True, kw_only=True):
-    """A call of a tool, the object in `tool_calls`."""
+    """A tool call: an object of `tool_calls`."""
 
     type = "tool"
 
@@ -74,7 +75,7 @@ class ToolPart(_Part, frozen=True, kw_only=True):
 
 
 class StatusPart(_Part, frozen=True, kw_only=True):
-    """A step of the run, in the state of its last event."""
+    """A step of the run, with the state of its last event."""
 
     type = "status"
 
@@ -82,7 +83,7 @@ class StatusPart(_Part, frozen=True, kw_only=True):
 
 
 class InteractionPart(_Part, frozen=True, kw_only=True):
-    """A question to a person or to the client, as its last event has it."""
+    """A question to a person or to the client, with the fields of its last event."""
 
     type = "interaction"
 
@@ -90,7 +91,7 @@ class InteractionPart(_Part, frozen=True, kw_only=True):
 
 
 class DataPart(_Part, frozen=True, kw_only=True):
-    """A block of data, the object in `data_blocks`."""
+    """A block of data: an object of `data_blocks`."""
 
     type = "data"
 
@@ -98,7 +99,7 @@ class DataPart(_Part, frozen=True, kw_only=True):
 
 
 class ReferencePart(_Part, frozen=True, kw_only=True):
-    """Citations, as their event has them."""
+    """Citations, with the fields of their event."""
 
     type = "reference"
 
@@ -108,7 +109,7 @@ class ReferencePart(_Part, frozen=True, kw_only=True):
 MessagePart = TextPart | ThinkingPart | ToolPart | StatusPart | InteractionPart | DataPart | ReferencePart
 
 _Ids = tuple[str | None, str | None, str | None]
-"""`message_id`, `run_id`, `node_name`: a piece of text joins a part with the same three."""
+"""`message_id`, `run_id`, `node_name`: a piece of text joins a part that has these three ids."""
 
 _NO_META: Meta = {}
 _OVER = ("finished", "failed")
@@ -130,11 +131,11 @@ class _Place:
         self.touched: int | None = part.start_time
 
     def change(self, **fields: Any) -> None:
-        """Replace the part by one with other `fields`."""
+        """Replace the part by a copy with other `fields`."""
         self.part = msgspec.structs.replace(self.part, **fields)
 
     def current(self) -> Any:
-        """Return the part with all that has come."""
+        """Return the part with all pieces that have arrived."""
         if self.is_stale and self.pieces is not None:
             self.change(text=self.pieces.text)
             self.is_stale = False
@@ -155,9 +156,9 @@ class PartList:
     """Keeps the parts of a message while its events come.
 
     A text or thinking part is *open* while a piece may join it; `_open` has it under its kind, channel and
-    ids. It is closed by a part of another kind, by one of the other of these two with the same ids, by
-    `is_complete` of its message, by the end of a stream and by the start of the next one. Closing sets
-    `end_time`, so that a reader sees that the part does not grow any more.
+    ids. An open part is closed by a part of another kind (a thinking part also by a text part with the same
+    ids, and the reverse), by `is_complete` of its message, by the end of a stream and by the start of the
+    next stream. Closing sets `end_time`, so that a reader sees that the part does not grow any more.
     """
 
     def __init__(self) -> None:
@@ -173,7 +174,7 @@ class PartList:
         return [place.current() for place in self._places]
 
     def add_text(self, event: Content, at: int | None) -> None:
-        """Take a piece of text in: it joins its part, begins one, or replaces the text of its message."""
+        """Add a piece of text: it joins its part, begins a new part, or replaces the text of its message."""
         meta = event.meta or _NO_META
         ids = _ids(meta)
         message = self._message(event, ids[0])
@@ -185,7 +186,7 @@ class PartList:
             self._complete(message, event.channel, ids[0])
 
     def add_thinking(self, event: Thinking, at: int | None) -> None:
-        """Take a piece of reasoning in: it joins its part, or begins one."""
+        """Add a piece of reasoning: it joins its part, or begins a new part."""
         if not event.content:
             return
         meta = event.meta or _NO_META
@@ -202,7 +203,7 @@ class PartList:
         self._begin_other(ToolPart(call=call, **_origin(meta or _NO_META, at)))
 
     def add_status(self, event: Status, at: int | None) -> None:
-        """Add or change a step: `finished` and `failed` end it."""
+        """Add or change a step; the states `finished` and `failed` end it."""
         meta = event.meta or _NO_META
         key = (event.scope, event.name, meta.get("node_id"), meta.get("run_id"))
         place = self._statuses.get(key)
@@ -215,7 +216,7 @@ class PartList:
             del self._statuses[key]
 
     def add_interaction(self, event: Interaction, at: int | None) -> None:
-        """Add or change a question: `cancelled` and `resolved` end it."""
+        """Add or change a question; the states `cancelled` and `resolved` end it."""
         place = self._interactions.get(event.interaction_id)
         if place is None:
             part = InteractionPart(interaction=event, **_origin(event.meta or _NO_META, at))
@@ -228,7 +229,7 @@ class PartList:
         self._begin_other(part).change(end_time=at)
 
     def add_block(self, block: Data, meta: Meta | None, at: int | None) -> None:
-        """Add a block of data: the next one of `data_blocks`."""
+        """Add a block of data, the newest one of `data_blocks`."""
         place = self._begin_other(DataPart(block=block, **_origin(meta or _NO_META, at)))
         place.change(end_time=at)
         self._blocks.append(place)
@@ -238,17 +239,19 @@ class PartList:
         self._blocks[index].change(block=block, end_time=at)
 
     def begin_stream(self) -> None:
-        """Begin a stream: none of its pieces joins a part of an earlier stream."""
+        """Begin a stream: its pieces never join a part of an earlier stream."""
         self.end_stream()
         for (_, message_id), message in self._messages.items():
             message.is_complete |= message_id is None
 
     def end_stream(self) -> None:
-        """End a stream, at its end or when another one begins: close all texts."""
+        """Close all texts, because a stream has ended or the next one begins."""
         self._close(list(self._open))
 
     def _message(self, event: Content, message_id: str | None) -> _Message:
-        """Return the message of a piece; without an id a complete one is followed by another."""
+        """Return the message that a piece belongs to; a piece without an id after a complete message begins a
+        new one.
+        """
         key = (event.channel, message_id)
         message = self._messages.get(key)
         over = message is not None and message.is_complete and message_id is None
@@ -289,7 +292,7 @@ class PartList:
             first.change(end_time=first.touched)
 
     def _complete(self, message: _Message, channel: str | None, message_id: str | None) -> None:
-        """Complete a message, and with the answer the reasoning before it."""
+        """Complete a message; completing the answer also completes the reasoning before it."""
         message.is_complete = True
         self._close([key for key, place in self._open.items() if place in message.places])
         for place in message.places:
@@ -303,7 +306,7 @@ class PartList:
         return place
 
     def _begin_other(self, part: MessagePart) -> _Place:
-        """Begin a part that is no text, and close the open one."""
+        """Begin a part that is not text, and close the open text part."""
         self.end_stream()
         return self._begin(part)
 
@@ -329,6 +332,6 @@ def _ids(meta: Meta) -> _Ids:
 
 
 def _origin(meta: Meta, at: int | None) -> dict[str, Any]:
-    """Return the fields of a part that come from the event that begins it."""
+    """Return the fields of a part that are taken from its first event."""
     names = ("message_id", "run_id", "node_id", "node_name")
     return {**{name: meta.get(name) for name in names}, "start_time": at}

@@ -39,7 +39,7 @@ __all__ = ["MessageMetadata", "MessageState", "MessageStreamHandler"]
 
 
 class MessageMetadata(msgspec.Struct, kw_only=True):
-    """Where and when: the ids of the last stream, the first start and the last end in Unix milliseconds."""
+    """The ids of the last stream, the first start and the last end (in Unix milliseconds)."""
 
     request_id: str | None = None
     session_id: str | None = None
@@ -49,11 +49,11 @@ class MessageMetadata(msgspec.Struct, kw_only=True):
 
 
 class MessageState:
-    """One message so far, from all of its streams. Only `MessageStreamHandler` changes it.
+    """One message as folded until now, from all of its streams. Only `MessageStreamHandler` changes it.
 
     Attributes:
         message_id: the first message id in the events.
-        role: of the message.
+        role: the role of the message.
         data_blocks: structured data in order; each `state_delta` is applied to the `state` before it.
         warnings: warnings, errors that did not end the run, and changes that could not be applied.
         statuses: the steps of the run, in order.
@@ -110,59 +110,61 @@ class MessageState:
 
     @property
     def has_error(self) -> bool:
-        """The last stream failed."""
+        """Whether the last stream failed."""
         return self._fold.error is not None or self.status == "error"
 
     @property
     def error_code(self) -> str | None:
-        """The code of that failure."""
+        """The code of the error that ended the last stream; None without one."""
         return self._fold.error.code if self._fold.error else None
 
     @property
     def error_type(self) -> ErrorType | None:
-        """The kind of that failure."""
+        """The type of the error that ended the last stream; None without one."""
         return self._fold.error.error_type if self._fold.error else None
 
     @property
     def error_message(self) -> str | None:
-        """The message of the error, safe to show."""
+        """The message of the error that ended the last stream, safe to show; None without one."""
         return self._fold.error.message if self._fold.error else None
 
     @property
     def recoverable(self) -> bool | None:
-        """Whether another try may succeed."""
+        """Whether another attempt may succeed; None without an error."""
         return self._fold.error.recoverable if self._fold.error else None
 
     @property
     def retry_after_ms(self) -> int | None:
-        """Milliseconds until another try may succeed."""
+        """Milliseconds until another attempt may succeed; None if unknown."""
         return self._fold.error.retry_after_ms if self._fold.error else None
 
     @property
     def status(self) -> Literal["completed", "error", "cancelled", "suspended"] | None:
-        """The status of the last stream's end; None before."""
+        """The status of the last ended stream; None before the first end."""
         return self._fold.end.status if self._fold.end else None
 
     @property
     def reason(self) -> Reason | None:
-        """Why it ended; in protocol 1.0, which has no reason, the one of its status."""
+        """Why the last stream ended; for protocol 1.0, which has no reasons, a reason derived from the
+        status.
+        """
         end = self._fold.end
         return (end.reason or REASON_OF_STATUS[end.status]) if end else None
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """Tokens, time, and numbers of calls and events."""
+        """The summary of the end: tokens, time, and numbers of calls and events."""
         return self._fold.end.summary if self._fold.end else None
 
     def folded(self) -> dict[str, Any]:
-        """Return the folded result, as of a request with `Accept: application/json`."""
+        """Return the folded result, as the server sends it for a request with `Accept: application/json`."""
         folded = self._fold.result()
         if self._order.has_opaque:
             folded["message"]["turn"] = self.as_message()
         return folded
 
     def as_message(self) -> dict[str, Any]:
-        """Return the message as a request has it, opaque values included.
+        """Return the message in the form that a request uses, opaque values included.
 
         It has `role`, `content` (a text, or parts: `text`, `reasoning`, `tool_call`) and `tool_calls`.
 
@@ -194,7 +196,7 @@ class MessageStreamHandler:
         self._on_update = on_update
 
     def handle_event(self, event: ReceivedEvent | Event | Mapping[str, Any]) -> MessageState:
-        """Fold one event in and return the message. An unknown type changes nothing.
+        """Fold one event into the message, and return the message. An unknown type changes nothing.
 
         Raises:
             MalformedEvent: a mapping without a type.
@@ -214,7 +216,7 @@ class MessageStreamHandler:
         return self.message
 
     async def consume(self, events: AsyncIterable[ReceivedEvent | Event | Mapping[str, Any]]) -> MessageState:
-        """Fold a whole stream in and return the message.
+        """Fold a whole stream into the message, and return the message.
 
         Exceptions of `events` are raised; a `StreamRequestError` is first folded in as an error.
         """
@@ -273,7 +275,7 @@ def _fold_in(message: MessageState, payload: Event, at: int | None) -> None:
 
 
 def _note_part(parts: PartList, payload: Event, at: int | None) -> None:
-    """Fold an event into the parts, except calls and data."""
+    """Fold an event into the parts, unless it is about a call or data."""
     match payload:
         case Content():
             parts.add_text(payload, at)
@@ -297,7 +299,7 @@ def _add_block(message: MessageState, block: Data, event: Data, at: int | None) 
 
 
 def _change_state(message: MessageState, delta: Data, at: int | None) -> None:
-    """Apply `delta` to the last state, or to an empty one; a patch that does not fit is a warning."""
+    """Apply `delta` to the last state, or to an empty one; a patch that does not fit becomes a warning."""
     blocks = message.data_blocks
     place = next(
         (index for index in reversed(range(len(blocks))) if blocks[index].data_type == "state"), None

@@ -1,4 +1,6 @@
-"""One stream from upstream bytes to valid events: a reader, a pipeline, and how a stream ends."""
+"""One stream from upstream bytes to valid events: a reader, a pipeline, and the rules for how the stream
+ends.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ UNDERSTOOD_HEAD_BYTES: Final = 1024
 
 _DONE: Final = b"[DONE]"
 _OURS: Final = frozenset({"draining", "internal", "limit"})
-"""Reasons of failures on our side: evidence of an end does not make the stream complete behind these."""
+"""Reasons of failures on our side: with one of these a stream fails, even with evidence of its end."""
 
 
 class StreamNormalizer:
@@ -33,7 +35,7 @@ class StreamNormalizer:
 
     No call raises, whatever bytes arrive. Calls after the end do nothing.
 
-    Where a client gets the frames of the upstream, the end of the stream comes in two steps:
+    If a client gets the upstream's own frames, the stream ends in two steps:
 
     ============== ============================================== =========================================
     state          what the next frame does                       left by
@@ -47,20 +49,22 @@ class StreamNormalizer:
     ============== ============================================== =========================================
 
     Args:
-        reader: of the stream.
-        pipeline: of the stream.
+        reader: the reader of the stream.
+        pipeline: the pipeline of the stream.
 
     Attributes:
-        reader: of the stream.
-        pipeline: of the stream.
+        reader: the reader of the stream.
+        pipeline: the pipeline of the stream.
         bytes: the number of bytes that have arrived.
     """
 
     _collector: TurnCollector | None = None
-    """Builds the turn of the stream: the reader gives it single frames, this class the runs of texts."""
+    """Builds the message of the turn: the reader gives the collector single frames, this class gives it text
+    runs.
+    """
 
     _held_end: Sequence[StreamItem] = ()
-    """The terminal event and the rest of its frame. Set while the stream is behind the end."""
+    """The terminal event and the items after it in its frame. Set while the stream is behind the end."""
 
     def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
@@ -78,33 +82,35 @@ class StreamNormalizer:
         pipeline.watch_silence(reader.silence_warning)
 
     def collect(self, collector: TurnCollector) -> None:
-        """Give `collector` all that is read of a known dialect; to be called before the first byte."""
+        """Give `collector` everything that is read of a known dialect; call it before the first byte."""
         self._collector = collector
         self.reader.frames.collect(collector)
 
     @property
     def head(self) -> bytes:
-        """The first bytes of the body; fewer if a message was understood. They do not depend on the cuts."""
+        """The first bytes of the body; fewer once a message was understood. They do not depend on how the
+        body is cut into reads.
+        """
         return self._head[: _head_bytes(has_understood=self.reader.has_understood)]
 
     @property
     def started(self) -> bool:
-        """An event has been read."""
+        """Whether an event has been read."""
         return self.reader.started
 
     @property
     def tokens(self) -> dict[str, int]:
-        """The counts of tokens that the upstream has reported so far, its end included."""
+        """The token counts that the upstream has reported until now, those of its end included."""
         return token_counts({**self.reader.tokens, **self.pipeline.summary})
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of the end, so silence is no failure."""
+        """Whether there is soft evidence of the end, so silence is no failure."""
         return self.reader.complete or self.pipeline.has_failed
 
     @property
     def waits(self) -> bool:
-        """A person was asked, and the upstream may go on: silence neither ends the stream nor fails it."""
+        """Whether a person was asked and the upstream may go on: silence does not end the stream then."""
         pauses = self.reader.pauses
         if pauses is not None:
             return pauses
@@ -150,7 +156,7 @@ class StreamNormalizer:
             self._keeps_head = len(head) < _head_bytes(has_understood=self.reader.has_understood)
 
     def read_message(self, data: bytes) -> None:
-        """Take one whole message that did not arrive as bytes of a body."""
+        """Take one whole message that did not arrive in the bytes of a body."""
         self.bytes += len(data)
         self.pipeline.tick()
         self._take(self.reader.read_message(data))
@@ -162,18 +168,18 @@ class StreamNormalizer:
         self.pipeline.push(item)
 
     def reject(self) -> None:
-        """Count a message that is no event and did not arrive as bytes of a body."""
+        """Count a message that cannot be read as an event and did not arrive in the bytes of a body."""
         self.pipeline.tick()
         self.pipeline.take(self.reader.reject())
 
     def close(self) -> None:
-        """End the stream: the body has ended properly. Without evidence of an end this is an error."""
+        """End the stream, because the body ended properly. Without evidence of an end this is an error."""
         self.pipeline.tick()
         self.read_rest()
         self._conclude()
 
     def close_returned(self) -> None:
-        """End the stream: the function of this process that made it has returned.
+        """End the stream, because the function of this process that made the stream has returned.
 
         The return is evidence of the end, unless it happened within an event. Text in another dialect than
         the standard needs the evidence of that dialect.
@@ -186,7 +192,7 @@ class StreamNormalizer:
         self._conclude()
 
     def read_rest(self, failure: ErrorInfo | None = None) -> None:
-        """Read the last frame, which the end of the body completes. The stream does not end by this.
+        """Read the last frame, which the end of the body completes. The stream itself is not ended.
 
         Args:
             failure: why the body broke off, if it did.
@@ -195,7 +201,7 @@ class StreamNormalizer:
 
     @property
     def is_behind_end(self) -> bool:
-        """The frame of the end is written, and its event is held back."""
+        """Whether the frame of the end is written, and its event is held back."""
         return bool(self._held_end)
 
     def copy_mark(self, data: bytes) -> None:
@@ -214,10 +220,11 @@ class StreamNormalizer:
         return True
 
     def fail(self, info: ErrorInfo) -> None:
-        """End the stream with an error: the body broke off, or is not read any more.
+        """End the stream with an error, because the body broke off or is not read any more.
 
-        With evidence of its end, or if a person was asked, the stream is complete instead. A call that the
-        client has to run is no such evidence, because the upstream may have been about to make another one.
+        If there is evidence of the end, or a person was asked, the stream counts as complete instead. A call
+        that the client has to run is not such evidence: the upstream may have been about to make another
+        call.
         """
         self.pipeline.tick()
         self.push_held_end()
@@ -229,13 +236,13 @@ class StreamNormalizer:
         self.pipeline.end(info)
 
     def end_taken(self) -> None:
-        """End an answer without a stream: the run goes on in the connection that asked."""
+        """End the stream of an answer to a question: the run continues in the connection that asked."""
         self.pipeline.tick()
         self.pipeline.push(Status("session", "resumed"))
         self.pipeline.push(SessionEnd())
 
     def cancel(self, reason: Reason = "cancelled") -> None:
-        """End the stream, which was stopped on request. This is no error."""
+        """End the stream on request, which is not an error."""
         self.pipeline.tick()
         self.push_held_end()
         self.pipeline.cancel(reason)
@@ -328,7 +335,7 @@ class StreamNormalizer:
             self.pipeline.end(self.reader.missing)
 
     def _take_last_words(self) -> None:
-        """Push the last events of the decoder. A client that gets the frames has them already."""
+        """Push the last events of the decoder. A client that gets the frames already has these events."""
         try:
             for event in self._last_words():
                 self._take_closing((event,))
@@ -339,8 +346,8 @@ class StreamNormalizer:
         """Yield the last events of the decoder.
 
         An end whose only evidence is EOF needs a whole body, in which every call has a result unless a person
-        was asked. A stream that asked for something and got no answer is suspended, also if the dialect has
-        no word for that.
+        was asked. A stream that asked a question and got no answer is suspended, even if the dialect cannot
+        express that.
         """
         reader, pipeline = self.reader, self.pipeline
         asks = pipeline.waits_for_answer
@@ -357,7 +364,7 @@ class StreamNormalizer:
 
 
 def _collected(read: Iterable[FrameItems], collector: TurnCollector) -> Iterator[FrameItems]:
-    """Yield the items, and give `collector` their runs of texts; the reader gives it single frames."""
+    """Yield the items, and give `collector` the runs of texts; the reader gives it single frames."""
     for items, frame in read:
         first = items[0] if items else None
         if type(first) is TextRun:
@@ -370,7 +377,7 @@ def _is_end(item: StreamItem) -> bool:
 
 
 def _is_half(frame: Frame) -> bool:
-    """Return whether a frame without its line end is a head without data. Blank bytes are not."""
+    """Return whether a frame without its line end is an SSE head without data. Blank bytes are not."""
     return frame.unterminated and not frame.data.strip() and bool((frame.raw or b"").strip())
 
 

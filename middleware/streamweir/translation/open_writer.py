@@ -22,7 +22,7 @@ from streamweir.translation.writer import StreamWriter
 __all__ = ["Writer", "open_framing", "open_writer"]
 
 _PARTS_OF_A_STREAM: Final = 4
-"""A folded answer may have the bytes of a stream divided by this."""
+"""The limit of a folded answer is that of the stream divided by this."""
 
 Writer: TypeAlias = StreamWriter | FoldedWriter
 
@@ -52,7 +52,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     Args:
         protocol: a dialect that can be written.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end.
-        request_id: of the stream.
+        request_id: the id of the stream.
         options: the checked options for writing, by dialect.
         dialects: the set that `protocol` is looked up in; None: that of the process.
         source: the reader of the stream.

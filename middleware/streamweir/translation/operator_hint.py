@@ -1,7 +1,8 @@
 """A hint for the operator about a stream that was not understood: one line of the log, never for the client.
 
-It is computed once, and only if something went wrong. It holds no text of the answer and no credential. Of an
-upstream's messages it only names the fields that tell their kind, if the values are plain words.
+The hint is computed once, and only if something went wrong. It contains no text of the answer and no
+credential. Of the upstream's messages it only shows the fields that name their kind, if the values are plain
+words.
 
 Source: the configuration contract ("When a stream is not understood").
 """
@@ -24,10 +25,10 @@ from streamweir.translation.reading.decode_stats import MAX_NAMED
 __all__ = ["buffering_hint", "stream_hint"]
 
 SURE: Final = 0.5
-"""The least score of a dialect that is named."""
+"""The least score at which a hint names another dialect."""
 
 SURER: Final = 0.8
-"""The least score if some of the stream was understood in another dialect."""
+"""The least score at which another dialect is named if part of the stream was understood."""
 
 FEWEST_EVENTS: Final = 10
 SHORTEST_MS: Final = 500
@@ -45,7 +46,7 @@ _ENDS: Final = frozenset({"truncated", "idle_timeout", "first_event_timeout", "m
 def stream_hint(
     stream: StreamNormalizer, *, speaks: str, dialects: Dialects, is_clean: bool = True
 ) -> str | None:
-    """Return a hint about a stream that is over; None if there is nothing to say.
+    """Return a hint about an ended stream; None if there is no cause for one.
 
     Args:
         stream: the normaliser of the stream.
@@ -72,9 +73,9 @@ def buffering_hint(events: int, total_ms: float, span_ms: float) -> str | None:
     """Return a hint that an upstream's events arrived all at once at the end; None if they did not.
 
     Args:
-        events: how many there were.
-        total_ms: milliseconds from the request to the last of them.
-        span_ms: milliseconds from the first to the last of them.
+        events: the number of events.
+        total_ms: milliseconds from the request to the last event.
+        span_ms: milliseconds from the first to the last event.
     """
     if events < FEWEST_EVENTS or total_ms < SHORTEST_MS or span_ms > total_ms * LARGEST_SHARE:
         return None
@@ -83,7 +84,7 @@ def buffering_hint(events: int, total_ms: float, span_ms: float) -> str | None:
 
 
 def _about_other_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) -> str | None:
-    """Return a hint about a stream that was partly understood, because two dialects share words."""
+    """Return a hint about a stream that was partly understood because it is in a similar dialect."""
     dialect = stream.reader.dialect
     head = _looked_at(stream)
     name, score = _best(head, speaks, dialects)
@@ -115,7 +116,7 @@ def _about_dialect(stream: StreamNormalizer, speaks: str, dialects: Dialects) ->
 
 
 def _about_silence(stream: StreamNormalizer, speaks: str) -> str | None:
-    """Return a hint about a stream that ended well without an answer; None for any other stream."""
+    """Return a hint about a stream that ended properly without an answer; None for any other stream."""
     stats = stream.reader.frames.stats
     ended_well = stream.pipeline.reason in ("done", "interaction")
     if not ended_well or stream.pipeline.has_answer or not stats.messages:
@@ -153,7 +154,7 @@ def _spoken(stream: StreamNormalizer, speaks: str) -> str:
 
 
 def _looked_at(stream: StreamNormalizer) -> Head:
-    """Return the head of the stream with a bounded number of messages."""
+    """Return the head of the stream, cut to a bounded number of messages."""
     head = stream.head
     while head.count(b"\n") + head.count(b"\r") + head.count(b"}") > MAX_MARKS:
         head = head[: len(head) // 2]
@@ -188,7 +189,7 @@ def _kinds(head: Head) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _end_word(dialect: Dialect) -> str | None:
-    """Return the word for the end of a stream, as the dialect's encoder writes it."""
+    """Return the end mark of a stream, as the dialect's encoder writes it."""
     if dialect.encoder is None:
         return None
     try:

@@ -1,4 +1,5 @@
-"""One read in parts, so that a turn of the event loop is bounded in work and not in bytes.
+"""Splits one read into parts, so that the work in one turn of the event loop is bounded (a bound of bytes
+would not do).
 
 Two bytes (`1` and a line end) can be a message, which costs as much to translate as a message of two hundred
 bytes. A read is therefore cut by its marks: line ends and braces, of which each message and each item of a
@@ -20,20 +21,20 @@ from typing import Final
 __all__ = ["TURN_SECONDS", "WHOLE_BYTES", "ReadParts"]
 
 TURN_SECONDS: Final = 0.004
-"""After so much work the event loop has its turn."""
+"""Seconds of work after which the event loop gets a turn."""
 
 WHOLE_BYTES: Final = 512
-"""A read of so many bytes is one part, whatever it holds."""
+"""A read of at most this many bytes is one part, whatever it contains."""
 
 _MARKS: Final = 256
-"""The slowest messages take about 4 ms for so many marks."""
+"""The most marks of one part: the slowest messages take about 4 ms for this many."""
 
 _LIGHT_MARKS: Final = 1024
 _LIGHT_SECONDS: Final = 1.5e-6
-"""For one mark: pieces of text take less, other messages more."""
+"""The most seconds per mark of a light part: pieces of text take less, other messages take more."""
 
 _MARKS_OF_A_CALL: Final = 16
-"""To take a part costs as much as so many marks, if it has none."""
+"""The cost of taking a part without marks, as a number of marks."""
 
 _WINDOW: Final = 4 << 10
 _LIGHT_WINDOW: Final = 32 << 10
@@ -46,7 +47,7 @@ _UNMARKED: Final = bytes(byte for byte in range(256) if byte not in b"\n\r}")
 
 
 class ReadParts:
-    """A read that is taken in parts, one turn of the event loop after the other.
+    """One read, taken part by part in turns of the event loop.
 
     Args:
         data: the read.
@@ -64,11 +65,11 @@ class ReadParts:
         return self._data[self._at :]
 
     def feed(self, take: Callable[[bytes], object]) -> bool:
-        """Give `take` one part after the other until the read is used up or the turn is over.
+        """Pass one part after another to `take` until the read is used up or the turn is over.
 
         Returns:
-            False if the event loop must have its turn before the next call. There may be nothing left for
-            that call, which returns True then.
+            False if the event loop must get a turn before the next call. That next call may have nothing left
+            to take; it then returns True.
         """
         data, end = self._data, len(self._data)
         began = time.perf_counter()
@@ -84,10 +85,10 @@ class ReadParts:
 
 
 def _next_part(data: bytes, at: int, density: float) -> tuple[bytes, int]:
-    """Return the part of `data` that begins at `at`, and its marks.
+    """Return the part of `data` that begins at `at`, and the number of its marks.
 
     Args:
-        density: marks for each byte of the part before, if that was light; 0.0 otherwise.
+        density: the marks per byte of the previous part if that was light; 0.0 otherwise.
     """
     if density:
         part = data[at : at + min(_LIGHT_WINDOW, int(_LIGHT_MARKS / density))]

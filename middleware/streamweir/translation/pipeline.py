@@ -49,26 +49,27 @@ class Pipeline:
 
     Args:
         sinks: get every event; `add_sink` adds more.
-        request_id: of the stream.
-        session_id: if the upstream names none; None: made of the request id.
+        request_id: the id of the stream.
+        session_id: the session's id if the upstream names none; None: it is made of the request id.
         clock: Unix milliseconds.
         full_text: the handling of text that repeats the whole answer: dedupe, append, replace.
         stream_tool_arguments: let `tool_call_delta` through.
         warnings: sent right after `session_start`.
         debug: send redacted details in errors and warnings.
-        room: the bytes, roughly, that may be kept of the stream: as many as one event may have.
-        upstream: its name or URL, to which opaque values are bound for clients of other dialects.
+        room: roughly how many bytes of the stream may be kept in memory: as many as one event may have.
+        upstream: the name or URL of the upstream, to which opaque values are bound for clients of other
+            dialects.
 
     Attributes:
-        request_id: of the stream.
+        request_id: the id of the stream.
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
         tools: the stage of tool calls, for queries only.
         questions: the stage that can hold questions back.
         last: the type of the last event that was pushed.
-        processes: of the stages, in the order of `_STAGES`.
-        on_end: called at the end with the items and the frames behind it, which are not read yet.
-        closing_warnings: called at the end of the stream, for warnings that are only known then.
+        processes: the processes of the stages, in the order of `_STAGES`.
+        on_end: called at the end of the stream with the items and frames after it, which are not read yet.
+        closing_warnings: called at the end of the stream, returns warnings that are only known then.
 
     Raises:
         ConfigurationError: `full_text` is unknown.
@@ -76,10 +77,10 @@ class Pipeline:
 
     last: type[Event] | None = None
     _is_breaking_off = False
-    """The stream ends because of a fault: failures of sinks are ignored."""
+    """The stream is being ended because of a fault: failures of sinks are ignored."""
     _named_piece: Any = None
     _piece: Content | Thinking | None = None
-    """The common event of the current run; None behind other events."""
+    """The common event of the current text run; None after any other event."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what there is to settle of a stream)
         self,
@@ -116,22 +117,22 @@ class Pipeline:
 
     @property
     def started(self) -> bool:
-        """`session_start` has been written."""
+        """Whether `session_start` has been written."""
         return self._lifecycle.started
 
     @property
     def ended(self) -> bool:
-        """The last event has been written."""
+        """Whether the last event has been written."""
         return self.position.ended
 
     @property
     def reason(self) -> Reason | None:
-        """Why the stream ended; None before."""
+        """Why the stream ended; None before its end."""
         return self._lifecycle.reason
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The summary of the end; empty before."""
+        """The summary of `session_end`; empty before it."""
         return self._lifecycle.summary
 
     @property
@@ -141,41 +142,41 @@ class Pipeline:
 
     @property
     def has_failed(self) -> bool:
-        """The terminal error has been written, and the end waits for the upstream's own end."""
+        """Whether the terminal error has been written, and the end waits for the upstream's own end."""
         return self._lifecycle.has_failed
 
     @property
     def waits_for_answer(self) -> bool:
-        """A question to a person, or a call for the client, is open."""
+        """Whether a question to a person, or a call for the client, is open."""
         return self._lifecycle.waits_for_answer or bool(self.questions.held)
 
     @property
     def waits_for_person(self) -> bool:
-        """A question to a person is open. Calls for the client do not count."""
+        """Whether a question to a person is open. Calls for the client do not count."""
         return self._lifecycle.waits_for_person
 
     @property
     def pauses(self) -> bool:
-        """A person was asked, and no part of an answer has been pushed since."""
+        """Whether a person was asked, and no part of an answer has been pushed since."""
         return self._lifecycle.pauses
 
     @property
     def has_answer(self) -> bool:
-        """An answer, or a part of one, has been pushed; see `Lifecycle.has_answer`."""
+        """Whether an answer, or a part of one, has been pushed; see `Lifecycle.has_answer`."""
         return self._lifecycle.has_answer
 
     # What can be done
 
     def add_sink(self, sink: EventSink) -> None:
-        """Give `sink` every event from the next one on."""
+        """Pass every event to `sink`, from the next one on."""
         self._set_sinks([*self._sinks, sink])
 
     def write_to(self, sink: EventSink) -> None:
-        """Give `sink` every event from the next one on, instead of the other sinks; taps stay."""
+        """Pass every event to `sink` instead of the other sinks, from the next one on; taps stay."""
         self._set_sinks([sink, *(other for other in self._sinks if isinstance(other, ListeningSink))])
 
     def replace_sink(self, before: EventSink, sink: EventSink) -> None:
-        """Give `sink` every event in place of `before`."""
+        """Pass every event to `sink` in place of the sink `before`."""
         self._set_sinks([sink if other is before else other for other in self._sinks])
 
     def _set_sinks(self, sinks: list[EventSink]) -> None:
@@ -183,11 +184,11 @@ class Pipeline:
         self._run_sinks = [sink for sink in sinks if not isinstance(sink, OutlineSink)]
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
-        """Set a function whose warning is sent before a good end of a stream without an answer."""
+        """Set a function that returns the warning to send before a good end of a stream without an answer."""
         self._lifecycle.on_silence = warning
 
     def tick(self) -> None:
-        """Set the time of the events that are pushed next."""
+        """Update the current time, which the next events get."""
         self.position.now = self.clock()
 
     def warn(self, warning: Warning) -> None:
@@ -196,7 +197,7 @@ class Pipeline:
 
     @property
     def waiting(self) -> Sequence[Warning]:
-        """The warnings that are sent before the next event."""
+        """The warnings that will be sent before the next event."""
         return self._lifecycle.waiting
 
     def write_waiting(self) -> None:
@@ -254,7 +255,7 @@ class Pipeline:
 
     @property
     def copies_frames(self) -> bool:
-        """A client of this stream gets copies of the frames."""
+        """Whether a client of this stream gets copies of the frames."""
         return bool([sink for sink in self.frame_sinks if sink.copies])
 
     def take_frame(
@@ -264,7 +265,7 @@ class Pipeline:
 
         Args:
             items: all items of the frame.
-            frame: with its bytes.
+            frame: the frame, with its bytes.
             pushed: the items to push; None: `items`.
         """
         if self._lifecycle.waiting and self._lifecycle.started and self.copies_frames:
@@ -280,13 +281,13 @@ class Pipeline:
     def push_more(
         self, event: Content | Thinking, texts: list[str], raw: bytes | None = None, is_noted: bool = False
     ) -> bool:
-        """Push texts that extend the current run; return False, and do nothing, for any others.
+        """Push texts if they extend the current run, and return True; otherwise do nothing and return False.
 
         Args:
             event: the common event of the texts.
             texts: at least one; none is empty.
             raw: the bytes of their frames, unless these are given to `take_frame`.
-            is_noted: they have gone through the stages.
+            is_noted: the texts have already passed the stages.
         """
         position = self.position
         if event is not self._piece or self._lifecycle.waiting or position.ended:
@@ -340,11 +341,13 @@ class Pipeline:
             self._finish()
 
     def cancel(self, reason: Reason = "cancelled") -> None:
-        """End the stream, which was stopped on request. This is no error. Never raises."""
+        """End the stream on request, which is not an error. Never raises."""
         self.take((SessionEnd(status="cancelled", reason=reason),))
 
     def _push(self, event: Any, position: int, run: TextRun | None = None) -> None:
-        """Push `event`, or a `run` with its texts as one, through the stages from `position` on; write it."""
+        """Pass `event`, or the texts of `run` as one event, through the stages from `position` on, and write
+        the result.
+        """
         self._piece = None
         routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
         for index in routes_of[type(event)][position]:
@@ -360,7 +363,7 @@ class Pipeline:
             self._write_run(event, run)
 
     def _push_run(self, run: TextRun) -> None:
-        """Push a text run that does not extend the current one through the stages, its texts as one."""
+        """Pass a text run that does not extend the current one through the stages, its texts joined."""
         if not self._lifecycle.has_failed:
             named: Any = with_short_names(run.event)
             self._push(named.with_text("".join(run.texts)), 0, run)

@@ -47,13 +47,13 @@ class StreamReader:
         speaks: the dialect of the upstream; `auto` detects it from the first messages.
         dialects: the set in which `speaks` is looked up or detected; None: that of the process.
         options: the checked options for reading, by dialect.
-        limits: of the stream; those of events and of malformed events are enforced here.
+        limits: the limits of the stream; those of events and of malformed events are enforced here.
         raw: add `metadata.source` to the events.
         eof: the meaning of a body that ends properly without the end of its dialect.
 
     Attributes:
-        dialect: of the upstream; None before it is detected.
-        limits: of the stream.
+        dialect: the dialect of the upstream; None before it is detected.
+        limits: the limits of the stream.
         frames: reads the frames, one by one.
         body: cuts the body into frames.
         keeps_frames: the bytes of frames are kept, if dialect and framing are those of `keep_frames`.
@@ -99,34 +99,34 @@ class StreamReader:
 
     @property
     def started(self) -> bool:
-        """An event has been read."""
+        """Whether an event has been read."""
         return self.frames.started
 
     @property
     def first_output(self) -> FirstOutput | None:
-        """The first output that has been read; None before. Text runs come behind it."""
+        """The first output that has been read; None before. Its text runs come after it."""
         return self.frames.first_output
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of a proper end, so silence is no failure."""
+        """Whether there is soft evidence of a proper end, so silence is no failure."""
         decoder = self.frames.decoder
         return self.body.has_ended or (decoder is not None and decoder.complete)
 
     @property
     def pauses(self) -> bool | None:
-        """The decoder's `pauses`: whether a person is asked; None if the decoder leaves that open."""
+        """The decoder's `pauses`: whether a person is asked; None if the decoder does not say."""
         decoder = self.frames.decoder
         return False if decoder is None or self.body.has_ended else decoder.pauses
 
     @property
     def cut_off(self) -> bool:
-        """The body ended within an event, or a line of one."""
+        """Whether the body ended within an event, or a line of one."""
         return self.frames.unreadable.half_a_frame is not None or self.body.parser.cut_off
 
     @property
     def has_understood(self) -> bool:
-        """The decoder knew a message other than the end."""
+        """Whether the decoder understood a message other than the end."""
         return self.frames.stats.has_any
 
     @property
@@ -136,7 +136,7 @@ class StreamReader:
 
     @property
     def tokens(self) -> Mapping[str, Any]:
-        """The decoder's `reported_tokens`: the counts of the upstream so far. To be asked behind the end."""
+        """The decoder's `reported_tokens`: the counts that the upstream has sent. Read it after the end."""
         decoder = self.frames.decoder
         if decoder is None:
             return NO_EXTRA
@@ -148,7 +148,7 @@ class StreamReader:
 
     @property
     def shown_form(self) -> Options:
-        """The options with which an encoder of the dialect writes frames that look like those so far."""
+        """The encoder options with which written frames look like the frames read until now."""
         decoder = self.frames.decoder
         return NO_OPTIONS if decoder is None else decoder.shown_form
 
@@ -164,17 +164,17 @@ class StreamReader:
 
     @property
     def is_document(self) -> bool:
-        """The body is one JSON document, which is read at its end."""
+        """Whether the body is one JSON document, which is read at its end."""
         return self.body.parser.is_document
 
     @property
     def speaks_standard(self) -> bool:
-        """The upstream speaks the standard protocol."""
+        """Whether the upstream speaks the standard protocol."""
         return self.dialect is not None and self.dialect.name == "standard"
 
     @property
     def has_text(self) -> bool:
-        """Bytes other than blank ones and marked events have arrived."""
+        """Whether bytes other than blank ones and marked events have arrived."""
         return (
             self._has_messages
             or not self.body.parser.blank
@@ -183,7 +183,7 @@ class StreamReader:
 
     @property
     def missing(self) -> ErrorInfo:
-        """The error of a body without evidence of its end: it broke off, or it is of another dialect."""
+        """The error for a body without evidence of its end: it broke off, or it is in another dialect."""
         half = self.frames.unreadable.half_a_frame
         parser = self.body.parser
         nothing_came = parser.blank and (self._detector is None or self._detector.blank)
@@ -195,21 +195,22 @@ class StreamReader:
     # What comes
 
     def hand_over(self, given: Mapping[str, str]) -> None:
-        """Give the decoder facts from the request that its answer does not hold; before the first byte.
+        """Give the decoder facts from the request that are missing in the answer; call it before the first
+        byte.
 
-        There is a decoder by now, because a request that was written for a dialect is answered in it.
+        The decoder exists by now: a request that was written for a dialect is answered in that dialect.
         """
         if self.frames.decoder is not None:
             self.frames.decoder.given = given
 
     def name_stream(self, request_id: str) -> None:
-        """Give the decoder the request id of the stream; before the first byte."""
+        """Give the decoder the request id of the stream; call it before the first byte."""
         self._request_id = request_id
         if self.frames.decoder is not None:
             self.frames.decoder.request_id = request_id
 
     def note_headers(self, headers: AnswerHeaders) -> None:
-        """Give the decoder the headers of the answer that `given_in` names; before the first byte."""
+        """Give the decoder the answer's headers that `given_in` names; call it before the first byte."""
         self._headers = headers
         decoder = self.frames.decoder
         if decoder is not None and decoder.given_in:
@@ -219,8 +220,8 @@ class StreamReader:
         """Keep the bytes of each frame (`Frame.raw`). To be called before the first byte.
 
         Args:
-            framings: in which they are kept.
-            of: the dialect in which they are kept; None: any.
+            framings: the framings whose frames are kept.
+            of: the dialect whose frames are kept; None: any.
         """
         self.keeps_frames = True
         self._raw_of, self._raw_in = of, framings
@@ -251,7 +252,7 @@ class StreamReader:
             yield from self.body.read(data)
 
     def detect(self, data: bytes) -> bytes:
-        """Return the bytes to read: empty until the dialect is known, then with all earlier ones.
+        """Return the bytes to read: none until the dialect is known, then all bytes since the beginning.
 
         Raises:
             NotTheDialect: the stream is of no dialect.
@@ -265,7 +266,7 @@ class StreamReader:
         return self._detected(detector, name or detector.finish())
 
     def read_message(self, data: bytes) -> Iterator[FrameItems]:
-        """Yield the items of one whole message that did not arrive as bytes of a body.
+        """Yield the items of one whole message that did not arrive in the bytes of a body.
 
         Raises: see `feed`.
         """
@@ -291,7 +292,7 @@ class StreamReader:
         yield from self.frames.error_only_events()
 
     def conclude(self) -> Iterator[Event]:
-        """Yield the last events of the decoder, with an end if the dialect may end here."""
+        """Yield the last events of the decoder, and an end if the dialect may end here."""
         frames, has_ended = self.frames, False
         for event in frames.last_words():
             has_ended = has_ended or isinstance(event, SessionEnd)
@@ -312,14 +313,14 @@ class StreamReader:
     def silence_warning(self) -> Warning | None:
         """Return the warning about a stream that ends well without an answer.
 
-        None if no bytes were read: the application pushes events, and may have none.
+        None if no bytes were read: the application pushes events, and may have had no events to push.
         """
         return silence_warning(self.unknown) if self.has_text else None
 
     # The dialect
 
     def _read_as(self, dialect: Dialect) -> None:
-        """Set the dialect, its decoder and the parser."""
+        """Set the dialect, its decoder and the parser of its framing."""
         self.dialect = dialect
         decoder = dialect.make_decoder(self._options.get(dialect.name, NO_OPTIONS))
         decoder.room = self.limits.event_bytes
@@ -345,5 +346,5 @@ class StreamReader:
 
 
 def _may_be_json(half: bytes | None) -> bool:
-    """Return whether the half of a frame may be the beginning of JSON."""
+    """Return whether the unfinished frame may be the beginning of JSON."""
     return not half or half.startswith((b"{", b"["))

@@ -76,7 +76,7 @@ class ReceivedEvent:
         """Read a received message.
 
         Raises:
-            MalformedEvent: the message is no object with a type.
+            MalformedEvent: the message is not an object with a type.
         """
         kind = message.get("type") if isinstance(message, Mapping) else None
         if not isinstance(kind, str):
@@ -103,14 +103,14 @@ class ReceivedEvent:
 
 
 def made_event(payload: Event, *, request_id: str | None, sequence: int | None = None) -> ReceivedEvent:
-    """Return an event that this process makes about its own side of the connection."""
+    """Return an event about this process's side of the connection."""
     metadata = {"request_id": request_id, "timestamp": unix_milliseconds(), "sequence": sequence}
     present = {name: value for name, value in metadata.items() if value is not None}
     return ReceivedEvent({"type": payload.type, "data": wire_data(payload), "metadata": present})
 
 
 def translated_event(event: Event, stamp: Stamp) -> ReceivedEvent:
-    """Return an event that was read in another dialect as a received event of the standard."""
+    """Return an event that was decoded from another dialect as a received event of the standard."""
     message = wire_message(event, stamp)
     is_text = isinstance(event, Content | Thinking) and not (event.meta and "extra" in event.meta)
     return ReceivedEvent(message if is_text else plain_json(message))
@@ -119,7 +119,7 @@ def translated_event(event: Event, stamp: Stamp) -> ReceivedEvent:
 def failure_events(
     info: ErrorInfo, *, request_id: str | None, sequence: int | None = None
 ) -> tuple[ReceivedEvent, ReceivedEvent]:
-    """Return the `error` and the `session_end` of a failure; `sequence` is that of the error."""
+    """Return the `error` and the `session_end` for a failure; `sequence` is the number of the error."""
     following = None if sequence is None else sequence + 1
     return (
         made_event(error_event(info), request_id=request_id, sequence=sequence),

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 MAX_REPORTED_MALFORMED: Final = 10
-"""The most malformed events that get a warning each; the number of others is sent at the end."""
+"""The most malformed events that get a warning each; one warning at the end counts the others."""
 
 
 def invalid_text_warning() -> Warning:
@@ -33,7 +33,7 @@ def silence_warning(unknown: int) -> Warning:
     """Return the warning about a stream that ended well without an answer.
 
     Args:
-        unknown: how many of its events no rule of the dialect knew.
+        unknown: the number of its events that no rule of the dialect knew.
     """
     message = (
         "The answer ended, but nothing in it was understood."
@@ -46,7 +46,7 @@ def silence_warning(unknown: int) -> Warning:
 
 
 def not_understood_error() -> Error:
-    """Return the error that replaces this warning for clients whose protocol has no warnings."""
+    """Return the error that replaces the warning about silence for clients whose protocol has no warnings."""
     return error_event(error_info("UPSTREAM_INVALID_RESPONSE"))
 
 
@@ -56,7 +56,7 @@ def malformed_warning() -> Warning:
 
 
 def more_malformed_warning(malformed: int) -> Warning | None:
-    """Return the warning about the number of malformed events beyond the most; None if there are none."""
+    """Return the warning that counts the malformed events beyond the first ones; None if there are none."""
     more = malformed - MAX_REPORTED_MALFORMED
     if more <= 0:
         return None

@@ -30,7 +30,7 @@ class ReadRequest(dict[str, Any]):
     """A canonical request with the protocol of its client.
 
     Attributes:
-        protocol: the name.
+        protocol: the name of the client's protocol.
     """
 
     protocol: str = ""
@@ -41,7 +41,7 @@ def read_request(body: bytes | str | Mapping[str, Any], *, protocol: str | Diale
 
     Args:
         body: JSON, or its value.
-        protocol: of the client: its name, or the dialect itself.
+        protocol: the protocol of the client: its name, or the dialect itself.
 
     Raises:
         RequestError: the body cannot be understood.
@@ -62,13 +62,13 @@ def write_request(
     mapped: Mapping[str, Any] | None = None,
     upstream: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the requests that an upstream is sent, one after the other.
+    """Return the requests to send to an upstream, in their order.
 
     Args:
         request: the canonical request.
-        dialect: of the upstream: its name, or the dialect itself.
-        path: of the upstream's URL, which may decide the form of the request.
-        options: of the dialect.
+        dialect: the dialect of the upstream: its name, or the dialect itself.
+        path: the path of the upstream's URL, which may decide the form of the request.
+        options: the options of the dialect.
         mapped: a tree that is laid over the body.
         upstream: its name or URL. A seal is opened only for the upstream that it was made for.
 
@@ -97,16 +97,16 @@ def planned_request(
     """Return the requests for an upstream, the names of lost parts, and the canonical request.
 
     Args:
-        body: of the client.
-        protocol: of the client, by name.
-        dialect: of the upstream, by name.
-        path: of the upstream's URL.
-        options: of the dialect.
+        body: the body of the client.
+        protocol: the protocol of the client, by name.
+        dialect: the dialect of the upstream, by name.
+        path: the path of the upstream's URL.
+        options: the options of the dialect.
         dialects: the set that names are looked up in; None: that of the process.
 
     Raises:
         RequestError: the body cannot be understood, or the upstream's dialect cannot take it.
-        ConfigurationError: there are no such requests.
+        ConfigurationError: a dialect is unknown or has no requests.
     """
     known = process_dialects() if dialects is None else dialects
     found = known.find(dialect)
@@ -135,9 +135,9 @@ def request_target(
     """Return the target that requests to an upstream are written for.
 
     Args:
-        dialect: of the upstream.
-        path: of its URL; a query is left aside.
-        options: of the dialect; they override those that follow from the path.
+        dialect: the dialect of the upstream.
+        path: the path of its URL; a query is left aside.
+        options: the options of the dialect; they override those that follow from the path.
         mapped: a tree of values that is laid over the body.
         keeps_history: write earlier turns into the text if the upstream does not know them.
 

@@ -1,4 +1,4 @@
-"""Writes a stored stream for one client: the id of each frame is the client's position.
+"""Writes a stored stream for one client: the id of each frame names the client's position.
 
 Source: the contract of resumable streams, section 2 (SSE ids).
 """
@@ -21,17 +21,17 @@ __all__ = ["RunWriter"]
 class RunWriter(StreamWriter):
     """Writes a stream whose events are stored: position n is in the id of the last frame of event n.
 
-    Frames behind the last event belong to it. The sequence number of an event is its position.
+    Frames after the last event belong to that event. The sequence number of an event is its position.
 
     Args:
         dialect: the protocol.
-        encoder: of this stream.
+        encoder: the encoder of this stream.
         framing: `sse` or `ndjson`.
         source: the reader of the dialect.
         run: the handle that ids begin with.
 
     Attributes:
-        run: the handle; None once events are not stored, and have no ids.
+        run: the handle; None once events are no longer stored and get no ids.
         skips: the number of frames of the next event that the client has already.
     """
 
@@ -67,14 +67,14 @@ class RunWriter(StreamWriter):
         self._out += self._with_ids(held, position)
 
     def insert(self, warning: Warning, stamp: Stamp) -> None:
-        """Write a warning for this client alone, which is not stored, before the event of `stamp`."""
+        """Write a warning that is not stored, for this client only, before the event of `stamp`."""
         run, self.run = self.run, None
         self.write(warning, stamp)
         self.added += 1
         self.run = run
 
     def finish(self) -> None:
-        """Do nothing: the frames behind the last event have been written with it."""
+        """Do nothing: the frames after the last event were written with that event."""
 
     def _encoded(self, event: Event, stamp: Stamp) -> list[bytes]:
         frames = self._encoder.encode(event, stamp)

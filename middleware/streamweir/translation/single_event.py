@@ -37,13 +37,13 @@ from streamweir.translation.reader import StreamReader
 __all__ = ["normalize_stream_event", "parse_stream_line"]
 
 _OLD: Final = "legacy"
-"""The dialect of an event that no dialect claims with a score of 0.5. It also reads standard events."""
+"""The dialect for events that no dialect claims with a score of 0.5; it also reads standard events."""
 
 _LIMITS: Final = Limits(event_bytes=256 << 20)
 _END: Final = b"\n\n"
 _TIMES: Final = ("timestamp", "created_at")
 _FIRST_MILLISECOND: Final = 100_000_000_000
-"""Smaller numbers are seconds: these reach this in the year 5138, milliseconds did so in 1973."""
+"""A smaller number is in seconds: seconds reach this number in the year 5138, milliseconds did in 1973."""
 _LAST_MILLISECOND: Final = 1e14
 
 
@@ -99,7 +99,7 @@ def _only_message(text: bytes) -> Any:
 
 
 def _reader(text: bytes, message: Any) -> StreamReader:
-    """Return a reader for an event of an unknown dialect."""
+    """Return a reader for an event whose dialect is unknown."""
     if not _has_standard_data(message):
         return StreamReader(Detector().feed(text + _END) or _OLD, limits=_LIMITS)
     reader = StreamReader("standard", limits=_LIMITS)
@@ -111,7 +111,7 @@ def _reader(text: bytes, message: Any) -> StreamReader:
 
 @cache
 def _required_fields(kind: str) -> frozenset[str]:
-    """Return the fields that data of a standard event has to have."""
+    """Return the fields that the data of a standard event must have."""
     fields = msgspec.structs.fields(EVENT_TYPES[kind])
     return frozenset(field.name for field in fields if field.required)
 
@@ -126,7 +126,7 @@ def _has_standard_data(message: Any) -> bool:
 
 
 def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
-    """Yield the events of `text`, and text that the decoder has held back; ends are left out."""
+    """Yield the events of `text`, and text that the decoder has held back; end events are left out."""
     try:
         yield from events_of(reader.feed(text + _END))
     except ProtocolError:
@@ -136,7 +136,7 @@ def _read(reader: StreamReader, text: bytes) -> Iterator[Event]:
 
 
 def _kept_back(reader: StreamReader) -> Iterator[Event]:
-    """Yield the text that the decoder has held back; nothing more if the decoder raises."""
+    """Yield the text that the decoder has held back; stop if the decoder raises."""
     try:
         for left in reader.conclude():
             if isinstance(left, Content | Thinking):
@@ -163,7 +163,9 @@ def _stamp_of(message: Any) -> dict[str, Any]:
 
 
 def _milliseconds(value: Any) -> int | None:
-    """Return a time in Unix milliseconds: a number (by its size) or an ISO 8601 text; None for others."""
+    """Return a time in Unix milliseconds: a number (seconds or milliseconds, by its size) or an ISO 8601
+    text; None for others.
+    """
     if isinstance(value, str):
         try:
             read = datetime.fromisoformat(value)

@@ -30,7 +30,7 @@ class EventSink(Protocol):
         Args:
             event: an event with their common fields. A later run with the same object continues the text.
             texts: neither the list nor a text is empty.
-            stamp: of the first text; each further text has the next sequence number.
+            stamp: the stamp of the first text; each further text has the next sequence number.
         """
         ...
 
@@ -50,7 +50,8 @@ class ListeningSink:
 class OutlineSink(ListeningSink):
     """A listening sink that gets each event by `write`, and no further pieces of a text.
 
-    The pieces belong to the last text that it got: their number is the gap in the sequence behind it.
+    The omitted pieces belong to the last text that it got; the gap in the sequence numbers tells how many
+    there were.
     """
 
 
@@ -64,14 +65,14 @@ class FrameSink:
 
     @property
     def copies(self) -> bool:
-        """The client gets the frames, so frames may also follow the end of the stream."""
+        """Whether the client gets the frames, so frames may also follow the end of the stream."""
         return False
 
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
         """Note that the next events come from a frame.
 
         Args:
-            frame: with its `raw` bytes.
+            frame: the frame, with its `raw` bytes.
             items: the events that were read from it.
             announced: the warnings of the gateway or the application that are written before its events.
         """
@@ -104,7 +105,8 @@ class EventTap(ABC):
         """Take the next event.
 
         Args:
-            event: as the client's protocol is written from it; shared with other readers, never changed.
+            event: the event from which the client's protocol is written; shared with other readers, so never
+                change it.
             stamp: its request id, sequence number and time in Unix milliseconds.
         """
 
@@ -118,7 +120,7 @@ class EventTap(ABC):
         """
 
     def attempt_began(self, attempt: int, upstream: str) -> None:  # noqa: B027
-        """Take note, in the gateway only, that an upstream is asked.
+        """Note that an upstream is asked. Only the gateway calls this.
 
         Args:
             attempt: 1 for the first attempt of the request.
@@ -126,11 +128,11 @@ class EventTap(ABC):
         """
 
     def attempt_ended(self, attempt: int, code: str | None) -> None:  # noqa: B027
-        """Take note, in the gateway only, that an attempt is over.
+        """Note that an attempt is over. Only the gateway calls this.
 
         Args:
-            attempt: as in `attempt_began`.
-            code: of the failure that ended it; None: the stream of the attempt is complete.
+            attempt: the number given to `attempt_began`.
+            code: the code of the failure that ended it; None: the stream of the attempt is complete.
         """
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
@@ -140,7 +142,7 @@ class EventTap(ABC):
             self.write(event.with_text(text), at)
 
     def finish(self) -> None:  # noqa: B027 (most have nothing to do)
-        """Take note that the last event has been given."""
+        """Note that the last event has been given."""
 
     def heartbeat(self) -> bytes:
         """Return no bytes: a tap has no client."""
@@ -148,5 +150,5 @@ class EventTap(ABC):
 
 
 def raise_apart(failure: Exception) -> None:
-    """Raise the failure of a sink from a frame of its own: its traceback makes no reference cycle."""
+    """Raise the failure of a sink in a separate frame, so that its traceback makes no reference cycle."""
     raise failure

@@ -1,6 +1,6 @@
-"""Watches which texts the stages of a pipeline replace, and which events behind the end are dropped.
+"""Watches which texts the stages of a pipeline replace, and which events after the end are dropped.
 
-A pipeline that is not watched has no part of this.
+A pipeline that is not watched does not use this module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamweir.translation.pipeline import Pipeline
 __all__ = ["OnChange", "watch_stages"]
 
 OnChange: TypeAlias = Callable[[Event, Sequence[Event]], None]
-"""Takes an event, and the events that a stage has put in its place: none, if it is left out."""
+"""Takes an event, and the events that replaced it in a stage; no events if it was left out."""
 
 _Process: TypeAlias = Callable[[Event], Iterable[Event] | None]
 
@@ -23,9 +23,9 @@ def watch_stages(pipeline: Pipeline, on_change: OnChange, on_dropped: Callable[[
     """Watch a pipeline from its first event on.
 
     Args:
-        pipeline: of the stream, before its first event.
-        on_change: called with each event that the stages of safe texts and of repeated texts replace.
-        on_dropped: called at the end of the stream if events follow it.
+        pipeline: the pipeline of the stream, before its first event.
+        on_change: called with each event that the sanitizer or the deduplication of texts replaces.
+        on_dropped: called if events follow the end of the stream.
     """
 
     def on_end(items: Iterator[Any], frames: Iterator[Any]) -> None:

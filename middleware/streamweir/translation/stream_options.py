@@ -1,4 +1,4 @@
-"""The options of a stream: how it is read, what is made of it, what its client gets besides.
+"""The options of a stream: how it is read, how its events are treated, and what else its client gets.
 
 Source: the library contract, sections 1 and 4; the configuration, for their names and defaults.
 """
@@ -19,12 +19,12 @@ class StreamOptions(TypedDict, total=False):
     """The options that `Translator` and the shells around it have in common.
 
     Attributes:
-        full_text: for text that repeats the whole answer: `dedupe` sends the part that is new,
+        full_text: the handling of text that repeats the whole answer: `dedupe` sends the part that is new,
             `append` sends all of it again, `replace` sends all of it as a replacement.
-        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`), also
-            where the protocol does not always do so.
-        protocol_options: by dialect, the options that it has when it is read or written.
-        raw: add what the upstream sent for each event, as `metadata.source`.
+        stream_tool_arguments: send the pieces of a tool call's arguments as well (`tool_call_delta`), even if
+            the client's protocol does not always do so.
+        protocol_options: for each dialect by name, the options with which it is read or written.
+        raw: add the upstream's own message to each event, as `metadata.source`.
         eof: the meaning of a body that ends properly without the end mark of its dialect: `truncated`, or
             `complete` for upstreams that never send an end mark.
         verbatim: if the client's protocol is the upstream's dialect, in the same framing, send the upstream's

@@ -1,4 +1,4 @@
-"""The taps of one stream: whatever they do, the stream and its client do not notice.
+"""The taps of one stream. A tap that raises or is slow affects neither the stream nor its client.
 
 A tap is in one of three states:
 
@@ -38,19 +38,19 @@ __all__ = ["TapMaker", "TapSink", "Taps", "attach", "checked_makers", "taps_for"
 logger = logging.getLogger("streamweir")
 
 TapMaker: TypeAlias = Callable[[Any], EventTap | None]
-"""Takes the ASGI scope of a request when its stream begins; None: the stream has no tap of this maker."""
+"""Takes the ASGI scope of a request when its stream begins; returns a tap, or None for no tap."""
 
 _GRACE_SECONDS: Final = 0.02
-"""Seconds that the calls of a tap may take in any stream, all together."""
+"""Seconds that all calls of one tap may take in total, in any stream."""
 _SHARE: Final = 0.1
-"""Beyond the grace, calls may take this part of the time since the stream began."""
+"""Beyond the grace, the calls may take this share of the time since the stream began."""
 _MOST_WAITING: Final = 1000
 
 _Call: TypeAlias = Callable[[EventTap], None]
 
 
 class _GuardedTap:
-    """One tap of one stream; the states are above."""
+    """One tap of one stream; the module's docstring lists its states."""
 
     def __init__(self, tap: EventTap) -> None:
         self.tap = tap
@@ -61,7 +61,7 @@ class _GuardedTap:
         self._is_off = False
 
     def call(self, call: _Call) -> None:
-        """Call the tap, now or in its thread. Never raises, and takes long at most once."""
+        """Call the tap, inline or in its thread. Never raises, and delays the stream at most once."""
         if self._is_off:
             return
         if self._waiting is not None:
@@ -110,7 +110,7 @@ class _GuardedTap:
 
 
 class Taps:
-    """The taps of one stream, through all attempts at it."""
+    """The taps of one stream, kept across all attempts at it."""
 
     def __init__(self, taps: Iterable[EventTap] = ()) -> None:
         self._taps = [*map(_GuardedTap, taps)]
@@ -121,11 +121,11 @@ class Taps:
 
     @property
     def want_frames(self) -> bool:
-        """A tap of these takes frames."""
+        """Whether a tap of these takes frames."""
         return any(tap.wants_frames for tap in self._taps)
 
     def add(self, tap: EventTap) -> None:
-        """Let `tap` have the events from the next one on."""
+        """Pass every event to `tap`, from the next one on."""
         self._taps.append(_GuardedTap(tap))
 
     def call(self, call: _Call) -> None:
@@ -152,9 +152,9 @@ class TapSink(ListeningSink):
     """The sink by which taps get the events of one attempt.
 
     Args:
-        taps: of the stream.
+        taps: the taps of the stream.
         is_held: keep the calls until `release`, because the attempt may be given up; else call at once.
-        ends_taps: the end of the attempt is that of the stream; False: the caller finishes the taps.
+        ends_taps: the end of the attempt also ends the stream; False: the caller finishes the taps.
     """
 
     def __init__(self, taps: Taps, *, is_held: bool = False, ends_taps: bool = True) -> None:
@@ -178,7 +178,7 @@ class TapSink(ListeningSink):
         self._do(lambda: self._taps.call(lambda tap: tap.write_run(event, pieces, stamp)))
 
     def finish(self) -> None:
-        """Finish the taps, if the stream is over with the attempt."""
+        """Finish the taps if the stream ends with this attempt."""
         if self._ends_taps:
             self._do(self._taps.finish)
 
@@ -194,10 +194,10 @@ class TapSink(ListeningSink):
 
 
 class FrameTapSink(TapSink, FrameSink):
-    """The sink of taps of which some take frames: a frame is given before the events that come of it."""
+    """The sink for taps of which some take frames: each frame is given before its events."""
 
     _has_begun = False
-    """`begin_frame` has given the frame that `frame` will name."""
+    """`begin_frame` has given the taps the frame that the next call of `frame` names."""
 
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
         """Give the taps a frame of the upstream."""
@@ -206,7 +206,7 @@ class FrameTapSink(TapSink, FrameSink):
         self._give(frame.raw or b"", items)
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
-        """Give the taps a read of nothing but texts, which did not begin."""
+        """Give the taps a frame for which `begin_frame` was not called: a read that consists of texts."""
         if not self._has_begun:
             self._give(raw, items)
         self._has_begun = False
@@ -222,12 +222,13 @@ def attach(
 ) -> TapSink:
     """Let taps follow a stream, and return their sink.
 
-    They get frames only if nothing of the stream has been read: their bytes are kept from the first one on.
+    The taps get frames only if no byte of the stream has been read yet, because frames are kept from the
+    first one on.
 
     Args:
-        taps: of the stream.
-        reader: of the stream, or of an attempt at it.
-        pipeline: likewise.
+        taps: the taps of the stream.
+        reader: the reader of the stream, or of an attempt at it.
+        pipeline: the pipeline of the stream, or of an attempt at it.
         is_held: see `TapSink`.
         ends_taps: see `TapSink`.
     """
@@ -256,11 +257,11 @@ def checked_makers(makers: object) -> tuple[TapMaker, ...]:
 
 
 def taps_for(makers: Iterable[TapMaker], scope: object) -> Taps:
-    """Return the taps of a stream that begins. Never raises: a maker that does is logged.
+    """Return the taps of a stream that begins. Never raises: the exception of a maker is logged.
 
     Args:
-        makers: of the middleware or the gateway.
-        scope: of the request.
+        makers: the makers of the middleware or the gateway.
+        scope: the ASGI scope of the request.
     """
     return Taps(tap for maker in makers if (tap := _made(maker, scope)) is not None)
 

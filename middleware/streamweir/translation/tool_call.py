@@ -17,12 +17,13 @@ __all__ = ["ToolCall"]
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """One call and its known fields; an absent one is `None`.
+    """One call with its known fields; an absent field is `None`.
 
     Attributes:
         progress: 0..1.
         start_time: Unix milliseconds of its first event: the `upstream_time`, else the `timestamp`.
-        end_time: the same of its end, or of the end of the stream that closed it.
+        end_time: the time of its end event, or of the end of the stream that closed the call, in Unix
+            milliseconds.
         opaque: values that only the upstream of the call can read, by dialect.
     """
 
@@ -41,7 +42,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
     opaque: Opaque | None = None
 
     def folded(self) -> dict[str, Any]:
-        """Return the call as the folded result has it."""
+        """Return the call in the form of the folded result."""
         optional = {
             "result": self.result,
             "error": self.error,
@@ -57,7 +58,9 @@ class ToolCall(msgspec.Struct, kw_only=True):
         }
 
     def start(self, event: ToolCallStart) -> None:
-        """Note a reported start; one that was made up where a run is resumed knows less than the call."""
+        """Note a reported start. A start that was made up when a run is resumed has fewer facts, and
+        overwrites none.
+        """
         if event.tool_name != UNNAMED:
             self.tool_name = event.tool_name
         self.description = event.description or self.description
@@ -65,12 +68,12 @@ class ToolCall(msgspec.Struct, kw_only=True):
         self.opaque = event.opaque or self.opaque
 
     def go_on(self, event: ToolCallProgress) -> None:
-        """Note how far the call is; a progress of None leaves the number as it is."""
+        """Note the progress of the call; None leaves the number unchanged."""
         self.progress = event.progress if event.progress is not None else self.progress
         self.progress_message = event.message or self.progress_message
 
     def end(self, event: ToolCallEnd, at: int | None) -> None:
-        """Note how the call ended, and when."""
+        """Note the result and the time of the end."""
         self.status = event.status
         self.result = event.result
         self.error = event.error
@@ -78,7 +81,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
         self.end_time = at
 
     def close(self, at: int | None) -> None:
-        """Fail the call, because the stream is over before it."""
+        """Mark the call as failed, because the stream has ended before the call."""
         self.status = "failed"
         self.error = {"code": "TOOL_INCOMPLETE", "message": TOOL_CODES["TOOL_INCOMPLETE"]}
         self.end_time = at

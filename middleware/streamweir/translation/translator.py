@@ -36,15 +36,15 @@ class Translator:
         answers: the protocol of the client.
         framing: `sse`, `ndjson`, or `json` for one folded result at the end. If clients of the protocol
             cannot read it, the protocol's own framing is written.
-        request_id: of all events; None: a new one.
-        session_id: of the session, if the upstream names none; None: a new one.
+        request_id: the id of all events; None: a new one.
+        session_id: the id of the session, if the upstream names none; None: a new one.
         clock: returns the time in Unix milliseconds. With it and both ids given, the same input gives the
             same bytes, however it is cut.
         dialects: the set that `speaks` and `answers` are looked up in; None: that of the process.
         options: see `StreamOptions`.
 
     Attributes:
-        request_id: of the stream.
+        request_id: the id of the stream.
         answers: the protocol of the client.
         stream: the normaliser: reader and pipeline.
         writer: writes the bytes of the client.
@@ -131,27 +131,27 @@ class Translator:
 
     @property
     def started(self) -> bool:
-        """An event of the upstream has been read."""
+        """Whether an event of the upstream has been read."""
         return self.stream.reader.started
 
     @property
     def complete(self) -> bool:
-        """There is soft evidence of the end, so silence is no failure."""
+        """Whether there is soft evidence of the end, so silence is no failure."""
         return self.stream.complete
 
     @property
     def waits(self) -> bool:
-        """A person was asked, and the upstream may go on: silence neither ends the stream nor fails it."""
+        """Whether a person was asked and the upstream may go on: silence does not end the stream then."""
         return self.stream.waits
 
     @property
     def ended(self) -> bool:
-        """The stream is over: nothing more will be returned."""
+        """Whether the stream is over: nothing more will be returned."""
         return self.stream.pipeline.position.ended
 
     @property
     def reason(self) -> Reason | None:
-        """Why the stream ended; None before."""
+        """Why the stream ended; None before its end."""
         return self.stream.pipeline.reason
 
     @property
@@ -161,22 +161,22 @@ class Translator:
 
     @property
     def has_answer(self) -> bool:
-        """The folded answer holds more than a failure; False if the output is no folded answer."""
+        """Whether the folded answer holds more than a failure; False if the output is no folded answer."""
         return isinstance(self.writer, FoldedWriter) and self.writer.has_answer
 
     @property
     def is_whole(self) -> bool:
-        """The output is one response body that decides the status: a folded answer, or a failure."""
+        """Whether the output is one response body that decides the status: a folded answer, or a failure."""
         return isinstance(self.writer, FoldedWriter) or self.writer.is_failure
 
     @property
     def reports_by_status(self) -> bool:
-        """Clients of the protocol go by the status and the headers of a failure."""
+        """Whether clients of the protocol go by the status and the headers of a failure."""
         return self.writer.reports_by_status
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts of the stream so far, for logs and metrics."""
+        """The counts of the stream until now, for logs and metrics."""
         pipeline = self.stream.pipeline
         return {
             "bytes_in": self.stream.bytes,
@@ -191,7 +191,7 @@ class Translator:
     # What can be done
 
     def add_sink(self, sink: EventSink) -> None:
-        """Give `sink` the events too, from the next one on."""
+        """Also pass the events to `sink`, from the next one on."""
         self.stream.pipeline.add_sink(sink)
 
     def add_taps(self, taps: Taps) -> None:
@@ -200,11 +200,15 @@ class Translator:
             attach(taps, self.stream.reader, self.stream.pipeline)
 
     def write_to(self, sink: EventSink) -> None:
-        """Give `sink` the events instead of the writer, from the next one on; no bytes are returned."""
+        """Pass the events to `sink` instead of the writer, from the next one on; no bytes are returned any
+        more.
+        """
         self.stream.pipeline.write_to(sink)
 
     def release_writer(self) -> Writer:
-        """Return the writer for a sink that takes its bytes; calls return no bytes from then on."""
+        """Return the writer to a sink that takes its bytes from now on; the calls of this object return no
+        more bytes.
+        """
         writer = self.writer
         if isinstance(writer, StreamWriter):
             self.writer = writer.twin()
@@ -223,7 +227,7 @@ class Translator:
     def fail(self, failure: BaseException | ErrorInfo | str) -> bytes:
         """End the stream, because the upstream failed; return the last bytes.
 
-        With evidence of its end, or if a person was asked, the stream is complete instead.
+        If there is evidence of the end, or a person was asked, the stream counts as complete instead.
 
         Args:
             failure: an exception, a classified failure, or a code of `CODES`.
@@ -232,7 +236,7 @@ class Translator:
         return self.writer.take()
 
     def info_of(self, failure: BaseException | ErrorInfo | str) -> ErrorInfo:
-        """Return a failure as `fail` reports it: an exception and a code are classified."""
+        """Return the report that `fail` makes of a failure: exceptions and codes are classified."""
         if isinstance(failure, ErrorInfo):
             return failure
         if isinstance(failure, BaseException):
@@ -240,7 +244,7 @@ class Translator:
         return error_info(failure if failure in CODES else "INTERNAL")
 
     def cancel(self, reason: Reason = "cancelled") -> bytes:
-        """End the stream, which was stopped on request and has not failed; return the last bytes."""
+        """End the stream on request, which is not a failure; return the last bytes."""
         self.stream.cancel(reason)
         return self.writer.take()
 
@@ -279,7 +283,7 @@ def convert(
 
 
 def _warning_of(item: str | Mapping[str, Any], detail: Any = None) -> Warning:
-    """Return a warning of the caller, whose text is sent unchanged."""
+    """Return a warning with the caller's text, which is sent unchanged."""
     if isinstance(item, str):
         item = {"message": item}
     code = item.get("message_code")

@@ -1,4 +1,4 @@
-"""The assistant's message of a turn, as a request has it.
+"""The assistant's message of a turn, in the form that a request uses.
 
 Source: the request contract, section 2; the conversation contract, section 2.
 """
@@ -19,8 +19,8 @@ def turn_message(
     """Return the canonical message of an assistant, with opaque values.
 
     Args:
-        order: the entries of `AnswerOrder`; None if they are not known: the message has then all thinking
-            before all text, and no opaque values but those of calls.
+        order: the entries of `AnswerOrder`; None if they are not known: all thinking then precedes all text,
+            and only calls have opaque values.
         calls: the tool calls, in order of their start.
         text: the whole answer, without other channels.
         thinking: the whole reasoning.
@@ -55,7 +55,7 @@ def _plain_parts(text: str, thinking: str) -> Iterator[dict[str, Any]]:
 
 
 def _without_last_calls(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parts without the places of calls behind all others, which is where calls are anyway."""
+    """Return the parts without calls that follow all other parts: calls are listed last anyway."""
     found = [*parts]
     while found and found[-1]["type"] == "tool_call":
         found.pop()

@@ -47,7 +47,7 @@ __all__ = ["StreamWriter"]
 _PREPARED: Final[frozenset[type[Event]]] = frozenset({SessionStart, SessionEnd, Error})
 
 _LONG: Final = 256 << 10
-"""Characters of a text that is written in pieces."""
+"""The least characters of a text that is written in pieces."""
 
 _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes or text: [Frame('...')]"
 
@@ -55,8 +55,8 @@ _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes
 class StreamWriter:
     """Writes a stream in one protocol and framing.
 
-    Events that the protocol has no place for are left out, counted, and reported in a warning before the end.
-    The client's sequence numbers have no gap all the same.
+    Events that the protocol cannot express are left out, counted, and reported in a warning before the end.
+    The client's sequence numbers still have no gap.
 
     state       entered by                                         a terminal error
     ─────────   ────────────────────────────────────────────────   ─────────────────────────────────────────
@@ -70,23 +70,23 @@ class StreamWriter:
 
     Args:
         dialect: the protocol.
-        encoder: of this stream.
+        encoder: the encoder of this stream.
         framing: `sse` or `ndjson`.
         source: the reader of the stream. If it reads the same protocol, the upstream's further fields are
             written.
 
     Attributes:
-        framing: of the output.
+        framing: the framing of the output.
         media_type: the content type of the output.
         headers: further headers of the response.
         unsupported: the number of events that the protocol has no place for, by a word for each kind.
-        added: the number of events that the client got in addition to those of the stream; negative if fewer.
+        added: how many more events the client got than the stream has; negative if fewer.
         is_failure: the output is only the body of a failure, for a protocol that `reports_by_status`. Known
             at the end of the stream.
     """
 
     event_ids: EventIds | None = None
-    """Adds an id to each SSE event that has none; None: only those of the encoder are written."""
+    """Adds an id to each SSE event without one; None: only the ids of the encoder are written."""
     run: str | None = None
     """The handle that the ids of events begin with; None: ids are sequence numbers."""
     added = 0
@@ -98,7 +98,7 @@ class StreamWriter:
     _piece: Content | Thinking | None = None
     _alike = 0
     _template: FrameTemplate | None = None
-    """The frame template of texts like `_piece`; None behind any other event."""
+    """The frame template of texts like `_piece`; None after any other event."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class StreamWriter:
         self.headers = encoder.response_headers
         self.unsupported = encoder.lost
         self._may_fail_whole = encoder.reports_by_status
-        """Nothing has been written that a failure would have to follow."""
+        """No bytes have been written, so a failure may still be the whole response."""
         self._dialect = dialect
         self._encoder = encoder
         self._source = source
@@ -127,17 +127,17 @@ class StreamWriter:
 
     @property
     def is_not_understood(self) -> bool:
-        """The body is the error of an answer that was not understood, unless the stream itself failed."""
+        """Whether the body is the error of an answer that was not understood, and the stream did not fail."""
         return self.is_failure
 
     @property
     def reports_by_status(self) -> bool:
-        """The protocol has failures of its own; see `Encoder`."""
+        """Whether the protocol has failures of its own; see `Encoder`."""
         return self._encoder.reports_by_status
 
     @property
     def streams_arguments(self) -> bool:
-        """The protocol gives its clients arguments in pieces; see `Encoder`."""
+        """Whether the protocol gives its clients arguments in pieces; see `Encoder`."""
         return self._encoder.streams_arguments
 
     def take(self) -> bytes:
@@ -171,7 +171,7 @@ class StreamWriter:
         return twin
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Write `event`, as far as the protocol has a place for it."""
+        """Write `event`, as far as the protocol can express it."""
         self._template = None
         if type(event) in self._prepares:
             prepared = self._prepared(event, stamp)
@@ -207,7 +207,7 @@ class StreamWriter:
         return True
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Write texts; all but the first by the template of the first."""
+        """Write texts; the first one is encoded, and the others are filled into its frame."""
         self._may_fail_whole = False
         if len(texts) > 1 and event is not self._piece and not self._has_templates:
             self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
@@ -265,7 +265,7 @@ class StreamWriter:
         return b"" if self._encoder.is_old else self.heartbeat()
 
     def _is_held(self, event: Event, stamp: Stamp) -> bool:
-        """Write a failure before any other event as the whole body; return whether the body is a failure."""
+        """Write a failure before any other event as the whole body; return True if the body is a failure."""
         if isinstance(event, Error) and event.terminal:
             self._out = [failure_body(self._encoder, event, stamp.request_id)]
             self.is_failure = True
@@ -289,14 +289,14 @@ class StreamWriter:
     def _set_framing(self, framing: str) -> None:
         self._bytes_of = sse_writer(self._encoder.sse_prefix) if framing == "sse" else write_ndjson
         self._writes_blocks = framing == "sse" and type(self._encoder).sse_block is not Encoder.sse_block
-        """The encoder writes SSE blocks itself, and nothing is added to them."""
+        """The encoder writes whole SSE blocks, to which nothing is added."""
 
     def _own(self, stamp: Stamp) -> Stamp:
-        """Return the stamp of an event among those that this client gets."""
+        """Return the stamp of an event, numbered among the events that this client gets."""
         return Stamp(stamp.request_id, stamp.sequence + self.added, stamp.timestamp)
 
     def _prepared(self, event: Event, stamp: Stamp) -> Event | None:
-        """Return `event` for this client; None if it gets no part of it."""
+        """Return `event` adapted to this client; None if the client gets no part of it."""
         match event:
             case Content():
                 text = event if self._carries_opaque else without_opaque(event)
@@ -320,9 +320,9 @@ class StreamWriter:
         return event
 
     def _failed_end(self, end: SessionEnd, stamp: Stamp) -> Event | None:
-        """Write the warning of an empty answer as an error; return the end behind it.
+        """Write the warning about an empty answer as an error; return the end event that follows it.
 
-        Only for a protocol that has no warnings. None: the failure is the whole response.
+        Only for a protocol that has no warnings. The result is None if the failure is the whole response.
         """
         self._not_understood = None
         self.write(not_understood_error(), stamp)
@@ -341,7 +341,7 @@ class StreamWriter:
             self.added += 1
 
     def _with_own_count(self, event: Event, stamp: Stamp) -> Event:
-        """Return an end whose summary counts the events of this client."""
+        """Return an end event whose summary counts the events that this client got."""
         match event:
             case SessionEnd(summary={"events": int(events), **summary}) if events == stamp.sequence + 1:
                 own = {**summary, "events": events + self.added}
@@ -384,5 +384,5 @@ def _prepared_kinds(is_append_only: bool, warns: bool, carries_opaque: bool) -> 
 
 
 def _later(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
-    """Return the numbers in the frame that is so many frames later."""
+    """Return the numbers in a frame that comes this many frames later."""
     return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}

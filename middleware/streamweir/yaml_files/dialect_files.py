@@ -17,8 +17,8 @@ def read_dialect(path: str | os.PathLike[str], *, name: str | None = None) -> tu
     """Return the mapping in the file at `path`, and the report with its positions.
 
     Args:
-        path: of the file.
-        name: of the file in messages; the path if not given.
+        path: the path of the file.
+        name: the name of the file in messages; the path if not given.
 
     Returns:
         The mapping, None where there is none; the report then says why.

@@ -53,8 +53,8 @@ def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
     """Return the problem at the place of YAML's error.
 
     Args:
-        text: of the file.
-        error: of the YAML parser.
+        text: the text of the file.
+        error: the error of the YAML parser.
     """
     mark: StringMark | None = error.problem_mark or error.context_mark
     problem = " ".join(str(error.problem).split()).removeprefix("but ")

@@ -1,6 +1,6 @@
-"""The `receive` of a server, shared by the application and by all that wait for the client to leave.
+"""The `receive` of a server, shared by the application and by the tasks that wait for the client to leave.
 
-While a run goes on without its client, the application does not learn that the client has left.
+While a run continues without its client, the application is not told that the client has left.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from streamweir.http.sending import Message, Receive
 __all__ = ["ClientRequest"]
 
 _BODY_BYTES: Final = 16 << 20
-"""The largest body of a request that brings a handle; it is read before the application is called."""
+"""The largest body of a request that brings a handle; such a body is read before the application is called.
+"""
 
 _NAMING_BYTES: Final = 1 << 20
-"""The largest body in which the id of the conversation is looked for."""
+"""The largest body that is searched for the id of the conversation."""
 
 
 class ClientRequest:
@@ -28,10 +29,11 @@ class ClientRequest:
 
     Attributes:
         left: the client has left.
-        is_kept: the run goes on without its client: `receive` then waits for ever in place of a disconnect.
+        is_kept: the run continues without its client: `receive` then waits for ever instead of returning a
+            disconnect.
 
     Args:
-        receive: of the server.
+        receive: the ASGI `receive` of the server.
         keeps_body: whether `take_body` will be called.
     """
 
@@ -47,7 +49,9 @@ class ClientRequest:
         self._body: bytearray | None = bytearray() if keeps_body else None
 
     def take_body(self) -> bytes:
-        """Return the body and drop it; empty if it has not been read whole or is too large."""
+        """Return the body and release its memory; empty if the body has not been read whole or is too
+        large.
+        """
         body, self._body = self._body, None
         return bytes(body) if body is not None and self._is_whole else b""
 
@@ -71,7 +75,7 @@ class ClientRequest:
         """Read the whole body, and keep its messages for the application.
 
         Args:
-            headers: of the request. A body that is too large by its `Content-Length` is not read.
+            headers: the headers of the request. A body that is too large by its `Content-Length` is not read.
 
         Raises:
             Refusal: the body is too large.
@@ -103,7 +107,7 @@ class ClientRequest:
                 self._body = None
 
     async def _listen(self) -> None:
-        """Wait until another message has arrived, read by this task or by another one."""
+        """Wait until another message has arrived, received by this task or by another one."""
         known = len(self._waiting)
         async with self._turn:
             if self.left.is_set() or len(self._waiting) > known:

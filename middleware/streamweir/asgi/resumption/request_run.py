@@ -3,8 +3,9 @@
     state     entered when
     ───────   ──────────────────────────────────────────────────────────────────────────────────────────────
     waiting   the object is made. If the client brought the handle, the run is claimed already, and
-              `wait_for_stream` counts the client as its reader: it may leave before there is anything to read
-    begun     `begin`: the source has something to say; the run is claimed at the latest now (or is
+              `wait_for_stream` counts the client as its reader: the client may leave before there is anything
+              to read
+    begun     `begin`: the source has an event; the run is claimed at the latest now (or is
               `unclaimed`), and the first client is delivered to in a task
     over      `let_go`: the tasks have ended; a run that was claimed and never begun is deleted
 
@@ -41,7 +42,7 @@ class RequestRun:
     """The run of one request, with the client that sent the request.
 
     Attributes:
-        run: in the store and in this process.
+        run: the run, in the store and in this process.
         client: the client's side of the request.
         has_begun: `begin` was called.
 
@@ -49,7 +50,7 @@ class RequestRun:
         service: the runs of the store.
         run: the run.
         client: the client's side of the request.
-        scope: of the request.
+        scope: the ASGI scope of the request.
         retention: how the run is kept.
         path: where runs are read; None: at their own URL only.
         heartbeat: seconds of silence after which the first client is sent a heartbeat; None: never.
@@ -84,7 +85,7 @@ class RequestRun:
         self._delivery: asyncio.Task[None] | None = None
 
     def wait_for_stream(self, source: RunSource) -> None:
-        """Keep a run that was claimed before its application was called."""
+        """Keep a run alive that was claimed before its application was called."""
         if self._is_brought:
             self._note_kept(source)
             self._waiting = self._start(self._wait_with_client())
@@ -100,16 +101,16 @@ class RequestRun:
         status: int = 200,
         content_type: str = "",
     ) -> None:
-        """Claim the run unless that was done, and begin to deliver it to the first client.
+        """Claim the run unless it is claimed already, and begin to deliver it to the first client.
 
         Args:
-            source: ends the run when it is stopped.
-            translator: of the stream; nothing has been written to the log of the run yet.
+            source: the source, which ends the run when the run is stopped.
+            translator: the translator of the stream; no event has been written to the log of the run yet.
             send: takes the response.
-            headers: of the response, beside those of a stream.
+            headers: the headers of the response in addition to those of a stream.
             failure: returns the classified failure of the stream, once there is one.
-            status: of a response that is a stream.
-            content_type: of a response whose frames are the application's; empty: that of their framing.
+            status: the status of a response that is a stream.
+            content_type: the content type if the frames are the application's; empty: that of the framing.
         """
         self.has_begun = True
         run, find = self.run, self._retention.find
@@ -144,7 +145,7 @@ class RequestRun:
             self._waiting.cancel()
 
     async def write(self, *, ends: bool) -> None:
-        """Store the written part of the run's log; `ends`: nothing follows."""
+        """Store the events written to the run's log; with `ends`, no event follows."""
         await (self.run.finish() if ends else self.run.send())
 
     async def until_delivered(self) -> None:
@@ -170,7 +171,7 @@ class RequestRun:
             self._start(self.run.look_after(source))
 
     async def _wait_with_client(self) -> None:
-        """Count the client as a reader while there is nothing to read yet."""
+        """Count the client as a reader while there is no event to read yet."""
         owned = self.run.owned
         owned.readers += 1
         try:

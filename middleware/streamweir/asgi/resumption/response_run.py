@@ -27,14 +27,14 @@ __all__ = ["ResponseRun", "admit", "deliver_run"]
 class ResponseRun(RunWriting):
     """Stores the stream of one response; a `RunSource`.
 
-    `client.until_left` tells when the content has to be closed: its run is stopped or fenced, or the client
-    of a run that is not kept has left. The end is stored before it returns.
+    `client.until_left` returns when the content has to be closed: its run is stopped or fenced, or the client
+    of a run that is not kept has left. The end is stored before that.
 
     Args:
-        run: of the request.
-        stream: of the response; nothing has been read of its content.
-        receive: of the server, or of the layer above.
-        send: likewise.
+        run: the run of the request.
+        stream: the stream of the response; nothing has been read of its content.
+        receive: the ASGI `receive` of the server, or of the layer above.
+        send: the ASGI `send` of the server, or of the layer above.
     """
 
     def __init__(self, run: RequestRun, stream: EventStream, receive: Receive, send: Send) -> None:
@@ -46,7 +46,7 @@ class ResponseRun(RunWriting):
         translator.write_to(run.run.open_log(lambda: Source(translator.speaks)))
 
     async def end(self, reason: StopReason) -> None:
-        """Store the end of a run that has not ended, and let the content be closed; see `RunSource`."""
+        """Store the end of a run that has not ended, and have the content closed; see `RunSource`."""
         if not self.translator.ended:
             self.translator.cancel(reason)
             await self.finish()
@@ -59,7 +59,7 @@ class ResponseRun(RunWriting):
             await self.finish()
 
     def abandon(self) -> None:
-        """Let the content be closed, and store nothing more; see `RunSource`."""
+        """Have the content closed, and store no further events; see `RunSource`."""
         self.request_run.run.owned.finish()
         self.stopped.set()
 
@@ -87,15 +87,15 @@ class _RunClient(AsgiClient):
 async def admit(
     own: Mapping[str, Any] | None, stream: EventStream, scope: Scope, receive: Receive, send: Send
 ) -> Admitted | None:
-    """Admit a request to its response, or answer it with a run that exists.
+    """Let the response handle a request, or answer the request with an existing run.
 
     Args:
-        own: the arguments of the response's own `Resumption`, used if no layer above keeps runs; None: it
-            has none.
-        stream: of the response.
-        scope: of the request.
-        receive: of the server, or of the layer above.
-        send: likewise.
+        own: the arguments of the response's own `Resumption`, used if no layer above keeps runs; None: there
+            are none.
+        stream: the stream of the response.
+        scope: the ASGI scope of the request.
+        receive: the ASGI `receive` of the server, or of the layer above.
+        send: the ASGI `send` of the server, or of the layer above.
 
     Returns:
         None if the request has been answered.
@@ -122,16 +122,16 @@ async def deliver_run(
     headers: HeaderList,
     status: int,
 ) -> None:
-    """Make the run of a response, and deliver it to its first client; return when both are done.
+    """Make the run of a response, and deliver the run to its first client; return when both are done.
 
     Args:
-        run: of the request.
-        stream: of the response.
-        scope: of the request.
-        receive: of the request, as `admit` returned it.
-        send: of the server, or of the layer above.
-        headers: of the response, beside those of a stream.
-        status: of the response.
+        run: the run of the request.
+        stream: the stream of the response.
+        scope: the ASGI scope of the request.
+        receive: the ASGI `receive` of the request, as `admit` returned it.
+        send: the ASGI `send` of the server, or of the layer above.
+        headers: the headers of the response in addition to those of a stream.
+        status: the status of the response.
     """
 
     async def send_own(message: Message) -> None:

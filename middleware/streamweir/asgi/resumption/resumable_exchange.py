@@ -33,7 +33,7 @@ class ResumableExchange(ResponseInterceptor):
     """One request, its run and its first client; a `RunSource`.
 
     Args:
-        run: of the request.
+        run: the run of the request.
         rest: the options of the interceptor.
     """
 
@@ -53,7 +53,7 @@ class ResumableExchange(ResponseInterceptor):
         self._events: ResumableStream | None = None
 
     async def run(self, app: ASGIApp, *, reraise: bool) -> None:
-        """Let `app` answer the request, and the client have all of it."""
+        """Let `app` answer the request, and deliver the whole response to the client."""
         self._run.wait_for_stream(self)
         try:
             await super().run(app, reraise=reraise)
@@ -78,7 +78,7 @@ class ResumableExchange(ResponseInterceptor):
         self._listening.release()
 
     async def _break_off(self) -> None:
-        """End a run that is not over for its other readers too: the server cancels the request."""
+        """End a run whose other readers are still connected, because the server cancels the request."""
         if self._events is not None and not self._events.is_over:
             await self._events.end(lambda events: events.fail("GATEWAY_DRAINING"))
 

@@ -19,14 +19,14 @@ __all__ = ["ResumableStream"]
 
 
 class ResumableStream(RunWriting, NormalizedStream):
-    """The response of one request, whose events are those of a run. Nothing is sent from here.
+    """The response of one request, whose events become those of a run. It sends no bytes itself.
 
     Args:
-        events: of this stream.
-        client: is sent nothing here; it reads the run.
+        events: the events of this stream.
+        client: the client, which gets its bytes by reading the run.
         run: stores the events.
         begin: begins the run; awaited once, before the first event.
-        headers: the application's.
+        headers: the headers of the application's response.
         options: those of `NormalizedStream`.
     """
 
@@ -52,7 +52,9 @@ class ResumableStream(RunWriting, NormalizedStream):
 
     @property
     def passes_failures(self) -> bool:
-        """See `NormalizedStream`; a run that has begun ends properly, since its client may come back."""
+        """See `NormalizedStream`; False for a run that has begun: it ends properly, since its client may come
+        back.
+        """
         return not self._begun and super().passes_failures
 
     def _ending(self) -> Ending:
@@ -64,22 +66,22 @@ class ResumableStream(RunWriting, NormalizedStream):
         return self._failure
 
     async def take(self, message: Message) -> None:
-        """Begin the run if that has not been done; then see `NormalizedStream`."""
+        """Begin the run if it has not begun; then do the same as `NormalizedStream`."""
         await self._begin_once()
         await super().take(message)
 
     async def take_body(self, pieces: Iterable[bytes], *, more: bool) -> None:
-        """Begin the run if that has not been done; then see `NormalizedStream`."""
+        """Begin the run if it has not begun; then do the same as `NormalizedStream`."""
         await self._begin_once()
         await super().take_body(pieces, more=more)
 
     async def end(self, how: Callable[[ApplicationStream], None]) -> None:
-        """Begin the run if that has not been done; then see `NormalizedStream`."""
+        """Begin the run if it has not begun; then do the same as `NormalizedStream`."""
         await self._begin_once()
         await super().end(how)
 
     def abandon(self) -> None:
-        """Drop everything that the application still sends; see `RunSource`."""
+        """Drop all later messages of the application; see `RunSource`."""
         self.is_over = True
         self.request_run.run.owned.finish()
         self._behind.begin(self.translator.reason)

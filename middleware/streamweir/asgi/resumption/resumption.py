@@ -1,4 +1,4 @@
-"""An application whose requests start a run, join one, or resume reading one.
+"""Wraps an application so that requests start a run, join one, or resume reading one.
 
 Source: the contract of resumable streams, sections 2, 3 and 6.
 """
@@ -42,11 +42,11 @@ SELF: Final = object()
 
 
 class Admitted(NamedTuple):
-    """A request that the application is to answer.
+    """A request that the application has to answer.
 
     Attributes:
-        receive: of the request, for the application.
-        run: the run that the answer becomes; None: the client can have no runs.
+        receive: the ASGI `receive` of the request, for the application.
+        run: the run that the answer becomes; None: the client cannot have runs.
     """
 
     receive: Receive
@@ -54,7 +54,7 @@ class Admitted(NamedTuple):
 
     @property
     def exchange(self) -> Exchange:
-        """The class, or a function, that makes the interceptor of the request."""
+        """The class or function that makes the interceptor of the request."""
         return ResponseInterceptor if self.run is None else partial(ResumableExchange, self.run)
 
 
@@ -62,16 +62,17 @@ class Resumption(RunsShell):
     """The runs of one middleware or response.
 
     Attributes:
-        resume: how they are kept.
+        resume: how the runs are kept.
 
     Args:
         resume: how runs are kept.
-        store: keeps them.
+        store: keeps the runs.
         answers: the protocols that clients may choose from.
-        framing: the one where `Accept` and the stream leave it open.
+        framing: the framing if neither `Accept` nor the stream decides it.
         heartbeat: seconds of silence after which a reader is sent a heartbeat; None: never.
-        served_by: the shell that serves the path of runs; `SELF` for this one. Any other one serves the runs
-            of this one only if it has the same store and path; if not, they are read at their own URL only.
+        served_by: the shell that serves the path of runs; `SELF` for this object. Another shell serves the
+            runs of this object only if both have one store and path; if not, the runs are read at their own
+            URL only.
 
     Raises:
         ConfigurationError: `resume` or `store` has another type.
@@ -135,7 +136,9 @@ class Resumption(RunsShell):
         await response.run(at_once=found.state.state == "running")
 
     def _wanted(self, scope: Scope, about: About) -> tuple[str, str]:
-        """Return protocol and framing for a reader: those of the first client where the request is silent."""
+        """Return protocol and framing for a reader; where the request does not choose, those of the first
+        client.
+        """
         others = (name for name in self._answers if name != about.protocol)
         try:
             protocol = choose_protocol(
@@ -149,14 +152,14 @@ class Resumption(RunsShell):
     async def admit(
         self, scope: Scope, receive: Receive, send: Send, *, answers: str, request_id: str
     ) -> Admitted | None:
-        """Admit a request, or answer it with a run that exists.
+        """Let the application answer a request, or answer the request with an existing run.
 
         Args:
-            scope: of the request.
-            receive: of the server.
-            send: of the server.
-            answers: the protocol that the client gets.
-            request_id: of the request.
+            scope: the ASGI scope of the request.
+            receive: the ASGI `receive` of the server.
+            send: the ASGI `send` of the server.
+            answers: the protocol in which the client is answered.
+            request_id: the id of the request.
 
         Returns:
             None if the request has been answered.
@@ -220,7 +223,7 @@ class Resumption(RunsShell):
         return Admitted(client.receive, request_run)
 
     async def _claim(self, run: ResumableRun, about: About) -> bool:
-        """Claim a run; a run that the store could not take is made all the same, for its first client."""
+        """Claim a run; if the store does not answer, the run is still made for its first client."""
         try:
             return await self.service.start(run, about)
         except StoreUnavailable:
@@ -228,7 +231,8 @@ class Resumption(RunsShell):
 
 
 _under_way: Final[WeakKeyDictionary[RunStore, dict[str, ResumableRun]]] = WeakKeyDictionary()
-"""By store, the runs that this process makes: those of a middleware and of responses with the same store."""
+"""For each store, the runs that this process makes: those of a middleware and of responses with that store.
+"""
 
 
 def _under_way_in(store: RunStore) -> dict[str, ResumableRun]:

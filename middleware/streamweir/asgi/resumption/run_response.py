@@ -27,20 +27,20 @@ __all__ = ["RunResponse"]
 
 
 class RunResponse(StoredRunDelivery, ResponseDelivery):
-    """Delivers a run to one client; the `Source` of its own supervisor.
+    """Delivers a run to one client; it is also the `Source` of its own supervisor.
 
     Args:
-        reader: of the run; closed here.
-        protocol: of the client.
-        framing: of the client.
+        reader: the reader of the run; closed here.
+        protocol: the protocol of the client.
+        framing: the framing of the client.
         client: the client's side of its request.
         send: takes the response.
-        headers: of the response, beside those of a stream.
+        headers: the headers of the response in addition to those of a stream.
         run_headers: the headers that name the run.
         heartbeat: seconds of silence after which a heartbeat is sent; None: never.
         failure: returns the classified failure of the run, once there is one.
-        status: of a response that is a stream.
-        content_type: of a response whose frames are the application's; empty: that of their framing.
+        status: the status of a response that is a stream.
+        content_type: the content type if the frames are the application's; empty: that of the framing.
     """
 
     sends_at_once = False  # no ASGI server can
@@ -84,7 +84,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
             at_once: send the headers before the first event.
 
         Raises:
-            NothingLeft: the run has ended and the client has all of it; nothing was sent.
+            NothingLeft: the run has ended and the client has all events; nothing was sent.
             RunGone: the run cannot be read; nothing was sent.
         """
         self._delivering = asyncio.create_task(self._run(at_once))
@@ -112,7 +112,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
     # The source of the delivery
 
     def lose_client(self) -> None:
-        """Stop reading: the run goes on without this reader."""
+        """Stop reading: the run continues without this reader."""
         self._request.left.set()
         if self._delivering is not None:
             self._delivering.cancel()
@@ -126,7 +126,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
 
 
 class _RunClient(AsgiClient):
-    """The client of a run, whose request the application may read at the same time."""
+    """The client of a run; the application may call `receive` of its request at the same time."""
 
     def __init__(self, client: ClientRequest, send: Send) -> None:
         super().__init__(client.receive, send)

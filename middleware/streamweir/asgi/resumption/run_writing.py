@@ -1,4 +1,4 @@
-"""A delivery that stores the events of a run in place of sending them."""
+"""A delivery that stores the events of a run instead of sending them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts in the headers of an answer that its body does not hold."""
+"""Reads facts from the headers of an answer that are missing in its body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ AnswerHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 
 def found_in(headers: AnswerHeaders, patterns: Mapping[str, re.Pattern[str]]) -> dict[str, str]:
-    """Return the named groups of the patterns; each is searched in the headers with its lower-case name."""
+    """Return the values of the named groups in the patterns; each pattern is searched in the header that it
+    is listed under (lower case).
+    """
     found: dict[str, str] = {}
     for name, value in headers:
         pattern = patterns.get(name.decode("latin-1").lower())

@@ -21,10 +21,10 @@ from streamweir.translation.reading.text_blocks import (
 __all__ = ["BodyReader"]
 
 _SHORT: Final = 1024
-"""A shorter read goes to the parser, which takes less time than looking for texts in it."""
+"""A read shorter than this goes to the parser, which is then faster than a search for texts."""
 
 _LONGEST_UNREAD: Final = 4 << 10
-"""The longest beginning of a block that is kept for the next read; a longer one goes to the parser."""
+"""The longest beginning of a block that is kept until the next read; a longer one goes to the parser."""
 
 
 class BodyReader:
@@ -58,9 +58,9 @@ class BodyReader:
     around: AnySurroundings | None = None
     next_around: AnySurroundings | None = None
     _usual: TextFields | None = None
-    """Set before the first read, if that may consist of usual texts of the dialect."""
+    """The usual text fields of the dialect. Set before the first read if that may consist of such texts."""
     _unread = b""
-    """The beginning of a block that may be a text."""
+    """The beginning of a block that may be a text, kept from the last read."""
 
     def __init__(self, frames: FrameReader, limit: int) -> None:
         self._frames = frames
@@ -73,8 +73,8 @@ class BodyReader:
         The beginning of a block at the end of the read is kept for the next read.
 
         Returns:
-            The common event of the texts, the texts, and the bytes of their blocks. None, and nothing has
-            changed, for any other read.
+            The common event of the texts, the texts, and the bytes of their blocks. None for any other read;
+            the state is then unchanged.
         """
         around, decoder = self.next_around, self._frames.decoder
         if around is None or decoder is None:
@@ -106,7 +106,7 @@ class BodyReader:
         return (around.template.event, [text], data) if text and decoder.accepts_text(text) else None
 
     def as_read(self, piece: Piece, texts: list[str], raw: bytes) -> FrameItems:
-        """Return the result of `read_texts` in the form of `read`."""
+        """Return the result of `read_texts` in the form that `read` returns."""
         return [TextRun(piece, texts)], Frame(b"", raw=raw) if self.parser.keeps_raw else None
 
     def read(self, data: bytes) -> Iterable[FrameItems]:
@@ -131,7 +131,7 @@ class BodyReader:
         return self._read_blocks(data, is_tried=is_tried)
 
     def expect_texts(self, fields: TextFields) -> None:
-        """Note that the body may begin with the usual texts of its dialect; before the first byte."""
+        """Note that the body may begin with the usual texts of its dialect; call it before the first byte."""
         self._usual = fields
 
     def _begin_with_texts(self, data: bytes) -> Iterable[FrameItems] | None:
@@ -150,11 +150,11 @@ class BodyReader:
         return None
 
     def _rest_of(self, data: bytes) -> Iterator[FrameItems]:
-        """Read the bytes behind the first texts as a read that comes after them."""
+        """Read the bytes after the first texts, as if they were a later read."""
         yield from self.read(data)
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
-        """Read `data` by the parser; at once, if it is one whole frame."""
+        """Read `data` by the parser, or at once if it is one whole frame."""
         parser = self.parser
         is_at_boundary = parser.is_at_boundary
         found = self._fed(data)
@@ -169,7 +169,7 @@ class BodyReader:
         return (self.parser.chosen or self.parser).feed(data)
 
     def _read_alone(self, frame: Frame, data: bytes) -> Sequence[FrameItems]:
-        """Read a frame whose bytes are all of `data`."""
+        """Read a frame that takes up all of `data`."""
         frames = self._frames
         decoder, template = frames.decoder, frames.templates.current
         assert decoder is not None
@@ -190,7 +190,9 @@ class BodyReader:
         return read
 
     def _is_to_parse(self, decoder: Decoder) -> bool:
-        """Return whether texts are judged, and the surroundings of the next ones are unknown."""
+        """Return whether the parser has to read: texts are judged, and the surroundings of the next texts are
+        unknown.
+        """
         return decoder.judges_texts and self._blocks.around(self._frames.templates.current) is None
 
     def _read_blocks(self, data: bytes, *, is_tried: bool) -> Iterator[FrameItems]:
@@ -241,13 +243,14 @@ class BodyReader:
     def _judged(
         self, around: AnySurroundings, texts: list[str], data: bytes, begin: int, stop: int
     ) -> Generator[FrameItems, None, int]:
-        """Read texts, up to the first that the decoder rejects, which is decoded; return the end of them.
+        """Read texts up to the first one that the decoder rejects; decode that one. Return the position after
+        them.
 
         Args:
-            around: of the texts.
+            around: the surroundings of the texts.
             texts: in the order of their blocks.
             data: one read.
-            begin: of the first block.
+            begin: the beginning of the first block.
             stop: the end of the last one.
         """
         accepted = self._accepted(texts)
@@ -272,7 +275,7 @@ class BodyReader:
         return len(texts)
 
     def _expect(self, around: AnySurroundings | None) -> None:
-        """Note the surroundings of the next texts. To be called when the parser is at a boundary."""
+        """Note the surroundings of the next texts; call it when the parser is at a boundary."""
         decoder = self._frames.decoder
         self.next_around = None if self.has_ended else around
         is_for_caller = decoder is not None and not decoder.judges_texts and not self._unread
@@ -336,11 +339,13 @@ class BodyReader:
     def _note_boundary(
         self, current: MessageTemplate, begun: MessageTemplate | None, data: bytes, frame: Frame | None
     ) -> None:
-        """Set `around`, if the parser is at a boundary; learn the surroundings first, if they did not fit.
+        """Set `around`, if the parser is at a boundary; learn the surroundings first if the known ones did
+        not fit.
 
         Args:
             current: the current template.
-            begun: the template before `data` was parsed. The same one: a text of it was not read by `around`.
+            begun: the template before `data` was parsed. If it equals `current`, `around` did not fit one of
+                its texts.
             data: the bytes that were parsed.
             frame: the last frame in them, to learn from; None: learn nothing.
         """
@@ -371,12 +376,12 @@ class BodyReader:
         return (((), frame),)
 
     def _is_read(self, frame: Frame) -> bool:
-        """Return whether a frame is decoded: gaps, and frames after the end of the stream, are not."""
+        """Return whether a frame is to be decoded: not a gap, and not after the end of the stream."""
         return frame.raw is None or not (frame.is_gap or self.has_ended)
 
 
 def _raised(error: Exception) -> Iterator[FrameItems]:
-    """Raise an exception in the iteration, as a parser does."""
+    """Return an iterator that raises an exception, as the iterator of a parser does."""
     yield from ()
     raise error
 

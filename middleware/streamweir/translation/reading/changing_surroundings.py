@@ -1,4 +1,4 @@
-"""The bytes around the texts of a body in which more changes from block to block than the text.
+"""The bytes around the texts of a body whose blocks differ in more than the text, such as ids and times.
 
 id: 7                                                          an id of SSE
 data: {"type":"content","data":{"content":"Hel"},"metadata":{"timestamp":1790000000000,"sequence":7}}
@@ -21,7 +21,9 @@ from streamweir.translation.reading.surroundings import Surroundings, texts_in_l
 __all__ = ["ChangingSurroundings", "has_id"]
 
 _MOST_MISSES: Final = 3
-"""So many texts in a row that are not like the latest one show that a number counts."""
+"""After this many texts in a row that differ from the latest block in a number, that number counts as a
+counter.
+"""
 
 _NAME: Final = rb"(?:event: [^\r\n]*\n)?"
 _WITH_ID: Final = re.compile(rb"%bid: ([^\r\n]*)\n%bdata: ?" % (_NAME, _NAME))
@@ -38,13 +40,13 @@ def has_id(begin: bytes) -> bool:
 class ChangingSurroundings:
     """The bytes around the values that change in the blocks of one template: the text, times, ids of SSE.
 
-    Numbers beside the text, such as times in seconds, are often the same as in the latest block. `_latest`
-    has the surroundings of that block, in which only the text changes. `note` sets it, until three noted
-    blocks in a row were followed by a different one; it stays None from then on. It is always None if blocks
-    have ids.
+    Numbers next to the text, such as times in seconds, are often equal to those of the latest block.
+    `_latest` has the surroundings of that block, in which only the text changes. `note` sets it, until three
+    noted blocks in a row were followed by a different one; it stays None from then on. It is always None if
+    blocks have ids.
 
     Args:
-        template: of the messages.
+        template: the template of the messages.
         begin: the bytes of a block before its message.
         end: the bytes of a block behind its message.
         note_id: is given the id of the latest block, if blocks have ids.
@@ -135,7 +137,9 @@ class ChangingSurroundings:
         return texts[0] if texts else None
 
     def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
-        """Return the texts of consecutive blocks from `begin` on; see `Surroundings.run_in`."""
+        """Return the texts of consecutive blocks from `begin` on, and the end of the last block; see
+        `Surroundings.run_in`.
+        """
         stop = data.rfind(self.end, begin) + len(self.end)
         if stop < begin + len(self.end):
             return None, begin
@@ -148,13 +152,13 @@ class ChangingSurroundings:
         return self.texts_in(data[begin:stop]), stop
 
     def end_of(self, blocks: int, data: bytes, begin: int) -> int:
-        """Return the end of so many blocks from `begin` on; each of them is whole."""
+        """Return the end position of this many whole blocks from `begin` on."""
         for _ in range(blocks):
             begin = data.find(self.end, begin) + len(self.end)
         return begin
 
     def _end_of_id(self, data: bytes, begin: int, end: int) -> int:
-        """Return where the first value behind an id begins; -1 if there is no id in one line."""
+        """Return the position after an id where the first value begins; -1 if the id is not in one line."""
         stop = data.find(self._inner[0], begin, end)
         return -1 if stop < 0 or _has_line_end(data, begin, stop) else stop + len(self._inner[0])
 
@@ -178,7 +182,7 @@ class ChangingSurroundings:
         return texts
 
     def _columns_of(self, blocks: Sequence[bytes]) -> list[Sequence[bytes]]:
-        """Return for each value that changes its bytes in the blocks, which are given without their edges."""
+        """Return the bytes of each changing value, block by block; `blocks` are without their edges."""
         columns: list[Sequence[bytes]] = []
         for constant in self._inner:
             column, _, blocks = zip(*[block.partition(constant) for block in blocks], strict=True)
@@ -202,16 +206,16 @@ def _has_line_end(data: bytes, begin: int, end: int) -> bool:
 
 
 def _are_ids(ids: Sequence[bytes]) -> bool:
-    """Return whether the values are each in one line."""
+    """Return whether each value is an id within one line."""
     joined = b"".join(ids)
     return not _has_line_end(joined, 0, len(joined))
 
 
 def _are_values(columns: Sequence[Sequence[bytes]]) -> bool:
-    """Return whether the values are each a JSON number or string without a line end.
+    """Return whether each value is a JSON number or string without a line end.
 
     Raises:
-        MsgspecError, ValueError: one is no JSON, or another value.
+        MsgspecError, ValueError: a value is not JSON, or of another type.
     """
     values: list[int | float | str] | None = []
     if columns:

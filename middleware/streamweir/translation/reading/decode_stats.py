@@ -26,7 +26,7 @@ class DecodeStats:
         has_any: the decoder knew a message other than the end.
         messages: the number of messages with events, except those read by a template.
         unknown: the number of messages that the decoder did not know.
-        kinds: the first kinds of unknown messages, each once.
+        kinds: the kinds of the first unknown messages, each once.
     """
 
     __slots__ = ("_types", "has_any", "kinds", "messages", "unknown")
@@ -43,8 +43,8 @@ class DecodeStats:
         """Count a message.
 
         Args:
-            events: of the message; none for a failure of no known kind that was held back.
-            frame: of the message.
+            events: the events of the message; empty for a held-back failure whose kind is unknown.
+            frame: the frame of the message.
             is_complete: the decoder has read the end. At the end and behind it, events about the run do not
                 set `has_any`.
         """
@@ -81,7 +81,7 @@ class DecodeStats:
 
 
 def _is_about_the_run(event: Event) -> bool:
-    """Return whether the event is about the run, and no part of an answer."""
+    """Return whether the event is about the run, not a part of an answer."""
     return isinstance(event, SessionStart | SessionEnd | Status) or (
         isinstance(event, Content) and not event.content
     )

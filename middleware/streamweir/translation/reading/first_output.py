@@ -1,4 +1,4 @@
-"""The first output of a stream: the commit point, behind which no other upstream is asked.
+"""The first output of a stream: the commit point, after which no other upstream is asked.
 
     output       text, thinking, a piece of a tool call, data, references, interactions, the end, an error
     no output    `session_start`, `status`, `warning`, an empty text, an end that says that the run broke off
@@ -34,9 +34,9 @@ class FirstOutput(NamedTuple):
 
     Attributes:
         error: the output, if it is a terminal error; None for any other output.
-        status: 429 if it is the error of an upstream that is asked too often, 503 if it is one of an upstream
-            that is overloaded; None for any other output.
-        retry_after_ms: the time to wait that such an error gives; None if it gives none.
+        status: 429 if the output is an error of a rate-limited upstream, 503 for an overloaded upstream; None
+            for any other output.
+        retry_after_ms: the time to wait that such an error names; None if it names none.
     """
 
     error: Error | None = None
@@ -52,9 +52,9 @@ def find_output(events: Iterable[Event], frame: Frame | None, dialect: Dialect |
     """Return the first output among the events of a frame; None if no event is output.
 
     Args:
-        events: as decoded.
-        frame: that holds them; None if they come from no frame.
-        dialect: of the upstream; None: unknown.
+        events: the decoded events.
+        frame: the frame that holds them; None if they come from no frame.
+        dialect: the dialect of the upstream; None: unknown.
     """
     for event in events:
         kind = type(event)
@@ -73,9 +73,10 @@ def _is_broken_off(end: SessionEnd) -> bool:
 
 
 def _of_error(error: Error, frame: Frame | None, dialect: Dialect | None) -> FirstOutput | None:
-    """Return the output that an error is; None if a finish word that reports a broken-off run was read as it.
+    """Return the output for an error; None if the error stands for a finish word that reports a broken-off
+    run.
 
-    The errors of the standard protocol are events of their own.
+    In the standard protocol, errors are always separate events.
     """
     if error.code == _TRUNCATED and (dialect is None or dialect.name != "standard"):
         return None

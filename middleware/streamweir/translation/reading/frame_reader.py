@@ -32,21 +32,19 @@ from streamweir.translation.report import invalid_text_warning
 __all__ = ["FrameReader"]
 
 GAP_BYTES: Final = 128
-"""Bytes between two frames that are copied count as so many bytes of `stream_bytes`, as if a text of that
-length had been read.
-"""
+"""Bytes that a gap between two copied frames counts in `stream_bytes`, like a text of that length."""
 
 EMPTY_BYTES: Final = 1024
-"""So does a message without an event, or with one that no rule knows."""
+"""Bytes that a message counts in `stream_bytes` if it has no event, or an event that no rule knows."""
 
 MIN_EMPTY: Final = 1 << 20
-"""The least bytes that may be counted so, even if `stream_bytes` is smaller."""
+"""The least budget of bytes for gaps and empty messages, even if `stream_bytes` is smaller."""
 
 _FEW: Final = 4
-"""So many events of a small frame are taken without being counted."""
+"""The events of a small frame are taken without counting if there are at most this many."""
 
 _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
-"""The events that may hold an upstream's text about a failure."""
+"""The events that may contain an upstream's text about a failure."""
 
 
 class FrameReader:
@@ -63,12 +61,12 @@ class FrameReader:
     At the end of the body in the state held, the failure is the only event (`error_only_events`).
 
     Args:
-        limits: of the stream; those of events and of malformed events are enforced here.
+        limits: the limits of the stream; those of events and of malformed events are enforced here.
         raw: add `metadata.source` to the events.
 
     Attributes:
-        decoder: of the stream; None before the dialect is known.
-        templates: of its texts; set with the decoder.
+        decoder: the decoder of the stream; None before the dialect is known.
+        templates: the templates of its texts; set with the decoder.
         started: an event has been read.
         first_output: the first output that has been read; None before. Never cleared.
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
@@ -85,15 +83,15 @@ class FrameReader:
     _is_under_way = False
     """Set by the frame of the first output, unless `raw`; never cleared."""
     _makes_runs = True
-    """False if a collector gets each frame, and the texts of text runs in addition to that."""
+    """False if a collector gets each frame and, in addition, the texts of text runs."""
     _is_ours = True
     _dialect: Dialect | None = None
     _provenance: Provenance | None = None
     _has_reported_text = False
     _error_only: ErrorOnlyBody | None = None
-    """The first frame, held back: it reports a failure, is of no known kind, and may be the only one."""
+    """The first frame, held back: it reports a failure of unknown kind, and may be the only frame."""
     _held = b""
-    """The bytes of the frames behind `_error_only` that have no events."""
+    """The bytes of frames without events that arrived after `_error_only`."""
 
     def __init__(self, limits: Limits, raw: bool) -> None:
         self.templates: MessageTemplates
@@ -103,9 +101,11 @@ class FrameReader:
         self._room = limits.event_bytes
         self._most = GROWTH * limits.event_bytes
         self._most_of_few = -1
-        """The most bytes of a frame of which a few events need not be counted; set with the dialect."""
+        """The most bytes of a frame whose few events need not be counted; set with the dialect."""
         self._empty_left = limits.stream_bytes if limits.stream_bytes > MIN_EMPTY else MIN_EMPTY
-        """So many bytes may still be counted for frames without an event, or with one that no rule reads."""
+        """The bytes that may still be counted for frames without an event, or with an event that no rule
+        knows.
+        """
         self._raw = raw
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
@@ -122,7 +122,7 @@ class FrameReader:
             self._provenance = Provenance(dialect.name)
 
     def collect(self, collector: TurnCollector) -> None:
-        """Give `collector` each frame before it is decoded; to be called behind `read_as`."""
+        """Give `collector` each frame before it is decoded; call it after `read_as`."""
         decode = self._decode
 
         def take_and_decode(frame: Frame) -> Iterable[Event]:
@@ -134,14 +134,14 @@ class FrameReader:
 
     @property
     def holds_back(self) -> bool:
-        """The first frame is held back until another one follows: it may be a failure, or begin a stream."""
+        """Whether the first frame is held back, as it may be a failure or the beginning of a stream."""
         return self._error_only is not None
 
     def read(self, frame: Frame) -> list[FrameItems]:
-        """Return a frame with its items, and before it a frame that was held back.
+        """Return a frame with its items, after the frame that was held back, if there is one.
 
-        The list is empty if the frame itself is held back. It is no generator, because a nested generator
-        costs as much as an event.
+        The list is empty if the frame itself is held back. The method is not a generator, because a nested
+        generator costs as much as an event.
 
         Raises:
             LimitExceeded: the frame has more events than allowed.
@@ -205,7 +205,7 @@ class FrameReader:
         return True
 
     def _read_one(self, event: Event, frame: Frame) -> list[FrameItems]:
-        """Return a frame of one event, while `_is_under_way`."""
+        """Return a frame of one event with its items, while `_is_under_way`."""
         stats = self.stats
         stats.messages += 1
         is_unknown = type(event) is Data and event.unknown
@@ -222,8 +222,8 @@ class FrameReader:
     def _as_run(self, event: Event, frame: Frame) -> Sequence[TextRun] | None:
         """Return the only event of a frame as a text run if the template of its texts is known by now.
 
-        The texts that follow then extend the run. None for a frame whose bytes are kept: its own line style
-        has to be known.
+        The texts that follow then extend the run. None for a frame whose bytes are kept: the line style of
+        each frame has to be known.
         """
         template = self.templates.current
         if template is None or frame.raw is not None or not self._makes_runs:
@@ -231,10 +231,10 @@ class FrameReader:
         return (TextRun(template.event, [event.content]),) if isinstance(event, Content | Thinking) else None
 
     def count_empty(self, size: int) -> None:
-        """Count something that costs time and means nothing.
+        """Count the bytes of input that takes time to read but has no meaning.
 
         Raises:
-            LimitExceeded: there was too much of it.
+            LimitExceeded: there was too much such input.
         """
         self._empty_left -= size
         if self._empty_left < 0:
@@ -264,7 +264,7 @@ class FrameReader:
             yield event
 
     def attributed(self, event: Event) -> Event:
-        """Return an event with `for_users` set by the dialect, if it is a failure that leaves it open."""
+        """Return the event; a failure without `for_users` gets the setting of the dialect."""
         if type(event) not in _OF_FAILURES or not self.errors_for_users:
             return event
         assert isinstance(event, Error | Warning | ToolCallEnd)
@@ -297,7 +297,7 @@ class FrameReader:
         return True
 
     def _growth_of(self, events: list[Event]) -> FrameGrowth:
-        """Count the events of a frame that have been taken without counting."""
+        """Count the events of a frame that were taken before counting began."""
         growth = FrameGrowth(self._most)
         events[:] = [growth.take(event) for event in events]
         return growth
@@ -307,7 +307,7 @@ class FrameReader:
         self.stats.note(events, frame, self.decoder.complete)
 
     def _attributed(self, events: Sequence[Event], frame: Frame) -> list[StreamItem]:
-        """Return the events of a frame with the warnings about them."""
+        """Return the events of a frame, with the warnings about them."""
         items: list[StreamItem] = []
         shown = self._provenance
         if shown is not None and not shown.may_show(events):
@@ -323,7 +323,7 @@ class FrameReader:
     # A body that may only be a failure
 
     def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
-        """Return the events of the first message; hold back a failure that is no event of the dialect."""
+        """Return the events of the first message; hold back a failure that is not an event of the dialect."""
         if self._error_only:
             return decoded
         first = first_message(frame, decoded, room=self._room)
@@ -333,7 +333,7 @@ class FrameReader:
         return ()
 
     def release(self) -> list[FrameItems]:
-        """Return the frame that was held back, because another one has followed."""
+        """Return the frame that was held back, because another frame has followed."""
         held, self._error_only = self._error_only, None
         if held is None:
             return []
@@ -349,7 +349,7 @@ class FrameReader:
         return [(events, held.frame)]
 
     def error_only_events(self) -> Iterator[FrameItems]:
-        """Yield the failure that was held back, with its frame, at the end of the body."""
+        """Yield the held-back failure with its frame, at the end of the body."""
         held, self._error_only = self._error_only, None
         if held is None:
             return
@@ -359,7 +359,7 @@ class FrameReader:
         yield self.failure_event(held.failure), held.frame
 
     def failure_event(self, failure: FailureInBody) -> list[StreamItem]:
-        """Return the error event of a body that is nothing but a failure."""
+        """Return the error event of a body that consists only of a failure."""
         event = error_event_of(failure)
         self.note_output((event,))
         return [event]

@@ -36,7 +36,7 @@ class MarkedEvent(NamedTuple):
 
 
 def whole_event(data: bytes) -> Event | None:
-    """Return the marked event that `data` is; None if it is something else, or more than one event."""
+    """Return the marked event in `data`; None if `data` is anything else, or more than one event."""
     if not data.startswith(MARKED_STARTS):
         return None
     line, _, rest = data.partition(b"\n")

@@ -22,7 +22,7 @@ class Provenance:
     """Adds the upstream's messages to the events of one stream.
 
     Args:
-        dialect: of the upstream.
+        dialect: the dialect of the upstream.
     """
 
     def __init__(self, dialect: str) -> None:
@@ -30,9 +30,10 @@ class Provenance:
         self._has_failure = False
 
     def may_show(self, events: Sequence[Event]) -> bool:
-        """Note the events of a frame; return whether the frame may be added to them.
+        """Note the events of a frame; return whether the frame may be added to them as their source.
 
-        It may not if it holds a failure, be it its own or one that the end of the stream repeats.
+        It may not be added if it contains a failure, a new one or one that is repeated at the end of the
+        stream.
         """
         has_failure = any(map(_is_failure, events))
         self._has_failure = self._has_failure or has_failure

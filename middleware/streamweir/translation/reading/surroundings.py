@@ -21,13 +21,14 @@ _QUOTE: Final = ord('"')
 
 
 class Surroundings:
-    """The bytes before and behind the text in the blocks of one template, if the blocks differ only in it.
+    """The bytes before and after the text in the blocks of one template, if the blocks differ only in the
+    text.
 
     Args:
-        template: of the messages.
+        template: the template of the messages.
         begin: the bytes of a block before its message.
-        end: the bytes of a block behind its message.
-        edges: the bytes of a message before and behind the text; None: those of the template.
+        end: the bytes of a block after its message.
+        edges: the bytes of a message before and after the text; None: those of the template.
 
     Attributes:
         template: the argument.
@@ -55,7 +56,7 @@ class Surroundings:
         self._begin, self._end = len(self.before), -len(self._after)
 
     def note(self, message: bytes) -> None:
-        """Note the message of the latest block: nothing but its text is new."""
+        """Note the message of the latest block; only its text may differ from earlier ones."""
 
     def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
         """Return the texts of consecutive blocks from `begin` on, and where the last block ends.
@@ -88,7 +89,7 @@ class Surroundings:
         return data.startswith(self.before, begin) and data.endswith(self._after, begin, end)
 
     def end_of(self, blocks: int, data: bytes, begin: int) -> int:
-        """Return the end of so many blocks from `begin` on; each of them is whole."""
+        """Return the end position of this many whole blocks from `begin` on."""
         for _ in range(blocks):
             begin = data.find(self.end, begin) + len(self.end)
         return begin
@@ -123,20 +124,21 @@ class Surroundings:
 
 
 def texts_in_lines(pieces: Sequence[bytes]) -> list[str] | None:
-    """Return the JSON strings without line ends that `pieces` are; None if one is another text, or empty.
+    """Return the strings that `pieces` encode as JSON without line ends; None if a piece has a line end or is
+    empty.
 
     Raises:
-        MsgspecError, ValueError: a piece is no such string.
+        MsgspecError, ValueError: a piece is not a JSON string.
     """
     texts = values_in_lines(pieces, _texts)
     return None if texts is None or "" in texts else texts
 
 
 def values_in_lines(pieces: Sequence[bytes], decode: Callable[[bytes], list[V]]) -> list[V] | None:
-    """Return the values of JSON texts without line ends; None if one is another text.
+    """Return the values that `pieces` encode as JSON without line ends; None if a piece has a line end.
 
     Raises:
-        MsgspecError, ValueError: a piece is no such value.
+        MsgspecError, ValueError: a piece is not such a value.
     """
     # a string ends at a line end, so that none is taken for two, or two for one
     lines = b",\n".join(pieces)

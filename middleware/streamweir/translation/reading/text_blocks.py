@@ -18,10 +18,11 @@ __all__ = ["AnySurroundings", "TextBlocks", "holds_block", "usual_surroundings"]
 AnySurroundings = Surroundings | ChangingSurroundings
 
 _MOST_LEARNED: Final = 3
-"""How many times the surroundings of one template are learned: with an id that counts they never fit."""
+"""The most times that the surroundings of one template are learned: with an id that counts up they never fit.
+"""
 
 _PROBES: Final = 24
-"""How many blocks of a stream are read one by one while no template is in force."""
+"""The number of blocks that are read one by one while there is no current template."""
 
 _KEPT: Final = 4
 """The number of templates whose surroundings are kept."""
@@ -41,15 +42,16 @@ def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
 class TextBlocks:
     """Learns the surroundings of the texts of one stream, template by template.
 
-    Per template, the surroundings are unknown, then known (`learn`). A text of the template that does not
-    have them is a miss: they are learned anew, from that text. After three misses they stay unknown.
+    Per template, the surroundings are unknown, then known (`learn`). A text of the template with other
+    surroundings is a miss: the surroundings are learned anew from that text. After three misses they stay
+    unknown.
     """
 
     __slots__ = ("_learned", "_probes")
 
     def __init__(self) -> None:
         self._learned: dict[MessageTemplate, tuple[AnySurroundings | None, int]] = {}
-        """By template: its surroundings, and how often they were learned."""
+        """For each template its surroundings, and how often they were learned."""
         self._probes = _PROBES
 
     def around(self, template: MessageTemplate | None) -> AnySurroundings | None:
@@ -57,13 +59,15 @@ class TextBlocks:
         return None if template is None else self._learned.get(template, _UNKNOWN)[0]
 
     def know(self, around: Surroundings) -> None:
-        """Note surroundings that need not be learned."""
+        """Set surroundings that need not be learned."""
         self._learned[around.template] = around, 1
 
     def end_of_probe(
         self, template: MessageTemplate | None, data: bytes, begin: int, framing: str | None
     ) -> int:
-        """Return the end of the next block, if it is worth learning from alone; else that of `data`."""
+        """Return the end of the next block if that block is worth learning from by itself; else the end of
+        `data`.
+        """
         if not self._probes if template is None else self.is_given_up(template):
             return len(data)
         is_line = framing != "sse" and (framing is not None or data.startswith((b"{", b"["), begin))
@@ -81,7 +85,7 @@ class TextBlocks:
             block: the bytes from one boundary to another. If they hold other frames, and surroundings are
                 known, nothing is learned.
             frame: the last frame in them.
-            parser: of the body.
+            parser: the parser of the body.
 
         Returns:
             The surroundings; None if they are unknown.
@@ -112,7 +116,7 @@ class TextBlocks:
 def _surroundings_of(
     template: MessageTemplate, frame: Frame, block: bytes, parser: SniffingParser
 ) -> AnySurroundings | None:
-    """Return the surroundings of the message of `frame` in its block; None if that has no line end."""
+    """Return the surroundings of the message of `frame` in its block; None if the message has no line end."""
     begin, found, end = block.rpartition(frame.data)
     if not (found and end):
         return None
@@ -122,14 +126,14 @@ def _surroundings_of(
 
 
 def holds_block(data: bytes, framing: str | None) -> bool:
-    """Return whether the end of a block is in `data`: it is not only the beginning of one."""
+    """Return whether `data` contains the end of a block, not only its beginning."""
     return (_BLANK_LINE if framing == "sse" else _LINE_END).search(data) is not None
 
 
 def _end_of_first(pattern: re.Pattern[bytes], data: bytes, begin: int) -> int:
     """Return the end of the first match of `_LINE_END` or `_BLANK_LINE`; without one, that of `data`.
 
-    The pattern takes thirty times as long for a byte as `find`, so it is only used where a CR is.
+    The pattern takes thirty times as long per byte as `find`, so it is only used if there is a CR.
     """
     plain = b"\n" if pattern is _LINE_END else b"\n\n"
     at = data.find(plain, begin)

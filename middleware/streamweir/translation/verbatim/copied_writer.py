@@ -22,21 +22,21 @@ __all__ = ["CopiedWriter"]
 class CopiedWriter(VerbatimWriter):
     """Writes stored frames unchanged, and those events that have no stored frames.
 
-    Events without stored frames end a body because the run is lost, its store does not answer, or the gateway
-    stops. They are written like the events of the gateway between copied frames.
+    Events without stored frames are the gateway's own: they end a body if the run is lost, the store does not
+    answer, or the gateway stops.
 
-    For an EventSource, which sends the id of the last event back, each SSE event gets the id of a position
-    in the run: that of the last event in its frame, if that is known. Else the last frame has the position of
-    the last event, and the others have the one before all of these frames: a client that leaves in between
-    may get something twice, and misses nothing.
+    For an EventSource, which sends the id of the last event back, each SSE event gets an id that names a
+    position in the run: the position of the last event in its frame, if known. Otherwise the last frame gets
+    the position of the last event, and the other frames the position before all of them: a client that leaves
+    in between may get events twice, but misses none.
 
     Attributes:
         frames_of: the handle that ids of frames begin with; None: frames get no ids.
 
     Args:
-        dialect: of the client and of the upstream.
-        encoder: of this stream.
-        framing: of the stored frames.
+        dialect: the dialect of the client and of the upstream.
+        encoder: the encoder of this stream.
+        framing: the framing of the stored frames.
         source: a reader of the dialect; no bytes are read with it.
     """
 
@@ -56,8 +56,8 @@ class CopiedWriter(VerbatimWriter):
         Args:
             data: their bytes.
             place: the number of bytes before them.
-            positions: of the events of these frames.
-            ends: for each frame the position behind its last event; empty if that is unknown.
+            positions: the positions of the events of these frames.
+            ends: for each frame the position after its last event; empty if unknown.
         """
         new = data[max(0, self._written - place) :]
         if not new:
@@ -85,7 +85,7 @@ class CopiedWriter(VerbatimWriter):
         super().finish()
 
     def _with_positions(self, data: bytes, positions: range, ends: Sequence[int] = ()) -> bytes:
-        """Return whole frames with the ids of positions, if they get ids and have none."""
+        """Return whole frames, each with the id of its position unless it has an id or gets none."""
         if self.frames_of is None or self.framing != "sse" or not data:
             return data
         counted = EventIds()
@@ -98,7 +98,7 @@ class CopiedWriter(VerbatimWriter):
         return ids.add(data) + ids.finish()
 
     def show(self, item: Event | TextRun, stamp: Stamp) -> None:
-        """Show the encoder an event, or a text run, whose frames are stored."""
+        """Pass to the encoder an event, or a text run, whose frames are stored."""
         if isinstance(item, TextRun):
             self.write_run(item.event, item.texts, stamp)
         else:

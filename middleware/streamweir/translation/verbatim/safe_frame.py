@@ -51,7 +51,7 @@ _NOTES: Final = frozenset(code for code, row in WARNINGS.items() if row.is_added
 """Codes of the warnings that the reader adds to the events of a frame; the frame does not hold them."""
 
 _FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
-"""Events with data of an application, in which a field called `error` need not be a failure."""
+"""Events that hold data of an application, where a field called `error` need not report a failure."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
 _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
@@ -60,30 +60,30 @@ _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 _DONE: Final = b"[DONE]"
 
 _PLAIN_KEY: Final = re.compile(r"[\w.$@-]{1,64}")
-"""The key of a field that stays, whatever it is called."""
+"""A key that is never withheld, whatever its name."""
 
 _LONGEST_PLAIN: Final = 8
-"""The least length of a secret, in a field of any name."""
+"""The least length of a secret in a field with any name."""
 
 _MOST_COMPARISONS: Final = 1 << 20
 """The most searches for messages of failures in the texts of one frame; further texts are withheld."""
 
 
 class FrameSanitizer:
-    """Makes the frames of one stream safe: those that report failures, and those that hold one in a field."""
+    """Makes the frames of one stream safe: failure reports, and other frames with a failure in a field."""
 
     @cached_property
     def _errors(self) -> ErrorSanitizer:
-        """Made when a frame has to be looked through."""
+        """The sanitizer of failures; made when a frame has to be searched for the first time."""
         return ErrorSanitizer(debug=False)
 
     def process(self, frame: Frame, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
         """Return the bytes of a frame that may be sent; they are UTF-8.
 
         Args:
-            frame: with its `raw` bytes.
+            frame: the frame, with its `raw` bytes.
             items: the events that were read from it.
-            framing: of the body.
+            framing: the framing of the body.
         """
         raw = valid_utf8(frame.raw or b"")
         if not frame.data or (
@@ -112,7 +112,9 @@ class FrameSanitizer:
         return raw if data is None else with_data(raw, data, framing)
 
     def _looked_through(self, data: bytes, events: Sequence[Event]) -> bytes | None:
-        """Return the data of the frame of a run that ended badly; None if nothing has to be changed."""
+        """Return the data of the frame of a run that ended badly, without unsafe texts; None if nothing has
+        to be changed.
+        """
         kept = {text for event in events if not _is_bad_end(event) for text in _texts_in(event)}
         report = CancelledReport(self._errors.redacted, self._errors.is_code, kept)
         try:
@@ -132,8 +134,8 @@ class SafeFrame:
     safe one. All other texts are withheld.
 
     Args:
-        raw: the failures as they were read.
-        safe: the same failures as they may be sent.
+        raw: the failures with the texts that were read.
+        safe: the same failures with the texts that may be sent.
         others: the other events of the frame, which may be sent unchanged.
         is_code: returns whether a text is an id or a code, and no secret.
         withheld: replaces a text that is withheld.
@@ -152,7 +154,7 @@ class SafeFrame:
         self._withheld = withheld
         self._messages: dict[str, str] = {}
         self._replaced: dict[str, str | None] = {}
-        """By text: its replacement; None if it holds no message of a failure."""
+        """For each text its replacement; None if it contains no message of a failure."""
         self._comparisons_left = _MOST_COMPARISONS
         self._kept: set[str] = set()
         for event, clean in zip(raw, safe, strict=True):
@@ -233,7 +235,7 @@ def without_failures(data: bytes, *, is_code: Callable[[str], bool], is_unread: 
     """Return the data of a frame without the failures in its fields.
 
     Args:
-        data: of a frame whose events are no failures.
+        data: the data of a frame whose events are not failures.
         is_code: returns whether a text is an id or a code, and no secret.
         is_unread: no event was read from the frame: it is bookkeeping, such as a copy of another event, and
             its fields have not been searched for a failure yet.
@@ -268,7 +270,7 @@ def _withheld(value: Any, is_code: Callable[[str], bool], is_unread: bool) -> An
 
 
 def _is_failure(name: str, value: Any) -> bool:
-    """Return whether a field reports a failure, and not a warning or success."""
+    """Return whether a field reports a failure, as opposed to a warning or success."""
     if not value or not is_failing_name(name) or "warn" in name.lower():
         return False
     return not (isinstance(value, str) and value.strip().lower() in NOTHING)

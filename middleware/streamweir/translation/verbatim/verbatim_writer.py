@@ -29,7 +29,7 @@ _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.report
 
 
 _LONGEST_SIGN: Final = 256
-"""Bytes of a frame that is taken for a sign of life."""
+"""The most bytes of a frame that counts as a sign of life."""
 
 _KEPT_BYTES: Final = 2048
 """Bytes that are kept of the beginning and of the end of the last copied frames: an encoder looks for the
@@ -59,8 +59,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
     to know which messages and calls are open if the gateway has to end the stream.
 
     Args:
-        dialect: of the client.
-        encoder: of this stream.
+        dialect: the dialect of the client.
+        encoder: the encoder of this stream.
         framing: `sse`, `ndjson` or `lines`.
         source: the reader of the stream; it keeps the bytes of frames.
         requested: the framing that the client asked for, also if the encoder cannot write it.
@@ -85,30 +85,30 @@ class VerbatimWriter(StreamWriter, FrameSink):
     _origin: _Origin = "gateway"
     _announced: Sequence[Warning] = ()
     _frame: Frame | None = None
-    """The frame whose events are being written."""
+    """The frame whose events are being written; None between frames."""
     _safe: bytes | None = None
-    """The bytes of that frame that may be sent; None once they have been written."""
+    """The bytes of `_frame` that may be sent; None once they have been written."""
     _is_replaced = False
-    """The events of the current frame are written in its place."""
+    """The events of `_frame` are written instead of its bytes."""
     _owes_error = False
     """Set with `_is_replaced` if a terminal error follows in the closing; cleared when it is written."""
     _shown: Content | Thinking | None = None
     _has_own_end = False
     _behind_error: int | None = None
-    """The number of unsent pieces up to the error of the gateway; None before it is written."""
+    """The number of unsent pieces up to the gateway's error; None before that error is written."""
     _mark = b""
     """The byte order mark of the upstream; empty once something has been written."""
     _missing_end = b""
-    """The line end that the last copied frame does not have."""
+    """The line end that is missing after the last copied frame."""
     _style = LineStyle(b"\n", b": ")
     _last_copied = b""
-    """The last copied bytes, shortened; empty once the encoder has looked at them."""
+    """The last copied bytes, shortened; empty once the encoder has read them."""
     _is_fresh = True
-    """The encoder has been given no event yet."""
+    """The encoder has not been given any event yet."""
     _gap = b""
     """The comments and blank lines since the last frame."""
     _sign_of_life = b""
-    """The last frame without events, if the dialect has no heartbeat of its own."""
+    """The last frame without events, kept if the dialect has no heartbeat."""
 
     def __init__(
         self,
@@ -128,29 +128,29 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     @property
     def may_copy(self) -> bool:
-        """The client gets the frames of the upstream, or would get them if any came."""
+        """Whether the client gets the frames of the upstream, or would get them if any came."""
         if self.copies:
             return True
         return not self._reader.started and self._reader.dialect in (None, self._dialect)
 
     @property
     def has_begun(self) -> bool:
-        """An event of the upstream has been read, or bytes of it have been written."""
+        """Whether an event of the upstream has been read, or bytes of the upstream have been written."""
         return self.has_copied or self._reader.started
 
     @property
     def takes_lines(self) -> bool:
-        """Lines of JSON are copied, and so is a document."""
+        """Whether lines of JSON are copied; a JSON document is then copied too."""
         return self.follows or "ndjson" in (self._requested, self.framing)
 
     @property
     def has_own_end(self) -> bool:
-        """An error or an end of the gateway has been written: it is no event of the upstream."""
+        """Whether the gateway has written an error or an end that is not an event of the upstream."""
         return self._has_own_end
 
     @property
     def copies(self) -> bool:
-        """The client gets the frames of the upstream; False while that is unknown."""
+        """Whether the client gets the frames of the upstream; False while unknown."""
         if self._copies is None and self._reader.body.parser.keeps_raw:
             self._copies = self._begin_copies()
         return bool(self._copies)
@@ -251,7 +251,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     # Events
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Write `event`, or only give it to the encoder; see the table of the class."""
+        """Write `event`, or only pass it to the encoder; the table of the class says which."""
         if not (self._copies or self.copies):
             super().write(event, stamp)
             self.follows = self._is_fresh = False
@@ -268,7 +268,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._show(event, stamp)
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Give the encoder texts whose frames are copied."""
+        """Pass to the encoder texts whose frames are copied."""
         if not self._copies:
             super().write_run(event, texts, stamp)
             return
@@ -279,7 +279,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.texts_written(event, texts)
 
     def heartbeat(self) -> bytes:
-        """Return the upstream's last frame without events; without one, see `StreamWriter`.
+        """Return the upstream's last frame without events; if there is none, the heartbeat of `StreamWriter`.
 
         The framing cannot change any more.
         """
@@ -299,7 +299,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             super().finish()
 
     def end_with_error(self) -> None:
-        """Drop the frames behind the error of the gateway, which clients may take for a good end."""
+        """Drop the frames after the gateway's error, which clients may take for a good end."""
         if self._behind_error is not None:
             del self._out[self._behind_error :]
 
@@ -338,18 +338,18 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return False
 
     def _pays_error(self, event: Event) -> bool:
-        """Return whether `event` is the error that a replaced frame owes; it is owed once."""
+        """Return whether `event` is the error that has to follow a replaced frame; it is due once."""
         owed = self._owes_error and isinstance(event, Error)
         self._owes_error = self._owes_error and not owed
         return owed
 
     @property
     def _is_unknown_document(self) -> bool:
-        """The copied bytes are one JSON document so far, and the dialect knows nothing in it."""
+        """Whether the copied bytes are one JSON document so far, and the dialect knows nothing in it."""
         return self.is_json and self._copied_frames == 1 and not self._reader.has_understood
 
     def _show(self, event: Event, stamp: Stamp) -> None:
-        """Give the encoder an event that is copied; exceptions are ignored."""
+        """Pass to the encoder an event whose frame is copied; exceptions are ignored."""
         self._shown = None
         if self._is_fresh:
             self._take_form()
@@ -364,7 +364,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.continue_behind(copied)
 
     def _take_form(self) -> None:
-        """Set the encoder's options so that its frames look like those of the stream."""
+        """Set the encoder's options so that its frames look like those that were read."""
         is_fresh, self._is_fresh = self._is_fresh, False
         if not (form := self._reader.shown_form):
             return
@@ -378,7 +378,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.options = options
 
     def _end_of(self, raw: bytes) -> bytes:
-        """Return the line ends that are missing behind a frame."""
+        """Return the line ends that are missing after a frame."""
         end = b"\n" if raw.endswith(b"\r") else self._style.end
         if self.framing != "sse":
             return b"" if raw.endswith(b"\n") else end
@@ -395,5 +395,5 @@ def _ends_of(data: bytes) -> bytes:
 
 
 def _is_of_use(event: Event) -> bool:
-    """Return whether an event is a warning, but not one about a repair."""
+    """Return whether an event is a warning, other than one about a repair."""
     return isinstance(event, Warning) and event.message_code not in _REPORTS
