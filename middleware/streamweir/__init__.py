@@ -1,6 +1,6 @@
 """streamweir: one agent-event protocol in front of every AI backend.
 
-Importing it starts nothing and changes nothing in the process.
+Importing the package starts no task and changes no state of the process.
 """
 
 from importlib import import_module
@@ -102,7 +102,7 @@ _LATER: Final = {
     "read_request": "streamweir.translation.requests",
     "write_request": "streamweir.translation.requests",
 }
-"""Names that need more than `convert` does, and their modules: loaded at the first use."""
+"""Names that are imported from their modules at the first use, because `convert` does not need them."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`python -m streamweir`: the library has no command of its own, and says which one there is."""
+"""`python -m streamweir`: prints that the library has no command, and names the command of the gateway."""
 
 import sys
 

@@ -1,10 +1,10 @@
 """The context of the current request: its id, and the warnings for its stream.
 
-Both travel in context variables, and so into everything that a request calls: views, dependencies,
-generators, tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
+Both are in context variables, and so reach all code that a request calls: views, dependencies, generators,
+tasks, `asyncio.to_thread`, a framework's thread pool. A bare thread needs `bind_context`.
 
-The warnings of one request are in one `WarningCollector`, for any maker of the stream. Its life, as a shell
-drives it (`ApplicationStream` does the draining by itself when it is given the collector):
+The warnings of one request are in one `WarningCollector`, whichever layer makes the stream. A shell calls it
+in this order (`ApplicationStream` drains a collector that it is given):
 
     collector = WarningCollector(request_id, debug=False)
     with collector.bound():                 # id and collector are in the context of everything below
@@ -12,14 +12,14 @@ drives it (`ApplicationStream` does the draining by itself when it is given the 
         collector.open()                    # a stream takes the warnings
         collector.drain()                   # before each event: those that wait, in order
         collector.finish()                  # before the terminal event: the last ones; `add` returns False
-        collector.close()                   # always, in the end: what still waits (no stream came) is logged
+        collector.close()                   # always, in the end: warnings that no stream took are logged
 
 A layer below that makes the stream itself (`EventStream`) finds the collector of the layer above with
-`current_collector()` and calls `attach()`, which succeeds once: from then on draining it is that layer's
-affair, and the layer above, which sees `attached`, only calls `close()`.
+`current_collector()` and calls `attach()`, which succeeds once. From then on that layer drains the collector;
+the layer above sees `attached`, and only calls `close()`.
 
-Where no stream is made but the id is known (a WebSocket, a request that nothing covers), `bound_request_id`
-puts the id alone into the context.
+If no stream is made but the id is known (a WebSocket, a request that is not covered), `bound_request_id` puts
+only the id into the context.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_COLLECTED: Final = 100
-"""The most collected warnings that are sent in one stream; the number of others is sent at the end."""
+"""The most collected warnings that are sent in one stream; one warning at the end counts the others."""
 
 _NO_MESSAGE: Final = "Something went wrong that did not stop the answer."
 _LONGEST_CODE: Final = 64
@@ -63,15 +63,15 @@ _collector: ContextVar[WarningCollector | None] = ContextVar("streamweir_collect
 
 
 class WarningCollector:
-    """The warnings of one request, collected from any task or thread, each handed out once.
+    """The warnings of one request, collected from any task or thread; each is returned once.
 
     Args:
         request_id: the id of the request.
         debug: keep the details of the warnings.
 
     Attributes:
-        attached: a stream drains it. Set by `attach`, never cleared.
-        waiting: warnings collected since the last `drain`; asked for each event of a stream.
+        attached: a stream drains the collector. Set by `attach`, never cleared.
+        waiting: warnings collected since the last `drain`; read before each event of a stream.
     """
 
     def __init__(self, request_id: str, *, debug: bool = False) -> None:
@@ -96,7 +96,7 @@ class WarningCollector:
             _collector.reset(token)
 
     def add(self, warning: Warning) -> bool:
-        """Keep `warning` for the stream; False if no stream can take it any more."""
+        """Keep `warning` for the stream; return False if no stream can take it any more."""
         with self._lock:
             if self._closed:
                 return False
@@ -113,7 +113,9 @@ class WarningCollector:
         return not self._closed
 
     def attach(self) -> bool:
-        """Take over the draining; False if a stream has done so, or if the collector is open or closed."""
+        """Take over the draining; return False if a stream has done so, or if the collector is open or
+        closed.
+        """
         with self._lock:
             if self.attached or self._opened or self._closed:
                 return False
@@ -126,7 +128,7 @@ class WarningCollector:
         return self._opened
 
     def open(self) -> None:
-        """Note that there is a stream: collected warnings go into it."""
+        """Note that there is a stream, which takes the collected warnings."""
         self._opened = True
 
     def drain(self) -> list[Warning]:
@@ -139,7 +141,9 @@ class WarningCollector:
             return waiting
 
     def finish(self) -> list[Warning]:
-        """Return the last warnings, with the number of those left out; no more are taken from here on."""
+        """Return the last warnings, with the number of omitted ones; no more warnings are taken from now
+        on.
+        """
         with self._lock:
             self._closed = True
             last = list(self.waiting)
@@ -150,7 +154,7 @@ class WarningCollector:
             return last
 
     def close(self) -> None:
-        """End the request: log the warnings that no stream has taken. A second call does nothing."""
+        """End the request: log the warnings that no stream has taken. A second call is ignored."""
         for warning in self.finish():
             logger.warning(
                 "no stream for this warning: %s (%s)",
@@ -163,10 +167,10 @@ class WarningCollector:
 class RequestIDLogFilter(logging.Filter):
     """Sets `request_id` on each log record to the id of the current request, for the format of a handler.
 
-    A record that brings its own (`extra={"request_id": ...}`) keeps it.
+    A record that already has an id (`extra={"request_id": ...}`) keeps that id.
 
     Args:
-        default: the id of records from outside of a request.
+        default: the id for records that are logged outside of a request.
     """
 
     def __init__(self, default: str = "-") -> None:
@@ -174,19 +178,21 @@ class RequestIDLogFilter(logging.Filter):
         self._default = default
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Complete `record`; every record passes."""
+        """Set `request_id` on `record`; return True for every record."""
         if getattr(record, "request_id", None) is None:
             record.request_id = current_request_id() or self._default
         return True
 
 
 def current_request_id() -> str | None:
-    """Return the id of the request at work, None outside of one."""
+    """Return the id of the current request; None outside of a request."""
     return _request_id.get()
 
 
 def current_collector() -> WarningCollector | None:
-    """Return the collector of the request at work, None where nothing makes a stream of its response."""
+    """Return the collector of the current request; None if the response will not be a stream of this
+    library.
+    """
     return _collector.get()
 
 
@@ -216,12 +222,12 @@ def bound_request_id(request_id: str) -> AbstractContextManager[None]:
 def collect_stream_warning(message: str, *, message_code: str | None = None, detail: Any = None) -> bool:
     """Add a warning to the stream of the current request, from any code that the request calls.
 
-    It is sent before the next event, redacted; `detail` only under `debug`. Of more than 100 in a stream only
-    the number is sent. A bare thread or executor needs `bind_context`.
+    The warning is redacted and sent before the next event, its `detail` only with `debug`. Beyond 100
+    warnings in a stream only their number is sent. A bare thread or executor needs `bind_context`.
 
     Returns:
-        False where no stream can take it: no middleware, or the stream is over. Before the response is known
-        True; if no stream comes of it, the warning is logged.
+        False if no stream can take the warning: there is no middleware, or the stream is over. True while the
+        response is not known; if the response is not a stream, the warning is logged.
     """
     collector = _collector.get()
     return collector is not None and collector.add(
@@ -230,7 +236,7 @@ def collect_stream_warning(message: str, *, message_code: str | None = None, det
 
 
 def host_warning(message: str, message_code: str | None, detail: Any, *, debug: bool) -> Warning:
-    """Return a warning of the host application's own, ready to go out."""
+    """Return a warning of the host application, ready to be sent."""
     return Warning(
         message=redact(str(message)) or _NO_MESSAGE,
         message_code=redact(str(message_code), limit=_LONGEST_CODE) or None if message_code else None,
@@ -242,7 +248,7 @@ def host_warning(message: str, message_code: str | None, detail: Any, *, debug: 
 def bind_context(fn: Callable[P, R]) -> Callable[P, R]:
     """Return `fn` bound to the current context, for a bare `threading.Thread` or an executor.
 
-    May be called many times, also at the same time: each call runs in a copy of the context.
+    The result may be called many times, also concurrently: each call runs in a copy of the context.
     """
     context = copy_context()
 

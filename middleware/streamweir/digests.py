@@ -1,4 +1,6 @@
-"""Hash functions, whose module is loaded for the first digest: few streams need one, and it loads OpenSSL."""
+"""Hash functions whose module is imported for the first digest: few streams need one, and it loads
+OpenSSL.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ __all__ = ["new_blake2b", "sha256_of"]
 
 
 def new_blake2b(data: bytes = b"", *, digest_size: int) -> blake2b:
-    """Return a BLAKE2b object that has taken `data`; `digest_size` is in bytes."""
+    """Return a BLAKE2b object that has been fed `data`; `digest_size` is in bytes."""
     made: blake2b = _hashlib().blake2b(data, digest_size=digest_size)
     return made
 

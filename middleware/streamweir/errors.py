@@ -1,4 +1,4 @@
-"""The errors of streamweir, in one vocabulary.
+"""The exceptions of streamweir and the codes of failures.
 
     StreamweirError
     ├── ConfigurationError (ValueError)     a wrong option or file: the caller's fault
@@ -103,26 +103,26 @@ ErrorCode = Literal[
     "RUN_GONE",
     "WEBSOCKET_UNSUPPORTED",
 ]
-"""Every code of an error, of a failed tool and of a refusal; warnings have codes of their own.
+"""Every code of an error, of a failed tool and of a refusal; warnings have separate codes.
 
-Parameters that take a code are `str` all the same: upstreams and applications have codes beside these.
+Parameters that take a code still have the type `str`, because upstreams and applications have further codes.
 """
 
 
 MACHINE_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
-"""The form of a code for programs: one of `CODES`, or one of an application or an upstream."""
+"""The form of a machine-readable code: one of `CODES`, or a code of an application or an upstream."""
 
 
 class StreamweirError(Exception):
-    """The root of every exception that streamweir raises itself."""
+    """The base class of every exception that streamweir itself raises."""
 
 
 class ConfigurationError(StreamweirError, ValueError):
-    """An option, a file or a combination of them that cannot be used."""
+    """An option, a file, or a combination of options cannot be used."""
 
 
 class UnknownDialectError(ConfigurationError):
-    """A dialect name that is not registered; the message lists the known ones."""
+    """No dialect is registered under this name; the message lists the registered names."""
 
     def __init__(self, name: str, known: Iterable[str], *, role: str = "dialect") -> None:
         names = sorted(known)
@@ -131,7 +131,7 @@ class UnknownDialectError(ConfigurationError):
 
 
 class ProtocolError(StreamweirError):
-    """The peer sent something that its dialect does not allow."""
+    """The peer sent bytes that its dialect does not allow."""
 
 
 class MalformedEvent(ProtocolError):
@@ -139,14 +139,15 @@ class MalformedEvent(ProtocolError):
 
 
 class NotTheDialect(ProtocolError):
-    """The body is not the dialect at all (HTML, another protocol)."""
+    """The whole body is not in the dialect, but HTML or another protocol."""
 
 
 class LimitExceeded(StreamweirError):
-    """An event or a stream is over its size: it ends at once.
+    """An event or a stream is larger than allowed, so the stream ends at once.
 
     Attributes:
-        taken: of a run of texts, how many had been taken, the one too many included; None: it was no run.
+        taken: for a run of texts, how many were taken, including the one that exceeded the limit; None: it
+            was not a run.
     """
 
     taken: int | None = None
@@ -156,7 +157,7 @@ class EventValidationError(StreamweirError, ValueError):
     """An event that the application makes has a field that the protocol forbids.
 
     Attributes:
-        field: the name of the field, with a path into it where it is nested (`citations[0].url`).
+        field: the name of the field, with a path into nested values (`citations[0].url`).
     """
 
     def __init__(self, field: str, problem: str) -> None:
@@ -165,7 +166,7 @@ class EventValidationError(StreamweirError, ValueError):
 
 
 class LifecycleError(StreamweirError, RuntimeError):
-    """An event that the application makes is not allowed at this place of its stream."""
+    """An event that the application makes is not allowed at this point of its stream."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -177,15 +178,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class CodeRow(NamedTuple):
-    """One row of the table of codes: the meaning of a code."""
+    """One row of the table of codes: the properties of one code."""
 
     error_type: ErrorType
     recoverable: bool
     status: int
-    """The HTTP status where one can still be sent."""
+    """The HTTP status, if one can still be sent."""
     reason: Reason
     message: str
-    """The one fixed English message: never an upstream's or an exception's text."""
+    """The fixed English message, which never contains the text of an upstream or an exception."""
 
 
 CODES: Final[dict[str, CodeRow]] = {
@@ -253,17 +254,20 @@ TOOL_CODES: Final[dict[str, str]] = {
 
 
 class WarningRow(NamedTuple):
-    """One row of the table of our own warnings."""
+    """One row of the table of streamweir's own warnings."""
 
     message: str
-    """The sentence that clients get; `{names}` in it are filled in by `own_warning`."""
+    """The sentence that clients get; `own_warning` fills in the `{names}` in it."""
     when: str
-    """When it is sent, in Markdown: the second column of the table in docs/protocol.md."""
+    """The condition under which the warning is sent, in Markdown: the second column of the table in
+    docs/protocol.md.
+    """
     reports_repair: bool = False
-    """It reports a change to the upstream's events. A client that gets the upstream's own frames does not
-    get the change, so it does not get the warning either."""
+    """The warning reports a change to the upstream's events. A client that gets the upstream's own frames
+    does not get the change, and therefore not the warning.
+    """
     is_added_by_reader: bool = False
-    """The reader adds it next to the events of a frame: no frame of the upstream says it."""
+    """The reader adds the warning to the events of a frame, because the frame itself does not contain it."""
 
 
 WARNINGS: Final[dict[str, WarningRow]] = {
@@ -329,21 +333,23 @@ WARNINGS: Final[dict[str, WarningRow]] = {
         "a `state_delta` does not fit the state before it: only in `MessageState.warnings`",
     ),
 }
-"""Every `message_code` of our own warnings; any other is an upstream's, an application's or configured."""
+"""Every `message_code` of streamweir's own warnings; other codes come from an upstream, an application or
+the configuration.
+"""
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure, classified: all that clients, logs and metrics get of it.
+    """A classified failure: the facts that clients, logs and metrics get.
 
     Attributes:
-        code: one of the protocol, or an upstream's or an application's own.
+        code: a code of the protocol, of an upstream or of an application.
         error_type: `validation`, `execution`, `timeout` or `system`.
-        message: safe to show.
-        recoverable: whether trying again may help.
-        status: the HTTP status where one can still be sent.
-        reason: why the stream ends, as `session_end` and the log have it.
-        retry_after_ms: after how many milliseconds trying again may help; None if that is unknown.
-        details: sent under `debug` only.
+        message: the text, safe to show.
+        recoverable: whether another attempt may succeed.
+        status: the HTTP status, if one can still be sent.
+        reason: the reason of the stream's end, for `session_end` and the log.
+        retry_after_ms: milliseconds after which another attempt may succeed; None if unknown.
+        details: values that are sent only with `debug`.
     """
 
     code: str

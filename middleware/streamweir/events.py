@@ -1,8 +1,8 @@
 """The events of the standard protocol 1.1, one small class each.
 
-Source: the standard agent-event protocol, version 1.1, sections 1 and 2.
-Events are read-only. Request id, sequence and timestamp exist on the wire only (`Stamp`). An absent field is
-`None`. *Hints* are fields that do not leave the process: they give the stages facts that are not on the wire.
+Source: the standard agent-event protocol, version 1.1, sections 1 and 2. Events are read-only. Request id,
+sequence and timestamp exist on the wire only (`Stamp`). An absent field is `None`. *Hints* are fields that
+are never sent: they give the stages facts that are not on the wire.
 """
 
 from __future__ import annotations
@@ -52,18 +52,21 @@ __all__ = [
 
 PROTOCOL_VERSION: Final = "1.1"
 Whole = Literal["snapshot", "repeat", "copy"]
-"""How a text that is not just the next piece relates to its message.
+"""The relation of a text to its message, if the text is not just the next piece.
 
-`snapshot`: all of the message so far (a cumulative frame). `repeat`: all of it, or all since the last tool
-call, once more at the end (`final_answer` after `token`s); the option `full_text` decides about it. `copy`: a
-whole message, perhaps of one that came in pieces under another id."""
+`snapshot`: the message up to this point (a cumulative frame). `repeat`: the whole message, or its text since
+the last tool call, again at the end (`final_answer` after `token`s); the option `full_text` decides how it is
+treated. `copy`: a whole message, which may repeat one that came in pieces under another id.
+"""
 
 Opaque = Mapping[str, Mapping[str, Any]]
-"""Values that only their own upstream can read, by dialect: not shown, redacted or counted as content."""
+"""Values that only the upstream that made them can read, by dialect; not shown, redacted or counted as
+content.
+"""
 
 
 class Payload(msgspec.Struct, kw_only=True):
-    """The base of all events: `type` on the wire, and the metadata that belongs to it."""
+    """The base class of all events: the `type` on the wire, and the metadata of the event."""
 
     type: ClassVar[str]
     hints: ClassVar[frozenset[str]] = frozenset()
@@ -75,7 +78,8 @@ class Payload(msgspec.Struct, kw_only=True):
 class SessionStart(Payload):
     """The stream begins. The ids are filled in if the upstream has none.
 
-    `upstream`: the name or URL of the upstream, to which opaque values of other dialects are bound.
+    `upstream`: the name or URL of the upstream, to which opaque values are bound for clients of other
+    dialects.
     """
 
     type = "session_start"
@@ -99,14 +103,14 @@ class Thinking(Payload):
     opaque: Opaque | None = None
 
     def with_text(self, text: str) -> Thinking:
-        """Return a piece that differs from this one in its text only."""
+        """Return a piece that differs from this one only in its text."""
         return Thinking(text, self.stage, meta=self.meta)
 
 
 class ToolCallStart(Payload):
-    """A tool is called, with its complete arguments. An empty `tool_id` is given one.
+    """A tool is called, with its complete arguments. A call with an empty `tool_id` gets an id.
 
-    `for_client`: the client may have to run it; it has to if an `Interaction` asks for that.
+    `for_client`: the client may have to run the tool; it must if an `Interaction` asks for that.
     """
 
     type = "tool_call_start"
@@ -121,12 +125,12 @@ class ToolCallStart(Payload):
 
 
 class ToolCallDelta(Payload):
-    """A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole.
+    """A piece of the JSON text of a call's arguments; a `ToolCallStart` with all arguments follows.
 
-    Pieces without an id belong to the call that began with their `index`. `for_client`: the client is to run
-    the call, so that the pieces may be handed to it before the call is whole. `may_run`: the client is to run
-    it unless its result arrives, so that the pieces may be shown, but not handed over. `opaque`: of the call,
-    if it is known before the call is whole.
+    Pieces without an id belong to the call that began with their `index`. `for_client`: the client has to run
+    the call, so that it may get the pieces before the call is complete. `may_run`: the client has to run the
+    call unless the result arrives, so that the pieces may only be shown. `opaque`: the opaque value of the
+    call, if known before the call is complete.
     """
 
     type = "tool_call_delta"
@@ -162,7 +166,9 @@ class ToolError(TypedDict):
 
 
 class ToolCallEnd(Payload):
-    """A call is over. An empty `tool_id` means the last open call of `tool_name`, or of all without one."""
+    """A call has ended. An empty `tool_id` means the last open call of `tool_name`; without a name, the
+    last of all.
+    """
 
     type = "tool_call_end"
     hints = frozenset({"tool_name", "for_users"})
@@ -176,7 +182,7 @@ class ToolCallEnd(Payload):
 
 
 class Content(Payload):
-    """A piece of the answer, or of another channel of it. With `opaque` the text may be empty."""
+    """A piece of the answer, or of another channel. With `opaque` the text may be empty."""
 
     type = "content"
     hints = frozenset({"whole"})
@@ -190,7 +196,7 @@ class Content(Payload):
     opaque: Opaque | None = None
 
     def with_text(self, text: str) -> Content:
-        """Return another piece of the same message."""
+        """Return a further piece of this message with another text."""
         return Content(text, self.format, channel=self.channel, meta=self.meta)
 
 
@@ -198,7 +204,9 @@ DataType = Literal["dataframe", "chart", "image", "audio", "file", "state", "sta
 
 
 class Data(Payload):
-    """Structured data: a table, a chart, a file, a state, or the upstream's own (`custom`: name, value)."""
+    """Structured data: a table, a chart, a file, a state, or an event of the upstream (`custom`: name,
+    value).
+    """
 
     type = "data"
     hints = frozenset({"is_answer", "unknown"})
@@ -207,9 +215,9 @@ class Data(Payload):
     data: dict[str, Any] | list[Any]
     metadata: dict[str, Any] | None = None
     unknown: bool | None = None
-    """No rule of its dialect knows it."""
+    """No rule of the dialect knows the event."""
     is_answer: bool | None = None
-    """Whether it is custom data that is the endpoint's answer."""
+    """Whether this custom data is the answer of the endpoint."""
 
 
 class Reference(Payload):
@@ -236,9 +244,9 @@ class Status(Payload):
 
 
 class Warning(Payload):  # noqa: A001 (the protocol's own word)
-    """Something went wrong that does not end the run. `detail` leaves only under `debug`.
+    """A problem that does not end the run. `detail` is sent only with `debug`.
 
-    `is_not_understood`: it reports a stream without an answer, some events of which no rule knew.
+    `is_not_understood`: the warning reports a stream without an answer, of which no rule knew some events.
     """
 
     type = "warning"
@@ -253,7 +261,7 @@ class Warning(Payload):  # noqa: A001 (the protocol's own word)
 
 
 class Interaction(Payload):
-    """A person, or the client, is asked for something."""
+    """A person, or the client, is asked for an answer."""
 
     type = "interaction"
 
@@ -271,10 +279,10 @@ class Interaction(Payload):
 class Error(Payload):
     """The run failed (`terminal`), or a part of it failed and the run continues.
 
-    `message` may hold an upstream's own text on the way through the stages: the safety stage lets it out
-    only if it was written for users. `reason` is what `session_end` will say. An error that `precedes_end`
-    leaves at once, and the stream ends when the upstream's own end has come. `is_overload`: the upstream
-    reports that it is overloaded, so another attempt may help.
+    Between the stages, `message` may contain an upstream's own text: the sanitizer keeps it only if it was
+    written for users. `reason` is the reason that `session_end` will have. An error that `precedes_end` is
+    sent at once, and the stream ends when the upstream's own end has come. `is_overload`: the upstream
+    reports that it is overloaded, so another attempt may succeed.
     """
 
     type = "error"
@@ -300,7 +308,7 @@ FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 
 
 class SessionEnd(Payload):
-    """The stream is over; from a decoder it is the dialect's evidence that the run ended."""
+    """The stream is over. A decoder yields this as the dialect's evidence that the run ended."""
 
     type = "session_end"
 
@@ -335,15 +343,17 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 """The keys of `data` on the wire, per class: its fields without hints and metadata."""
 
 _VALUES: Final = {cls: attrgetter(*names, names[0]) for cls, names in WIRE_FIELDS.items()}
-"""By class, a function that returns the values of `WIRE_FIELDS` and one more, so that they are a tuple."""
+"""For each class, a function that returns the values of `WIRE_FIELDS` and one more, so that the result is
+always a tuple.
+"""
 
 _TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
 
 
 class Unknown(msgspec.Struct):
-    """The data of an event as received whose type, or whose shape, this version does not know.
+    """The data of a received event whose type or shape this version does not know.
 
-    Decoders never yield it: for them such an event is `data{custom}`.
+    Decoders never yield this class: they make such an event `data{custom}`.
     """
 
     type: str
@@ -351,7 +361,7 @@ class Unknown(msgspec.Struct):
 
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
-    """The stream's request id, the event's place in it, Unix milliseconds."""
+    """The stream's request id, the event's sequence number, and the time in Unix milliseconds."""
 
     request_id: str
     sequence: int
@@ -359,7 +369,7 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
 
 
 def _content_data(event: Content) -> dict[str, Any]:
-    """Return the data of a text like `wire_data`, but faster: almost every event of a stream is a text."""
+    """Return the data of a text like `wire_data`, but faster: almost all events of a stream are texts."""
     data: dict[str, Any] = {"content": event.content}
     if event.format is not None:
         data["format"] = event.format
@@ -386,7 +396,9 @@ def wire_data(event: Event) -> dict[str, Any]:
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:
-    """Return the `metadata` on the wire, without the stamp; a duration without a place is in `extra`."""
+    """Return the `metadata` for the wire, without the stamp; a duration is in `extra` if the event has no
+    field for it.
+    """
     metadata: dict[str, Any] = {**(event.meta or {})}
     metadata.pop("private", None)
     if "duration_ms" in metadata and type(event) not in _TIMED:

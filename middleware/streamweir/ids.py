@@ -1,4 +1,4 @@
-"""Ids of a stream: none is endless, and so many are remembered as fit into a bounded room.
+"""Ids of a stream: their length is bounded, and so is the memory in which they are remembered.
 
 Source: the standard protocol 1.1, section 3 rule 11.
 """
@@ -24,21 +24,23 @@ __all__ = [
 ]
 
 MAX_ID_CHARACTERS: Final = 1024
-"""Ids, names and channels that are longer are shortened."""
+"""The most characters of an id, a name or a channel; longer ones are shortened."""
 
 V = TypeVar("V")
 
 _NONE: Final[OrderedDict[str, Any]] = OrderedDict()
-"""The ids before the first one: shared by all streams, never changed."""
+"""The value of `RecentIds` before the first id: shared by all streams, never changed."""
 
 _MADE: Final = re.compile("call_[0-9a-f]{24}")
 
 _ENTRY: Final = 160
-"""Bytes that an id takes beside its characters: the objects around it and its place in a table."""
+"""Bytes that an id takes in addition to its characters: the objects around it and its place in a table."""
 
 
 def short_id(text: str) -> str:
-    """Return `text`, or a digest of it if it is too long; the same one for the same text, everywhere."""
+    """Return `text`, or a digest if the text is too long; equal texts have equal digests, in every
+    process.
+    """
     if len(text) <= MAX_ID_CHARACTERS:
         return text
     digest = new_blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32)
@@ -46,28 +48,28 @@ def short_id(text: str) -> str:
 
 
 def short_index(index: object) -> str | int | float | None:
-    """Return a key for `index`, different for different indexes: numbers unchanged, others as an id."""
+    """Return a key for `index`, different for different indexes: numbers unchanged, other values as an id."""
     if index is None or isinstance(index, int | float):
         return index
     return short_id(index if isinstance(index, str) else repr(index))
 
 
 def made_call_id(request_id: str, count: int | str) -> str:
-    """Return the id of a call to which its upstream has given none: `call_` and 24 hex digits.
+    """Return an id for a call without one: `call_` and 24 hex digits.
 
-    The digits depend on both arguments, so that two conversations do not have calls of one id.
+    The digits depend on both arguments, so that calls of two conversations have different ids.
 
     Args:
         request_id: the id of the stream.
-        count: the number of the call among those of the stream that have no id; a text if a stream has
-            several rows of numbers.
+        count: the number of the call among the calls without ids in the stream; a text if a stream has
+            several such counts.
     """
     digest = new_blake2b(f"{request_id} {count}".encode("utf-8", "surrogatepass"), digest_size=12)
     return f"call_{digest.hexdigest()}"
 
 
 def is_made_call_id(text: str) -> bool:
-    """Return whether `text` has the form of `made_call_id`: the upstream does not know it."""
+    """Return whether `text` has the form of `made_call_id`, so that the upstream does not know it."""
     return _MADE.fullmatch(text) is not None
 
 
@@ -77,10 +79,10 @@ def room_for(*texts: str | None) -> int:
 
 
 class RecentIds(Generic[V]):
-    """Ids with a value each; the oldest are dropped if all of them together exceed the bound.
+    """Ids with a value each; the oldest ids are dropped when all ids together exceed the bound.
 
     Args:
-        room: how many bytes they may take together, about.
+        room: roughly how many bytes all ids together may take.
     """
 
     __slots__ = ("_known", "_left")
@@ -106,7 +108,7 @@ class RecentIds(Generic[V]):
         return self._known.get(name)
 
     def add(self, name: str, value: V) -> None:
-        """Remember `name`, as the last one that came."""
+        """Remember `name` as the latest id."""
         known = self._known
         if name in known:
             if known[name] is value:
@@ -121,12 +123,12 @@ class RecentIds(Generic[V]):
             self.discard(next(iter(known)))
 
     def discard(self, name: str) -> None:
-        """Forget `name`."""
+        """Forget the id `name`."""
         if name in self._known:
             self._left += _size_of(name, self._known.pop(name))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all ids."""
         for name in [*self._known]:
             self.discard(name)
 

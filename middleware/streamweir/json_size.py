@@ -1,7 +1,7 @@
 """The size of a value as JSON in bytes, without writing it.
 
-Values that are made of parts of one message may hold the same part many times: as objects they take little
-memory, as JSON they may take a thousand times the message.
+A value made of parts of one message may contain one part many times: as objects the value takes little
+memory, as JSON it may be a thousand times as large as the message.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from streamweir.jsontext import write_json
 __all__ = ["JsonSizes"]
 
 _NUMBER: Final = 12
-"""Bytes of a usual number, `true`, `false` or `null`, with the separator behind it."""
+"""Bytes of a typical number, `true`, `false` or `null`, with the separator after it."""
 
 _SHORT: Final = 64
-"""A text of at most so many characters is counted at each place that it has."""
+"""A text of at most this many characters is counted at each place where it occurs."""
 
 _PIECE: Final = 64 << 10
-"""Characters of a long text that are written at a time: a buffer as large as the text takes longer."""
+"""Characters of a long text that are encoded at a time, which is faster than a buffer as large as the
+text.
+"""
 
 _CONTAINERS: Final = (dict, list, tuple)
 
 
 class JsonSizes:
-    """The sizes of values that live at the same time. An object at several places is measured once.
+    """Measures values that exist at one time; an object that occurs several times is measured once.
 
     Args:
-        most: bytes of JSON that one value may have.
+        most: the most bytes of JSON that one value may have.
     """
 
     __slots__ = ("_known", "_most")
@@ -41,10 +43,10 @@ class JsonSizes:
         self._known: dict[int, int] = {}
 
     def of(self, value: Any) -> int:
-        """Return how many bytes of JSON `value` is, about; within a few per cent for large ones.
+        """Return roughly how many bytes of JSON `value` has; for large values within a few per cent.
 
         Raises:
-            MalformedEvent: they are more than allowed.
+            MalformedEvent: the value is larger than allowed.
         """
         kind = type(value)
         if kind is str:
@@ -92,5 +94,5 @@ class JsonSizes:
 
 
 def _long_text_size(text: str) -> int:
-    """Return how many bytes of JSON a text is."""
+    """Return how many bytes of JSON a text has."""
     return 2 + sum([len(write_json(text[at : at + _PIECE])) - 2 for at in range(0, len(text), _PIECE)])

@@ -1,8 +1,8 @@
-"""JSON as upstreams really send it, and as streamweir writes it.
+"""Reads JSON leniently, as upstreams really send it, and writes strict JSON.
 
-Reading accepts what the strict parsers refuse (NaN, lone surrogates, bytes that are no UTF-8, raw control
-characters in strings); writing produces UTF-8 that every strict parser accepts. msgspec reads because it is
-the one fast parser that keeps integers beyond 64 bit exact; orjson writes.
+Reading accepts input that strict parsers refuse (NaN, lone surrogates, invalid UTF-8, raw control characters
+in strings); writing produces UTF-8 that every strict parser accepts. msgspec reads, because it is the only
+fast parser that keeps integers beyond 64 bits exact; orjson writes.
 """
 
 from __future__ import annotations
@@ -40,46 +40,48 @@ __all__ = [
 ]
 
 MAX_DEPTH: Final = 100
-"""Deepest nesting that is accepted. orjson writes 254 levels; JSON in a string is unfolded inside JSON."""
+"""The deepest nesting that is accepted. orjson writes 254 levels, and JSON in a string is unfolded inside
+JSON.
+"""
 
 _SHORT: Final = 64
-"""Bytes of JSON that is kept in place of its digest."""
+"""JSON of at most this many bytes is kept instead of its digest."""
 
 _COUNTED: Final = 1024
 """Bytes of data in which brackets are counted at once."""
 
 _FEW: Final = 8
-"""So many brackets of a kind are looked for one by one, further ones are counted."""
+"""Up to this many brackets of a kind are searched one by one; more are counted."""
 
 _SHALLOW: Final = 8
-"""The levels that are measured in C, innermost first; deeper ones are walked in Python."""
+"""The number of levels that are measured in C, innermost first; deeper ones are walked in Python."""
 
 _MAX_INTEGER_DIGITS: Final = 1000
-"""Longer integers stay the text they are: converting them takes quadratic time."""
+"""Integers with more digits are kept as text, because converting them takes quadratic time."""
 
 _STRING: Final = LazyPattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, or the beginning of a string that never ends: each byte is looked at once."""
+"""Matches a string, or the beginning of a string that never ends; each byte is read once."""
 
 _STRETCH: Final = LazyPattern(
     rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+',
     re.DOTALL,
 )
-"""Up to a thousand strings and the text between them."""
+"""Matches up to a thousand strings and the text between them."""
 
 _HALVES: Final = LazyPattern(
     r"(?:\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD].{3})))++"
 )
-"""Text that looks like the escape of one half of a surrogate pair."""
+"""Matches text that looks like the escape of one half of a surrogate pair."""
 _HALF: Final = len("\\ud83d")
 _MOST_BACKSLASHES: Final = 64
 
 _LONG_INTEGER: Final = LazyPattern(
     r'((?:[^"0-9]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[0-9]{1,18}+(?![0-9]))){0,1000}+[^"0-9]*+)([0-9]{19,}+)?'
 )
-"""Digits that may be more than 64 bits, after up to a thousand strings and shorter numbers."""
+"""Matches digits that may be more than 64 bits, after up to a thousand strings and shorter numbers."""
 _INTEGERS: Final = range(-(2**63), 2**64)
-"""The types that orjson writes."""
+"""The integers that orjson writes."""
 
 _MAY_HOLD_A_HUGE_NUMBER: Final = LazyPattern(r"(?<![0-9])[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
 _AS_THEY_ARE: Final = frozenset({bool, float, type(None)})
@@ -88,24 +90,24 @@ _ONE_KIND_OF_BRACKET: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 _OWN_VALUES: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
-"""Types that are not JSON and that Python code uses in the place of JSON types."""
+"""The orjson options for types that are not JSON and that Python code uses in place of JSON types."""
 
 _SEPARATORS: Final = (
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
     (b"\xc2\x85", b"\\u0085"),
 )
-"""The characters that end a line for `str.splitlines`, each with its escape inside a JSON string."""
+"""The characters at which `str.splitlines` cuts, each with its escape inside a JSON string."""
 
 _decode = msgspec.json.Decoder().decode
 _dumps = orjson.dumps
 
 
 def parse_json(data: bytes) -> tuple[Any, bool]:
-    """Return the value that `data` holds and whether its text had to be repaired to valid Unicode.
+    """Return the value of the JSON in `data`, and whether its text had to be repaired to valid Unicode.
 
     Raises:
-        MalformedEvent: `data` is no JSON, or is nested deeper than `MAX_DEPTH`.
+        MalformedEvent: `data` is not JSON, or is nested deeper than `MAX_DEPTH`.
     """
     if len(data) > 2 * MAX_DEPTH and _is_too_deep(data):
         raise MalformedEvent("JSON nested too deeply")
@@ -116,12 +118,12 @@ def parse_json(data: bytes) -> tuple[Any, bool]:
 
 
 def parse_json_text(text: str) -> Any:
-    """Return the value of JSON inside a string (a call's arguments), or raise `MalformedEvent`."""
+    """Return the value of JSON inside a string (such as a call's arguments), or raise `MalformedEvent`."""
     return parse_json(text.encode("utf-8", "replace"))[0]
 
 
 def has_repeated_key(data: bytes) -> bool:
-    """Return whether an object in JSON names a key twice; `parse_json` returns the last value.
+    """Return whether an object in the JSON has a key twice; `parse_json` would return the last value.
 
     Args:
         data: JSON that has been parsed before, so that its nesting is known to be bounded.
@@ -153,7 +155,8 @@ def write_json(value: Any) -> bytes:
 def write_json_body(value: Any) -> bytes:
     """Return `value` as the UTF-8 JSON of a body that is not cut into lines; see `write_json`.
 
-    U+0085, U+2028 and U+2029 are not escaped: a model that signs the JSON of its calls notices the change.
+    U+0085, U+2028 and U+2029 are not escaped, because a model that signs the JSON of its calls would notice
+    the change.
     """
     try:
         return _dumps(value)
@@ -162,12 +165,14 @@ def write_json_body(value: Any) -> bytes:
 
 
 def json_to_keep(value: Any) -> bytes:
-    """Return the JSON of `value` without the room that orjson leaves behind it, thirty times its size."""
+    """Return the JSON of `value` in a buffer of its exact size; orjson's own buffer may be thirty times as
+    large.
+    """
     return b"%b" % write_json(value)
 
 
 def json_digest(value: Any) -> bytes:
-    """Return a digest of `value` of 16 bytes; the order of keys does not matter."""
+    """Return a 16-byte digest of `value`; the order of keys does not matter."""
     try:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -176,7 +181,7 @@ def json_digest(value: Any) -> bytes:
 
 
 def json_identity(value: Any) -> bytes:
-    """Return bytes that are equal for equal values only: their JSON, or a digest of it if it is long."""
+    """Return bytes that are equal only for equal values: the JSON, or a digest if the JSON is long."""
     try:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -187,7 +192,9 @@ def json_identity(value: Any) -> bytes:
 
 
 def one_line(data: bytes) -> bytes:
-    """Return the JSON text `data` as a line for readers, too, that cut at U+0085, U+2028 and U+2029."""
+    """Return the JSON text `data` as one line, also for readers that cut lines at U+0085, U+2028 and
+    U+2029.
+    """
     if data.find(b"\xe2\x80") >= 0 or data.find(b"\xc2\x85") >= 0:  # half of what `in` takes
         for separator, escape in _SEPARATORS:
             data = data.replace(separator, escape)
@@ -200,17 +207,18 @@ def write_json_text(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value: a text unchanged, null as an empty text, any other value as JSON."""
+    """Return the text of a value: texts unchanged, null as an empty text, any other value as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else write_json_text(value)
 
 
 def plain_json(value: Any) -> Any:
-    """Return a copy of `value` as a reader of its JSON text would have it.
+    """Return a copy of `value` that equals the value read from its JSON text.
 
     Raises:
-        ValueError: it holds a value that JSON has no form for, itself, or more than `MAX_DEPTH` levels.
+        ValueError: the value contains a value that is not JSON, contains itself, or has more than `MAX_DEPTH`
+            levels.
     """
     try:
         data = orjson.dumps(value, default=_as_json, option=_OWN_VALUES)
@@ -246,7 +254,7 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def decode_text(data: bytes) -> tuple[str, bool]:
-    """Return `data` as text, bytes that are no UTF-8 as U+FFFD, and whether there were any."""
+    """Return `data` as text, with U+FFFD for invalid UTF-8, and whether there was any."""
     try:
         return data.decode(), False
     except UnicodeDecodeError:
@@ -254,7 +262,7 @@ def decode_text(data: bytes) -> tuple[str, bool]:
 
 
 def valid_utf8(raw: bytes) -> bytes:
-    """Return `data` if it is UTF-8, else with U+FFFD in place of each invalid sequence."""
+    """Return `raw` unchanged if it is UTF-8, else with U+FFFD in place of each invalid sequence."""
     if raw.isascii():
         return raw
     text, is_damaged = decode_text(raw)
@@ -262,7 +270,7 @@ def valid_utf8(raw: bytes) -> bytes:
 
 
 def _is_too_deep(data: bytes) -> bool:
-    """Return whether the nesting is over `MAX_DEPTH`; measured only if the number of brackets allows it."""
+    """Return whether the nesting exceeds `MAX_DEPTH`; it is only measured if there are enough brackets."""
     if not _has_more_than(MAX_DEPTH, data, b"[", b"{"):
         return False
     brackets = b"".join(_brackets(data))
@@ -277,7 +285,7 @@ def _is_too_deep(data: bytes) -> bool:
 
 
 def _has_more_than(most: int, data: bytes, *letters: bytes) -> bool:
-    """Return whether `data` holds more than `most` of some letters."""
+    """Return whether `data` contains more than `most` of these characters."""
     if len(data) <= _COUNTED:
         return sum(map(data.count, letters)) > most
     for letter in letters:
@@ -290,7 +298,7 @@ def _has_more_than(most: int, data: bytes, *letters: bytes) -> bool:
 
 
 def _brackets(data: bytes) -> Iterator[bytes]:
-    """Yield the brackets outside of strings, stretch by stretch: of all at once each would be an object."""
+    """Yield the brackets outside of strings, one stretch of text at a time to bound the number of objects."""
     at = 0
     while at < len(data):
         stretch = _STRETCH.match(data, at)
@@ -322,7 +330,7 @@ def _whole_characters(halves: re.Match[str]) -> str:
 
 
 def _load(text: str) -> Any:
-    """Read with the interpreter's own numbers, which is fast, if they can hold all numbers of the text."""
+    """Read JSON with Python's own numbers, which is fast, if they can represent all numbers of the text."""
     if not _MAY_HOLD_A_HUGE_NUMBER.search(text):
         return json.loads(text, strict=False, parse_constant=_no_constant)
     return json.loads(
@@ -344,7 +352,7 @@ def _integer(digits: str) -> int | str:
 
 
 def _write_leniently(value: Any) -> bytes:
-    """Write a value that orjson refuses, in C as far as it is only integers and lone surrogates."""
+    """Write a value that orjson refuses; in C, if only integers and lone surrogates are the cause."""
     try:
         text = json.dumps(
             value, ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
@@ -368,7 +376,7 @@ def _without_surrogates(text: str) -> str:
 
 
 def _writable(value: Any) -> Any:
-    """Return `value` without what orjson refuses: big integers, odd keys, lone surrogates."""
+    """Return `value` without values that orjson refuses: big integers, unusual keys, lone surrogates."""
     kind = type(value)
     if kind is str:
         return value if value.isascii() else _without_surrogates(value)
@@ -389,7 +397,7 @@ def _writable(value: Any) -> Any:
 
 
 def _writable_leaf(value: Any) -> Any:
-    """Return a text or a number of a class of its own as its base type; others are for `default`."""
+    """Return a text or a number of a subclass as its base type; leave other values to `default`."""
     if isinstance(value, str):
         return _without_surrogates(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:

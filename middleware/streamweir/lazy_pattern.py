@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: most streams need none of them."""
+"""Regular expressions that are compiled at their first use, because most streams need none of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LazyPattern(Generic[AnyStr]):
         flags: of `re`.
 
     Raises:
-        re.error: at the first use: the expression is invalid.
+        re.error: the expression is invalid; raised at the first use.
     """
 
     def __init__(self, pattern: AnyStr, flags: int = 0) -> None:
@@ -38,7 +38,7 @@ class LazyPattern(Generic[AnyStr]):
         return self._compiled.match(text, position)
 
     def fullmatch(self, text: AnyStr) -> re.Match[AnyStr] | None:
-        """Return the match of the whole `text`."""
+        """Return the match if the whole `text` matches."""
         return self._compiled.fullmatch(text)
 
     def finditer(self, text: AnyStr, position: int = 0) -> Iterator[re.Match[AnyStr]]:
@@ -48,9 +48,11 @@ class LazyPattern(Generic[AnyStr]):
     def sub(
         self, replacement: AnyStr | Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0
     ) -> AnyStr:
-        """Return `text` with its matches replaced, at most `count` of them unless that is 0."""
+        """Return `text` with its matches replaced; `count` limits their number, unless it is 0."""
         return self._compiled.sub(replacement, text, count)
 
     def split(self, text: AnyStr) -> list[AnyStr]:
-        """Return the parts of `text` between its matches, and its groups, which must all take part."""
+        """Return the parts of `text` between the matches, and the groups, which must all take part in each
+        match.
+        """
         return self._compiled.split(text)

@@ -12,7 +12,7 @@ __all__ = ["META_FIELDS", "META_IDS", "META_TIMES", "Meta", "failure_meta", "ids
 
 
 class Meta(TypedDict, total=False):
-    """The metadata of an event; a key that does not apply is absent, never `None`."""
+    """The metadata of an event; a key that does not apply is absent, and never `None`."""
 
     session_id: str
     thread_id: str
@@ -23,13 +23,13 @@ class Meta(TypedDict, total=False):
     node_name: str
     duration_ms: int
     upstream_time: int
-    """Unix milliseconds at which the upstream says that the event happened."""
+    """The Unix milliseconds at which, according to the upstream, the event happened."""
     extra: dict[str, Any]
     source: dict[str, Any]
     private: dict[str, Any]
-    """Fields of the upstream's own that only a client of its dialect may have, such as an app's prompt.
+    """Fields of the upstream that only clients of its dialect may get, such as an app's prompt.
 
-    They are in no other protocol's metadata, the standard's neither.
+    They are not in the metadata of any other protocol, including the standard's.
     """
 
 
@@ -44,19 +44,19 @@ META_IDS: Final = (
 )
 META_TIMES: Final = ("duration_ms", "upstream_time")
 META_FIELDS: Final = (*META_IDS, *META_TIMES, "extra", "source")
-"""The keys of metadata on the wire, beside those of the stamp."""
+"""The keys of metadata on the wire, in addition to those of the stamp."""
 
 _OF_THE_UPSTREAM: Final = frozenset({"extra", "source", "private"})
 _TIMES: Final = frozenset(META_TIMES)
 
 
 def unix_milliseconds() -> int:
-    """Return the time as a `timestamp` has it: milliseconds since 1970, UTC."""
+    """Return the current time in the form of a `timestamp`: milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
 def failure_meta(meta: Meta | None) -> Meta | None:
-    """Return the part of `meta` that a failed call or step may have: without texts of the upstream."""
+    """Return the part of `meta` that a failed call or step may have: no texts of the upstream."""
     if not meta or _OF_THE_UPSTREAM.isdisjoint(meta):
         return meta
     kept: Any = meta.copy()
@@ -66,7 +66,7 @@ def failure_meta(meta: Meta | None) -> Meta | None:
 
 
 def ids_of(meta: Meta | None) -> Meta | None:
-    """Return the ids and the place of an event in `meta`, without facts about the event itself."""
+    """Return the ids and the place of an event in `meta`, without other facts about the event."""
     kept = failure_meta(meta)
     if not kept or _TIMES.isdisjoint(kept):
         return kept

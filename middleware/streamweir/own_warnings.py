@@ -17,12 +17,12 @@ __all__ = ["own_warning"]
 def own_warning(
     code: str, message: str | None = None, *, detail: Any = None, meta: Meta | None = None, **parts: object
 ) -> Warning:
-    """Return the warning of `code`, whose text may be shown to users.
+    """Return the warning with `code`; its text may be shown to users.
 
     Args:
         code: a key of `WARNINGS`.
-        message: a sentence for this case; None is the sentence of the row.
-        detail: sent to clients under `debug` only.
+        message: a sentence for this case; None: the sentence of the row.
+        detail: a text that is sent to clients only with `debug`.
         meta: the ids of the event that the warning is about.
         **parts: the values for the names in braces in the sentence of the row.
 

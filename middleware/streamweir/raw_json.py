@@ -1,4 +1,4 @@
-"""JSON objects whose values stay the bytes that they were written as: numbers and texts do not change."""
+"""JSON objects whose values are kept as the original bytes, so that numbers and texts do not change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def raw_object(data: bytes | msgspec.Raw) -> dict[str, bytes]:
     """Return the fields of a JSON object, each value as its bytes.
 
     Raises:
-        msgspec.DecodeError: `data` is no JSON object.
+        msgspec.DecodeError: `data` is not a JSON object.
     """
     return {name: bytes(value) for name, value in _object(data).items()}
 
@@ -40,7 +40,7 @@ def raw_items(data: bytes | msgspec.Raw) -> list[bytes]:
     """Return the items of a JSON array, each as its bytes.
 
     Raises:
-        msgspec.DecodeError: `data` is no JSON array.
+        msgspec.DecodeError: `data` is not a JSON array.
     """
     return [bytes(item) for item in _items(data)]
 
@@ -49,19 +49,19 @@ def raw_text(data: bytes) -> str:
     """Return the text of a JSON string.
 
     Raises:
-        msgspec.DecodeError: `data` is no JSON string.
+        msgspec.DecodeError: `data` is not a JSON string.
     """
     return _text(data)
 
 
 def raw_value(text: str) -> bytes:
-    """Return the bytes of a JSON text that was sent within a string, in pieces.
+    """Return the bytes of a JSON text that was sent in pieces within strings.
 
-    A number may be beyond the range of a double: its bytes are copied, and it is not computed.
+    A number may exceed the range of a double: its bytes are copied without computing its value.
 
     Raises:
-        msgspec.DecodeError: it is no JSON.
-        UnicodeEncodeError: it holds half a surrogate pair.
+        msgspec.DecodeError: the text is not JSON.
+        UnicodeEncodeError: the text contains half a surrogate pair.
     """
     data = text.encode()
     if len(_items(b"[" + data + b"]")) != 1:
@@ -70,17 +70,17 @@ def raw_value(text: str) -> bytes:
 
 
 def raw_array(fields: Mapping[str, bytes], name: str) -> list[bytes]:
-    """Return the items of an array among raw fields; none if it is absent, null or no array."""
+    """Return the items of an array among raw fields; empty if the field is absent, null or not an array."""
     value = fields.get(name, NULL).strip()
     return raw_items(value) if value.startswith(b"[") else []
 
 
 def write_object(fields: Mapping[str, bytes]) -> bytes:
-    """Return the JSON object of raw fields; null ones are left out."""
+    """Return the JSON object with these raw fields; null fields are left out."""
     written = (write_json(name) + b":" + value for name, value in fields.items() if value.strip() != NULL)
     return b"{" + b",".join(written) + b"}"
 
 
 def write_array(items: Iterable[bytes]) -> bytes:
-    """Return the JSON array of raw items."""
+    """Return the JSON array with these raw items."""
     return b"[" + b",".join(items) + b"]"

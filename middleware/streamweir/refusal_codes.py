@@ -1,4 +1,4 @@
-"""Why a request is refused before it reaches an application or an upstream.
+"""The reasons why a request is refused before it reaches an application or an upstream.
 
 Source: the standard protocol 1.1, section 5 (end).
 """
@@ -11,7 +11,7 @@ __all__ = ["REFUSALS", "RefusalRow"]
 
 
 class RefusalRow(NamedTuple):
-    """A reason to refuse a request."""
+    """One row of the table of refusals: a reason to refuse a request."""
 
     status: int
     retry: bool

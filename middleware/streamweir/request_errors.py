@@ -7,7 +7,7 @@
     ├── StreamFailed        the stream's own terminal error, or an answer that is no stream
     └── StreamTruncated     the stream broke off: it has no `session_end`
 
-They need no HTTP client, so that what folds a stream can know them without one.
+They are defined without an HTTP client, so that code which folds a stream can use them without one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = [
 
 
 class StreamRequestError(StreamweirError):
-    """The stream could not be started, or not be read to its end.
+    """The stream could not be started, or could not be read to its end.
 
     Attributes:
-        info: the failure, classified; its message is safe to show.
-        request_id: the id of the request, the same in the server's log.
-        status: the HTTP status of the answer, None where there was none.
+        info: the classified failure; its message is safe to show.
+        request_id: the id of the request, which is also in the server's log.
+        status: the HTTP status of the answer; None if there was no answer.
     """
 
     def __init__(self, info: ErrorInfo, *, request_id: str | None = None, status: int | None = None) -> None:
@@ -45,11 +45,11 @@ class StreamRequestError(StreamweirError):
 
 
 class ConnectionFailed(StreamRequestError):
-    """No connection, or it ended before the answer's headers were complete."""
+    """There was no connection, or it ended before the answer's headers were complete."""
 
 
 class RequestTimeout(StreamRequestError):
-    """A clock ran out; `info.reason` says which: connect, first event, idle or total."""
+    """A clock ran out; `info.reason` says which one: connect, first event, idle or total."""
 
 
 class RequestRejected(StreamRequestError):

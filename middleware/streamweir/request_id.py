@@ -15,21 +15,21 @@ _VALID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 class RunRequestID(str):
-    """The id of the request that started a run, in the answer to a request that reads the run later.
+    """The id of the request that started a run, for the response to a request that reads the run later.
 
-    `RequestIDMiddleware` puts such an id into the response in place of the reading request's own.
+    `RequestIDMiddleware` puts such an id into the response instead of the id of the reading request.
     """
 
     __slots__ = ()
 
 
 def new_request_id() -> str:
-    """Return a fresh request id: `req_` and 32 hexadecimal digits."""
+    """Return a new request id: `req_` and 32 hexadecimal digits."""
     return f"req_{os.urandom(16).hex()}"
 
 
 def session_id_of(request_id: str) -> str:
-    """Return the id of a session whose upstream names none."""
+    """Return the id of a session for which the upstream gives no id."""
     return request_id.replace("req_", "sess_", 1)
 
 

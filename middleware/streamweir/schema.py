@@ -1,9 +1,9 @@
 """The JSON Schema of the events on the wire, made from the classes in `events`.
 
 Source: JSON Schema draft 2020-12; the standard protocol 1.1, sections 1 and 2. Unknown keys are allowed
-everywhere, as a client has to ignore what a later version adds.
+everywhere, because a client has to ignore keys that a later version adds.
 
-`python -m streamweir.schema` writes it to `protocol.schema.json` beside this module.
+`python -m streamweir.schema` writes the schema to `protocol.schema.json` next to this module.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _FILLED_IN: Final[dict[str, frozenset[str]]] = {
     "session_start": frozenset({"session_id", "request_id"}),
     "session_end": frozenset({"reason"}),
 }
-"""Fields that every event of a stream has, though an upstream may leave them open."""
+"""Fields that every event of a stream has, even if an upstream leaves them out."""
 
 
 def _reference(part: str) -> dict[str, Any]:
@@ -142,7 +142,7 @@ _CLOSER: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("error", "retry_after_ms"): {"type": "integer", "minimum": 0},
     ("session_end", "summary"): _reference("Summary"),
 }
-"""Fields of which the protocol says more than their Python type does."""
+"""Fields for which the protocol is stricter than their Python type."""
 
 _BY_DATA_TYPE: Final[dict[str, dict[str, Any]]] = {
     "dataframe": _reference("Dataframe"),
@@ -216,7 +216,7 @@ def _is_required(cls: type[Event], name: str, schema: dict[str, Any]) -> bool:
 
 
 def _present(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field that is on the wire: absent fields are null in Python only."""
+    """Return the schema of a field that is present: only in Python, absent fields are null."""
     kept = {key: value for key, value in schema.items() if key != "default"}
     if "anyOf" in kept:
         options = [option for option in kept.pop("anyOf") if option != {"type": "null"}]

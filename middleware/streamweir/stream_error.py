@@ -1,4 +1,4 @@
-"""A failure that an application raises on purpose, and how caught exceptions are logged.
+"""An exception that an application raises on purpose, and the logging of caught exceptions.
 
 Source: the library contract, section 2 (`StreamError`); the standard protocol 1.1, section 5.
 """
@@ -20,20 +20,20 @@ _UNKNOWN: Final = CodeRow("execution", False, 500, "upstream_error", "The reques
 
 
 class StreamError(StreamweirError):
-    """Raised anywhere, before or within a stream, to fail with a code and a message of your own.
+    """Raise this, before or within a stream, to fail with your own code and message.
 
     Args:
-        code: one of the protocol, which brings its row's values, or your own: `[A-Z][A-Z0-9_]{2,63}`, which
-            is `execution`, not recoverable, 500.
-        message: written for users; redacted, at most 500 characters. None: the code's own.
+        code: a code of the protocol, which has the values of its row, or your own (`[A-Z][A-Z0-9_]{2,63}`),
+            which is `execution`, not recoverable, 500.
+        message: the text for users; redacted, at most 500 characters. None: the message of the code.
         error_type: validation, execution, timeout or system.
-        recoverable: whether trying again may help.
-        retry_after_ms: after how many milliseconds it may.
-        status: the HTTP status where one can still be sent, 400 to 599.
-        details: anything that JSON can hold; sent only under `debug`, redacted.
+        recoverable: whether another attempt may succeed.
+        retry_after_ms: milliseconds after which another attempt may succeed.
+        status: the HTTP status, 400 to 599, if one can still be sent.
+        details: any JSON value; sent only with `debug`, redacted.
 
     Attributes:
-        info: all of this, as clients and logs get it.
+        info: the classified failure with these values, for clients and logs.
 
     Raises:
         ValueError: the code is malformed, or another argument has a value that is not allowed.
@@ -78,14 +78,16 @@ def log_failure(exc: BaseException, *, request_id: str | None) -> None:
 
 
 def log_passed_failure(exc: BaseException, *, request_id: str | None) -> None:
-    """Log an exception within a stream that is raised to the server, which logs its traceback."""
+    """Log an exception within a stream that is raised to the server; the server logs its traceback."""
     logger.warning(
         "stream failed: %s, raised to the server", type(exc).__name__, extra={"request_id": request_id}
     )
 
 
 def purpose_of(exc: BaseException) -> StreamError | None:
-    """Return the `StreamError` that an exception is, or that an exception group holds alone."""
+    """Return the exception if it is a `StreamError`, or the single `StreamError` in an exception group;
+    else None.
+    """
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     return exc if isinstance(exc, StreamError) else None

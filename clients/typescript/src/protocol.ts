@@ -156,7 +156,7 @@ export interface ToolCallStartEvent {
   metadata: EventMetadata;
 }
 
-/** A piece of the JSON text of a call's arguments; `ToolCallStart` still follows with the whole. */
+/** A piece of the JSON text of a call's arguments; a `ToolCallStart` with all arguments follows. */
 export interface ToolCallDeltaEvent {
   type: "tool_call_delta";
   data: {
@@ -178,7 +178,7 @@ export interface ToolCallProgressEvent {
   metadata: EventMetadata;
 }
 
-/** A call is over. */
+/** A call has ended. */
 export interface ToolCallEndEvent {
   type: "tool_call_end";
   data: {
@@ -190,7 +190,7 @@ export interface ToolCallEndEvent {
   metadata: EventMetadata;
 }
 
-/** A piece of the answer, or of another channel of it. */
+/** A piece of the answer, or of another channel. */
 export interface ContentEvent {
   type: "content";
   data: {
@@ -204,7 +204,8 @@ export interface ContentEvent {
   metadata: EventMetadata;
 }
 
-/** Structured data: a table, a chart, a file, a state, or the upstream's own (`custom`: name, value). */
+/** Structured data: a table, a chart, a file, a state, or an event of the upstream (`custom`: name,
+    value). */
 export interface DataEvent {
   type: "data";
   data: 
@@ -272,7 +273,7 @@ export interface StatusEvent {
   metadata: EventMetadata;
 }
 
-/** Something went wrong that does not end the run. */
+/** A problem that does not end the run. */
 export interface WarningEvent {
   type: "warning";
   data: {
@@ -284,7 +285,7 @@ export interface WarningEvent {
   metadata: EventMetadata;
 }
 
-/** A person, or the client, is asked for something. */
+/** A person, or the client, is asked for an answer. */
 export interface InteractionEvent {
   type: "interaction";
   data: {
@@ -318,7 +319,7 @@ export interface ErrorEvent {
   metadata: EventMetadata;
 }
 
-/** The stream is over; from a decoder it is the dialect's evidence that the run ended. */
+/** The stream is over. */
 export interface SessionEndEvent {
   type: "session_end";
   data: {

@@ -1,7 +1,8 @@
-"""Finds the code of `errors.CODES` for a failure: a status, an upstream's error event or an exception.
+"""Finds the code of `errors.CODES` for a failure, given a status, an upstream's error event or an
+exception.
 
-The type of an exception and the HTTP status decide first, then the upstream's own code, and words of the
-message last. Words count only as whole words in a clear context: "the table has 4291 rows" is not a 429.
+The type of an exception and the HTTP status decide first, then the upstream's own code, and last the words of
+the message. Words count only as whole words in a clear context: "the table has 4291 rows" is not a 429.
 
 Source: the standard protocol 1.1, section 5.
 """

@@ -1,9 +1,9 @@
 """Reads failures from JSON bodies, in the shapes that servers, frameworks and gateways write.
 
 This module is independent of dialects. Keys are compared without case, underscores and hyphens, so that
-`errorCode`, `error_code` and `ErrorCode` are one field. An object is a failure if it says so explicitly
-(`error`, `success: false`, `status: "error"`, an HTTP error status). A bare number, name or text is one only
-if no other field looks like an answer.
+`errorCode`, `error_code` and `ErrorCode` are one field. An object is a failure if it states this explicitly
+(`error`, `success: false`, `status: "error"`, an HTTP error status). A bare number, name or text means a
+failure only if no other field looks like an answer.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class FailureInBody(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     code: object = None
     status: int | None = None
-    """The HTTP status in the body."""
+    """The HTTP status that the body names; None if it names none."""
     recoverable: bool | None = None
-    """Whether the body says that trying again may help; None if it does not say."""
+    """Whether the body states that another attempt may succeed; None if it does not say."""
     retry_after_ms: int | None = None
 
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 _Fields = Mapping[str, Any]
 
 _NAMED: Final = ("error", "errors", "fault", "exception")
-"""Keys whose value is the failure, as a text or an object."""
+"""Keys whose value is the failure, given as a text or an object."""
 
 _TEXTS: Final = (
     *("message", "msg", "detail", "errormessage", "errormsg", "errmsg", "errordescription", "retmsg"),
@@ -69,7 +69,7 @@ _FAILING_NAME: Final = LazyPattern(
 _NAME: Final = LazyPattern(r"[A-Za-z][\w.:-]{1,127}", re.ASCII)
 _ZERO: Final = frozenset({0})
 _SUCCESSES: Final = frozenset({0, 1, 10000, 20000})
-"""Numbers of a field `code` that mean success, besides HTTP statuses."""
+"""Numbers of a field `code` that mean success, in addition to HTTP statuses."""
 
 _MOST_FIELDS: Final = 64
 """The most fields of an error body. Larger objects are not searched."""
@@ -91,7 +91,9 @@ def failure_in_body(value: object) -> FailureInBody | None:
 
 
 def error_in_body(value: object) -> tuple[object, object]:
-    """Return message and code of a body that is known to be an error; None for each that is missing."""
+    """Return the message and the code of a body that is known to be an error; None for each that is
+    missing.
+    """
     if not isinstance(value, dict):
         return None, None
     found = _failure(_fields(value))
@@ -118,7 +120,9 @@ def _fields(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _nested(fields: _Fields, depth: int = 3) -> Iterator[_Fields]:
-    """Yield the inner objects that describe the failure, innermost first; of a list only the first item."""
+    """Yield the inner objects that describe the failure, innermost first; of a list only the first item is
+    used.
+    """
     for name in (*_NAMED, "detail") if depth else ():
         value = fields.get(name)
         if isinstance(value, list) and value:
@@ -136,7 +140,7 @@ def _each(places: Iterable[_Fields], read: Callable[[_Fields], Iterable[T]]) -> 
 
 
 def _texts(fields: _Fields) -> Iterator[str]:
-    """Yield the text of a failure, and the text in the place of its name."""
+    """Yield the possible texts of a failure, including a text in the place of its name."""
     texts = (fields.get(name) for name in (*_TEXTS, *_LESSER_TEXTS))
     if text := next((text for text in texts if isinstance(text, str) and text.strip()), None):
         yield text
@@ -148,7 +152,7 @@ def _texts(fields: _Fields) -> Iterator[str]:
 
 
 def _codes(fields: _Fields) -> Iterator[object]:
-    """Yield possible codes of a failure. `error` is the code if another field has the text."""
+    """Yield the possible codes of a failure. `error` is the code if another field has the text."""
     for name in (*_CODES, *_NAMED):
         value = fields.get(name)
         is_name = isinstance(value, str) and _NAME.fullmatch(value) and value.lower() not in FAILED
@@ -176,7 +180,7 @@ def _retry_after_ms(fields: _Fields) -> int | None:
 
 
 def _states_failure(fields: _Fields) -> bool:
-    """Return whether an object says explicitly that it is a failure."""
+    """Return whether an object explicitly states that it is a failure."""
     return (
         any(_is_something(fields.get(name)) for name in _NAMED)
         or any(fields.get(name) is False for name in _FLAGS)

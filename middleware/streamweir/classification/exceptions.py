@@ -1,4 +1,4 @@
-"""Classifies exceptions by type, status and cause; by words only if the exception is about a service."""
+"""Classifies exceptions by type, status and cause; by words only if the exception concerns a service."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
     **dict.fromkeys(["httpx.DecodingError", "aiohttp.ContentTypeError"], "UPSTREAM_INVALID_RESPONSE"),
     "urllib.HTTPError": None,  # it is a URLError, but has a status
 }
-"""By top-level package and class name: neither httpx nor any SDK is imported here."""
+"""The code for each exception, by top-level package and class name: neither httpx nor any SDK is imported
+here.
+"""
 
 _LOST_CONNECTIONS: Final = frozenset(
     {
@@ -88,7 +90,7 @@ _LOST_CONNECTIONS: Final = frozenset(
         "urllib3.ProtocolError",
     }
 )
-"""Exceptions of a connection that was open. They do not say whether an answer had begun."""
+"""Exceptions for the loss of an open connection. They do not tell whether an answer had begun."""
 
 _NETWORK_ERRNOS: Final = frozenset(
     {
@@ -100,13 +102,13 @@ _NETWORK_ERRNOS: Final = frozenset(
         errno.ENOTCONN,
     }
 )
-"""Numbers of OSErrors about networks. Other numbers are about files, which is a fault of the app."""
+"""Numbers of OSErrors about networks. Other numbers concern files, which is a fault of the application."""
 
 _PROGRAMMING_ERRORS: Final = (
     ArithmeticError, AssertionError, AttributeError, BufferError, ImportError, LookupError, MemoryError,
     NameError, NotImplementedError, OSError, RecursionError, SyntaxError, SystemError, TypeError, ValueError,
 )  # fmt: skip
-"""Exceptions about code, data or files. Their words are no evidence."""
+"""Exceptions about code, data or files, whose words are no evidence."""
 
 _CONNECTION_ERROR: Final = "Connection error."
 """The message of `APIConnectionError` of the OpenAI and Anthropic SDKs when they cannot connect."""
@@ -117,11 +119,11 @@ _MAX_CAUSES: Final = 8  # enough for every SDK; a chain of causes may be a cycle
 def classify_exception(exc: BaseException, *, debug: bool = False) -> ErrorInfo:
     """Return the error info for an exception. The exception's text is never sent to the client.
 
-    If the exception has an attribute `info: ErrorInfo`, that is returned. Otherwise the type counts first
-    (timeouts and connection errors of the standard library, httpx, aiohttp and the usual SDKs), then a
-    `status_code`, `status` or `response.status_code`. `__cause__` and exception groups of one are searched
-    too. Words come last; without any evidence the result is `INTERNAL`. Attributes of the exception that
-    raise are ignored.
+    If the exception has an attribute `info: ErrorInfo`, the attribute is returned. Otherwise the type counts
+    first (timeouts and connection errors of the standard library, httpx, aiohttp and the usual SDKs), then a
+    `status_code`, `status` or `response.status_code`. `__cause__` and exception groups with one exception are
+    searched too. Words come last; without any evidence the result is `INTERNAL`. Attributes of the exception
+    that raise are ignored.
 
     With `debug`, `details` is `{"exception": <type>, "message": <its text, redacted>}`.
     """
@@ -143,7 +145,7 @@ def classify_break(exc: BaseException, *, has_begun: bool, debug: bool = False) 
     Args:
         exc: the exception.
         has_begun: an event has come, so that a lost connection means that the stream broke off.
-        debug: as for `classify_exception`.
+        debug: see `classify_exception`.
     """
     info = classify_exception(exc, debug=debug)
     if has_begun and info.code == "UPSTREAM_UNREACHABLE" and any(map(_is_lost_connection, _causes(exc))):
@@ -192,7 +194,7 @@ def _only_member(exc: object) -> object:
 
 
 def _info_of_facts(exc: BaseException) -> ErrorInfo | None:
-    """Return the info of an exception by its `info`, type or status; None if these say nothing."""
+    """Return the info of an exception by its `info`, type or status; None if these give no evidence."""
     info = _attribute(exc, "info")
     if isinstance(info, ErrorInfo):
         return info

@@ -1,4 +1,4 @@
-"""Signs that something failed, independent of dialects: names, states, fields and stack traces.
+"""Signs of a failure, independent of dialects: names, states, fields and stack traces.
 
 Names and keys are judged by their words: `stackTrace`, `stack_trace` and `STACKTRACE` are one field. Each
 value is read once, so that the time is in proportion to its size.
@@ -53,13 +53,15 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def is_failing_name(name: str) -> bool:
-    """Return whether a name is that of a failed event or step: `nodeError`, `step.failed`, `ERR_TIMEOUT`."""
+    """Return whether a name is that of a failed event or step, such as `nodeError`, `step.failed`,
+    `ERR_TIMEOUT`.
+    """
     return _is_failing_word(name) if len(name) <= _LONGEST_FIELD else _holds_failing_word(name)
 
 
 @lru_cache(maxsize=256)
 def _is_failing_word(name: str) -> bool:
-    """Answer `is_failing_name` for a short name: the events of a stream have few of them."""
+    """Return `is_failing_name` of a short name; cached, because the events of a stream have few names."""
     return _holds_failing_word(name)
 
 
@@ -68,7 +70,7 @@ def _holds_failing_word(name: str) -> bool:
 
 
 def may_name_failure(text: str) -> bool:
-    """Return False if `text` surely contains no name of a failure; True means that it may."""
+    """Return False if `text` surely contains no name of a failure; True means that it may contain one."""
     return _STEM.search(text) is not None
 
 
@@ -80,23 +82,25 @@ _ERROR_FIELD: Final = LazyPattern(
     r"(?:msg|message|text|str|string|detail|code|type|info|name|class|description|desc|reason|stack|trace|value"
     r"|kind|log|output|data|body|cause|line|no|number|obj|object|list|event|back|dump|frame|kind){0,3}s?"
 )
-"""The key of an error field without separators: `errmsg`, `excinfo`, `stacktrace`, `errormessage`."""
+"""Matches the key of an error field, without separators: `errmsg`, `excinfo`, `stacktrace`,
+`errormessage`.
+"""
 _LONGEST_FIELD: Final = 64
 _ERROR_STEM: Final = LazyPattern("err|exc|fail|fault|trace|stack|panic|crash|tb")
-"""A part that every match of `_ERROR_FIELD` or `_ERROR_WORDS` contains."""
+"""Matches a part that every match of `_ERROR_FIELD` or `_ERROR_WORDS` contains."""
 _ERROR_WORDS: Final = _words_in(
     "err errs error errors exception exceptions exc traceback stacktrace backtrace callstack"
     " failure failures failed fault panic crash errmsg errormsg errormessage"
 )
 _SETTINGS: Final = _words_in("on if ignore max handle raise allow no without standard")
-"""First words of settings, such as `on_error: continue`."""
+"""First words of names of settings, such as `on_error: continue`."""
 _FIGURES: Final = _words_in(
     "bar bars band rate rates margin count counts estimate tolerance metric metrics"
     " handling handler policy budget analysis function threshold percentage probability"
 )
-"""Words of figures, such as `error_bars` of a chart."""
+"""Words in names of figures, such as `error_bars` of a chart."""
 _NUMBERED: Final = _words_in("err error fault exception failure code no number num type id errno status")
-"""Words of fields whose number is an error: `error_code: 5`, but not `error_rate: 0.2`."""
+"""Words in names of fields whose number means an error: `error_code: 5`, but not `error_rate: 0.2`."""
 _OFTEN_NO_TRACE: Final = _words_in("trace tracedata traceinfo tracename stackname")
 """Fields that count only if their text is a stack trace."""
 
@@ -113,7 +117,7 @@ _STATES: Final = _words_in("status state outcome conclusion phase verdict health
 }
 _KINDS: Final = _words_in("type event eventtype kind code")
 _OWN_KINDS: Final = _words_in("name class category action result")
-"""Fields that name the kind of the event itself. In inner objects they name columns and files."""
+"""Fields that name the kind of an event; in inner objects they name columns and files instead."""
 _STATE_WORDS: Final = LazyPattern(
     r"(?:\A|_)(?:err|errs|error|errors|errored|fail|fails|failed|failing|failure|exception|crash|crashed|fatal|panic"
     r"|panicked|abort|aborted|unsuccessful|broken|timeout|timedout|timed_out|nok|ko|dead|killed|oom)(?:\Z|_)"
@@ -125,7 +129,7 @@ _IDENTIFIER: Final = LazyPattern(r"\S{1,64}")
 _LEVELS: Final = _words_in("level severity loglevel levelname severitytext lvl priority")
 _ERROR_LEVELS: Final = _words_in("error err critical crit fatal severe alert emergency emerg panic failure")
 _LEVEL_NUMBERS: Final = frozenset({40, 50, 60})
-"""Values of `levelno` of Python's logging."""
+"""Values of `levelno` in Python's logging that mean an error."""
 
 _HTTP_STATUSES: Final = _words_in(
     "status statuscode httpstatus httpstatuscode httpcode code errorcode errcode"
@@ -170,7 +174,7 @@ def _is_sign(key: str, name: str, value: Any) -> bool:
 _SIGNS: Final = frozenset().union(
     *(_OWN_KINDS, _FLAGS, _STATES, _KINDS, _LEVELS, {"levelno"}, _HTTP_STATUSES, _FAILED_FLAGS, _EXIT_CODES)
 )
-"""The names of fields whose value can be a sign of a failure, aside from error fields."""
+"""The names of fields, other than error fields, whose value can be a sign of a failure."""
 
 
 @lru_cache(maxsize=256)
@@ -226,11 +230,11 @@ _MOST_FIELDS: Final = 4096
 _FEW_FIELDS: Final = 32
 _MOST_CHARACTERS: Final = 256 << 10
 _LONGEST_KEY: Final = 24
-"""Keys up to this length are not searched for stack traces."""
+"""The longest key, in characters, that is not searched for a stack trace."""
 
 
 def has_failure_sign(fields: Mapping[str, Any]) -> bool:
-    """Return whether a field of this object, and not of an object in it, reports a failure."""
+    """Return whether a field of this object reports a failure; fields of inner objects do not count."""
     for key, item in islice(fields.items(), _MOST_FIELDS):
         can_be = type(key) is not str or len(key) > _LONGEST_KEY or _can_be_own_sign(key)
         if can_be and _is_sign(key, field_name(key), item):
@@ -241,7 +245,7 @@ def has_failure_sign(fields: Mapping[str, Any]) -> bool:
 def reports_failure(value: Any) -> bool:
     """Return whether a JSON value reports a failure, by a field (also one level down) or by a trace.
 
-    Only the first few thousand fields and the first texts are read: no report of a failure has more.
+    Only the first few thousand fields and the first texts are read, because no report of a failure has more.
     """
     if not value:
         return False
@@ -257,7 +261,9 @@ def reports_failure(value: Any) -> bool:
 
 
 def _flat_object_reports(value: dict[str, Any]) -> bool | None:
-    """Answer `reports_failure` for an object of few fields without objects and lists; None for any other."""
+    """Return `reports_failure` of an object with few fields and no inner objects or lists; None for any
+    other value.
+    """
     if len(value) > _FEW_FIELDS:
         return None
     for key, item in value.items():
@@ -274,7 +280,7 @@ def _flat_object_reports(value: dict[str, Any]) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _is_own_word(key: str, word: str) -> bool:
-    """Return `_is_own_sign` of a short text; cached, because words such as `running` come often."""
+    """Return `_is_own_sign` of a short text; cached, because words such as `running` are frequent."""
     return _is_own_sign(key, field_name(key), word)
 
 
@@ -290,7 +296,7 @@ def _holds_a_trace(value: Any) -> bool:
 
 
 def _opened(objects: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return these objects and the objects within their envelopes."""
+    """Return these objects, and the objects in their envelopes."""
     found: list[Mapping[str, Any]] = []
     level = list(islice(objects, _MOST_FIELDS))
     for _ in range(_CARRIED):
@@ -328,7 +334,7 @@ def _is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in `value`, level by level, and keys that are longer than a name."""
+    """Yield all texts in `value`, level by level, and all keys that are too long to be names."""
     level = [value]
     while level:
         yield from (item for item in level if isinstance(item, str))

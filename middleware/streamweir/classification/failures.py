@@ -71,16 +71,18 @@ _RPC_CODES: Final[dict[str, str]] = {
     "FAILED_PRECONDITION": "UPSTREAM_REJECTED",
     "OUT_OF_RANGE": "UPSTREAM_REJECTED",
 }
-"""The row of `CODES` for each canonical code of Google's APIs, which keep their own names."""
+"""For each canonical code of Google's APIs, the row of `CODES` with its meaning; the codes keep their
+names.
+"""
 
 _OUR_FAILURE: Final = "INTERNAL"
-"""The code of a failure of this process. An upstream's failure of that name is `UPSTREAM_ERROR`."""
+"""The code of a failure of this process. An upstream's failure with that name becomes `UPSTREAM_ERROR`."""
 
 _ERROR_TYPES: Final[tuple[tuple[LazyPattern[str], ErrorType], ...]] = (
     (LazyPattern("TIMEOUT|TIMED_OUT"), "timeout"),
     (LazyPattern("INVALID|VALIDATION"), "validation"),
 )
-"""Patterns of machine codes, with the row of `CODES` that each means."""
+"""Patterns of machine codes, each with the row of `CODES` that it means."""
 
 _CAUSES: Final = frozenset(CODES) - {"UPSTREAM_ERROR"}
 _REFINED_BY_CODE: Final[dict[str | None, frozenset[str]]] = {
@@ -90,7 +92,7 @@ _REFINED_BY_CODE: Final[dict[str | None, frozenset[str]]] = {
     "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
     "RATE_LIMITED": frozenset({"QUOTA_EXCEEDED"}),  # OpenAI's 429 with insufficient_quota
 }
-"""By status: the codes that may be more exact. For other statuses the status decides."""
+"""For each status, the codes that may be more exact. For other statuses the status decides."""
 
 _REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
     None: frozenset(CODES),
@@ -99,19 +101,19 @@ _REFINED_BY_WORDS: Final[dict[str | None, frozenset[str]]] = {
     ),
     "NOT_FOUND": frozenset({"MODEL_NOT_FOUND"}),
 }
-"""By status and code: the causes that words may show. A 429 may say "quota" and mean a rate."""
+"""For each status and code, the causes that words may show. (A 429 may say "quota" and mean a rate.)"""
 
 
 def classify_failure(message: object = None, *, code: object = None, status: object = None) -> Classified:
     """Return the classification of an error event.
 
     Args:
-        message: its text, which is only searched for evidence and never passed on.
-        code: its machine code: a name, or a number where it is an HTTP status from 400 to 599.
-        status: its HTTP status, if it has a field for one.
+        message: the text of the event, which is only searched for evidence and never passed on.
+        code: the machine code of the event: a name, or the number of an HTTP status from 400 to 599.
+        status: the HTTP status in a field of the event, if it has such a field.
 
     Values of any type are accepted; without evidence the result is `UPSTREAM_ERROR`. If the upstream says
-    whether trying again helps, the caller replaces `recoverable`.
+    whether another attempt may succeed, the caller replaces `recoverable`.
     """
     own = None if code == _OUR_FAILURE else _machine_code(code)
     known = code_of_status(status) or code_of_status(code)
@@ -121,12 +123,14 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
 
 
 def is_conclusive_code(code: object) -> bool:
-    """Return whether `code` classifies a failure: HTTP statuses, known names and machine codes do."""
+    """Return whether `code` is enough to classify a failure, as HTTP statuses, known names and machine
+    codes are.
+    """
     return bool(code_of_status(code) or code_of_name(code) or _machine_code(code))
 
 
 def most_exact(known: str | None, code: object, message: object) -> str | None:
-    """Return `known`, or a more exact code if the upstream's code, or else its words, allow one."""
+    """Return `known`, or a more exact code if the upstream's code, or else its words, permit one."""
     by_code = code_of_name(code)
     if by_code in _REFINED_BY_CODE.get(known, ()):
         known = by_code
@@ -138,7 +142,9 @@ def most_exact(known: str | None, code: object, message: object) -> str | None:
 
 
 def _machine_code(code: object) -> str | None:
-    """Return a machine code that may be passed on: well formed and not a credential; None otherwise."""
+    """Return a machine code that may be passed on: well formed and not a credential; None for any other
+    code.
+    """
     if isinstance(code, str) and MACHINE_CODE.fullmatch(code) and redact(code) == code:
         return code
     return None
@@ -164,7 +170,9 @@ _CAMEL_HUMP: Final = LazyPattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z
 
 
 def code_of_name(code: object) -> str | None:
-    """Look up a name; `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` are the same."""
+    """Return the code for a name; `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` are
+    equal.
+    """
     if not isinstance(code, str) or len(code) > 128:
         return None
     if code in CODES and code != _OUR_FAILURE:

@@ -1,8 +1,8 @@
 """Finish words of many servers: why a model stopped.
 
-Source: the standard protocol 1.1, section 3 rule 8 (not an end) and section 2 (`finish_reason`). The
-words are those of OpenAI, Azure, Anthropic, Gemini, Bedrock, Cohere, Mistral, Ollama, vLLM, SGLang, TGI,
-DeepSeek and GLM. Words are compared by their letters alone: `MAX_TOKENS` and `maxTokens` are one word.
+Source: the standard protocol 1.1, section 3 rule 8 (not an end) and section 2 (`finish_reason`). The words
+are those of OpenAI, Azure, Anthropic, Gemini, Bedrock, Cohere, Mistral, Ollama, vLLM, SGLang, TGI, DeepSeek
+and GLM. Only the letters of words are compared: `MAX_TOKENS` and `maxTokens` are one word.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["code_of_finish", "is_broken_off", "is_finish_word", "standard_finish
 
 _NO_WORDS: Final[Mapping[str, str]] = {}
 _LONGEST: Final = 64
-"""The longest text that is looked up; longer ones are sentences."""
+"""The longest text that is looked up; longer texts are sentences."""
 
 _NO_LETTERS: Final = re.compile(r"[^a-z]")
 _PREFIX: Final = "finishreason"
@@ -44,11 +44,11 @@ _USUAL: Final[Mapping[str, str]] = {
     "max_tokens": "length",
     "tool_use": "tool_calls",
 }
-"""The words of most servers, whose letters need not be compared."""
+"""The words of most servers, which are found without comparing letters."""
 
 
 def code_of_finish(word: object) -> str | None:
-    """Return the error code of a finish word; None if the end is no failure."""
+    """Return the error code for a finish word; None if the word does not mean a failure."""
     if type(word) is str and word in _USUAL:
         return None
     letters = _letters(word)
@@ -58,7 +58,7 @@ def code_of_finish(word: object) -> str | None:
 
 
 def is_broken_off(word: object) -> bool:
-    """Return whether a finish word says that the run did not come to its end."""
+    """Return whether a finish word means that the run was broken off."""
     return code_of_finish(word) is not None
 
 
@@ -67,7 +67,7 @@ def standard_finish(word: str, listed: Mapping[str, str] = _NO_WORDS) -> str:
 
     Args:
         word: the word of the server.
-        listed: the meanings of the dialect's own words, exact spelling; they take precedence.
+        listed: the meanings of the dialect's own words, in exact spelling; they take precedence.
 
     Returns:
         `stop`, `length`, `content_filter` or `tool_calls`; `word` itself if no list has it.

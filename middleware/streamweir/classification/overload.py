@@ -1,4 +1,4 @@
-"""Whether an error event of an upstream reports an overload, so that a later attempt may succeed.
+"""Decides whether an upstream's error event reports an overload, so that a later attempt may succeed.
 
 Source: the configuration contract (the commit point): an HTTP 503 or 529 in the event, `overloaded_error` of
 Anthropic, `UNAVAILABLE` of Google's APIs; `slow_down` and `server_is_overloaded` of OpenAI.
@@ -27,8 +27,8 @@ def is_overload(code: object = None, status: object = None) -> bool:
     """Return whether an error event reports that its upstream is overloaded.
 
     Args:
-        code: its machine code: a name, or an HTTP status as a number or in digits.
-        status: its HTTP status, if it has a field for one.
+        code: the machine code of the event: a name, or an HTTP status as a number or in digits.
+        status: the HTTP status in a field of the event, if it has such a field.
     """
     if _number(status) in _STATUSES or _number(code) in _STATUSES:
         return True

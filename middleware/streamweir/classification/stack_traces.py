@@ -11,7 +11,7 @@ __all__ = ["SHORTEST_TRACE", "is_exception_text", "is_stack_trace"]
 
 _FRAME_START: Final = r"(?:\A|\n|\\n)(?:[ \t]|\\t){0,40}"
 SHORTEST_TRACE: Final = 12
-"""Characters of the shortest text that may be one."""
+"""The least length, in characters, of a text that may be a stack trace."""
 _LOOKED_AT: Final = 32 << 10
 _HINTS: Final = (
     *(
@@ -30,7 +30,7 @@ _HINTS: Final = (
     *("Caused by", "Exception in ", "End of ", "@http", "@file", "@resource", ".ex:", ".exs:", " line "),
     *(".erb:", ".rake:", " more", "omitted", "PHP "),
 )
-"""Every stack trace contains one of these. Texts without any are not searched."""
+"""Every stack trace contains one of these texts. Texts without them are not searched."""
 
 _JS_PLACE: Final = (
     r"(?:file:|node:|https?:|webpack|/|\.{1,2}/|[A-Za-z]:\\|<anonymous>|[\w.-]{1,100}\.[cm]?[jt]sx?:)"
@@ -73,7 +73,7 @@ _EXCEPTION: Final = LazyPattern(rf"\b(?:[A-Za-z_]\w{{0,60}})?(?:{'|'.join(_KINDS
 
 
 def is_exception_text(text: str) -> bool:
-    """Return whether `text` names an exception of a program (`KeyError: 'x'`), or holds a stack trace."""
+    """Return whether `text` names a program's exception (`KeyError: 'x'`), or contains a stack trace."""
     for kind in _KINDS:  # most texts have none, and the pattern takes ten times as long to find that out
         if kind in text and _EXCEPTION.search(text[:_LOOKED_AT]) is not None:
             return True
@@ -81,7 +81,9 @@ def is_exception_text(text: str) -> bool:
 
 
 def is_stack_trace(text: str) -> bool:
-    """Return whether `text` contains a stack trace; only the two ends of a long text are searched."""
+    """Return whether `text` contains a stack trace; of a long text only the beginning and the end are
+    searched.
+    """
     if len(text) < SHORTEST_TRACE:
         return False
     if len(text) > 2 * _LOOKED_AT:
@@ -90,7 +92,7 @@ def is_stack_trace(text: str) -> bool:
 
 
 def _has_hint(text: str) -> bool:
-    """Return whether a text has one of `_HINTS`, and is no mere word or id."""
+    """Return whether a text contains one of `_HINTS`, and is not just a word or an id."""
     if f"_{text.replace('-', '')}".isidentifier():
         return False
     for hint in _HINTS:  # noqa: SIM110 - a generator takes three times as long

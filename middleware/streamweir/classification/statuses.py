@@ -34,7 +34,7 @@ def info_for_status(status: int, *, retry_after_ms: int | None = None) -> ErrorI
     """Return the error info for the HTTP status of an upstream.
 
     A status below 400 or above 599 means that the response could not be used: `UPSTREAM_INVALID_RESPONSE`.
-    `retry_after_ms` is kept for 429 and 503 only.
+    `retry_after_ms` is only kept for 429 and 503.
     """
     code = code_of_status(status) or "UPSTREAM_INVALID_RESPONSE"
     return error_info(code, retry_after_ms=retry_after_ms if status in RETRY_LATER else None)
@@ -43,7 +43,7 @@ def info_for_status(status: int, *, retry_after_ms: int | None = None) -> ErrorI
 def parse_retry_after(value: str | None, *, now: float) -> int | None:
     """Return the value of a Retry-After header in milliseconds, from 0 to a day; None if it is unreadable.
 
-    The header may be a date, so `now` is needed: Unix time in seconds.
+    The header may be a date, so `now` is needed, as Unix time in seconds.
     """
     text = (value or "")[: _LONGEST_DATE + 1].strip()
     if _DELTA_SECONDS.fullmatch(text):
@@ -59,7 +59,7 @@ def parse_retry_after(value: str | None, *, now: float) -> int | None:
 
 
 def code_of_status(status: object) -> str | None:
-    """Return the code of an HTTP error status, given as number or digits; None for any other value."""
+    """Return the code for an HTTP error status, given as a number or digits; None for any other value."""
     if isinstance(status, str) and len(status) == 3 and status.isascii() and status.isdigit():
         status = int(status)
     if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status <= 599:

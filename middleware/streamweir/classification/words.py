@@ -1,4 +1,6 @@
-"""Finds the cause of a failure in the words of its message: the weakest evidence, used in clear contexts."""
+"""Finds the cause of a failure in the words of its message, which are the weakest evidence and need a
+clear context.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ _WORDS: Final[tuple[tuple[str, LazyPattern[str]], ...]] = (
         ),
     ),
 )
-"""The first match wins, so exact causes come before causes that mention them too."""
+"""Patterns for each code. The first match wins, so exact causes precede causes that contain their words."""
 
 _STATUS_IN_WORDS: Final = LazyPattern(
     # HTTP 429, HTTP/1.1 429, status_code: 429, 'code': '429', error code 429
@@ -129,7 +131,7 @@ _STATUS_IN_WORDS: Final = LazyPattern(
 
 @cache
 def _statuses_by_phrase() -> dict[str, int]:
-    """Return the statuses by the default messages of frameworks, which count only as the whole message."""
+    """Return statuses by the default messages of frameworks, which count only as the whole message."""
     from http import HTTPStatus  # noqa: PLC0415 - only for failures
 
     phrases = {
@@ -142,7 +144,7 @@ def _statuses_by_phrase() -> dict[str, int]:
 
 
 def code_of_words(message: object) -> str | None:
-    """Return the code that the words of `message` show; None if they show none."""
+    """Return the code that the words of `message` indicate; None if they indicate none."""
     text = _text(message)[:_LONGEST_MESSAGE]
     for code, pattern in _WORDS:
         if pattern.search(text):
@@ -154,7 +156,7 @@ def code_of_words(message: object) -> str | None:
 
 
 def _text(message: object) -> str:
-    """Return the text of a message, which may be an object; empty if it has none."""
+    """Return the text of a message, which may be an object; empty if there is no text."""
     if isinstance(message, Mapping):
         message = next(
             (message[key] for key in ("message", "msg", "detail", "error") if key in message), None

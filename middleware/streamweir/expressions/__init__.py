@@ -1,4 +1,4 @@
-"""JMESPath expressions, compiled to closures, and trees of values with expressions in them."""
+"""JMESPath expressions, compiled to closures, and trees of values that contain expressions."""
 
 from streamweir.expressions.expression import Expression, InvalidExpression, compile_expression
 from streamweir.expressions.reads import Path, Reads

@@ -1,4 +1,4 @@
-"""Checks an expression before it is ever evaluated; the error names a form that is allowed.
+"""Checks an expression before it is first evaluated; the error shows an allowed form.
 
 Source: the dialect-file contract, section 4.
 """
@@ -35,7 +35,7 @@ Token = Mapping[str, Any]
 
 
 class InvalidExpression(ValueError):
-    """An expression that cannot be parsed, or that is a mistake; the text says how to write it."""
+    """An expression cannot be parsed, or is obviously a mistake; the text tells how to write it."""
 
 
 def parsed(text: str, vocabulary: Vocabulary) -> Node:
@@ -43,10 +43,10 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
     Args:
         text: the expression.
-        vocabulary: the names that exist at its place.
+        vocabulary: the names that exist at the place of the expression.
 
     Raises:
-        InvalidExpression: it cannot be used.
+        InvalidExpression: the expression cannot be used.
     """
     if len(text) > MAX_CHARACTERS:
         raise InvalidExpression(f"an expression may have {MAX_CHARACTERS} characters, not {len(text)}")
@@ -65,7 +65,9 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
 
 def _check_literals(text: str) -> None:
-    """Refuse a literal between backticks that is not JSON; the package takes any text, with a warning."""
+    """Refuse a literal between backticks that is not JSON; the package would accept any text, with a
+    warning.
+    """
     for match in _QUOTED.finditer(text):
         if match[1] is None:
             continue
@@ -122,7 +124,9 @@ def _bare_number(text: str, position: int) -> str:
 
 
 def _check_tokens(tokens: Sequence[Token]) -> None:
-    """Refuse a single name in a comparison: text in wrong quotes, or a literal without quotes."""
+    """Refuse a single name in a comparison, which is a text in the wrong quotes or a literal without
+    quotes.
+    """
     for before, token, after in zip(
         [{"type": ""}, *tokens], tokens, [*tokens[1:], {"type": ""}], strict=False
     ):
@@ -183,7 +187,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check_names(tree: Node, vocabulary: Vocabulary) -> None:
-    """Refuse unknown names, and fields that a name never has."""
+    """Refuse unknown names, and fields that a known name never has."""
     if _is_reference(tree):
         raise InvalidExpression("`&` stands only before an argument of map, sort_by, max_by and min_by")
     for name in ("_item", "_index"):

@@ -1,7 +1,7 @@
-"""The tree of an expression as closures: a fifth of the time of walking it.
+"""Compiles the tree of an expression to closures, which take a fifth of the time of walking the tree.
 
 Source: JMESPath specification 2016-09-05; the tree is that of the package `jmespath`. A closure gets the
-current value and the scope; where the specification has an error it raises one of `FAILURES`.
+current value and the scope; for an error of the specification it raises one of `FAILURES`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["FAILURES", "Evaluate", "compile_node"]
 Evaluate = Callable[[Any, Scope], Any]
 
 FAILURES: Final = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
-"""The errors that an expression may raise on values for which it was not written."""
+"""The exceptions that an expression may raise on values for which it was not written."""
 
 _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "lt": operator.lt,
@@ -30,7 +30,7 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "gte": operator.ge,
 }
 _LEAST: Final = 4
-"""Bytes of JSON of a part of a container, at least, with its separators."""
+"""The least bytes of JSON that an item of a container takes, with its separators."""
 
 _ORDERED: Final = frozenset({"number", "string"})
 
@@ -40,8 +40,8 @@ def compile_node(node: Node, names: Collection[str], *, is_head: bool = True) ->
 
     Args:
         node: a node of the tree.
-        names: those of `NAMES` that exist at the place of the expression.
-        is_head: the node is the first of its path, so that a name is a name and no field of a parent.
+        names: the members of `NAMES` that exist at the place of the expression.
+        is_head: the node is the first of its path, so that its name may be one of the scope.
     """
     return _Compiler(names).compile(node, is_head=is_head)
 
@@ -58,7 +58,9 @@ class _Compiler:
         return compiled
 
     def _named(self, path: tuple[str | int, ...]) -> Evaluate:
-        """Return a function for a path that begins with a field of the current value, or with a name."""
+        """Return a function for a path that begins with a field of the current value or with a name of the
+        scope.
+        """
         name, rest = str(path[0]), path[1:]
         if name not in self._names:
             return _walk(path)
@@ -252,7 +254,7 @@ def _chain(steps: Sequence[Evaluate]) -> Evaluate:
 
 
 def _walk(path: tuple[str | int, ...]) -> Evaluate:
-    """Return a function that follows fields and indexes, written out for the usual lengths."""
+    """Return a function that follows fields and indexes, with separate code for the usual lengths."""
     match path:
         case ():
             return lambda value, _: value
@@ -292,7 +294,7 @@ def _equality(first: Evaluate, second: Evaluate, nodes: Sequence[Node]) -> Evalu
 
 
 def _is_same(one: Any, other: Any, scope: Scope) -> bool:
-    """Compare two values, which counts by their size."""
+    """Compare two values, and count the comparison by their size."""
     if isinstance(one, str) and isinstance(other, str) and len(one) == len(other):
         scope.visit_text(one)
     elif isinstance(one, dict | list) and type(one) is type(other) and len(one) == len(other):

@@ -1,4 +1,4 @@
-"""One expression: its function, and the places that it reads."""
+"""One compiled expression, with the places of the message that it reads."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Expression:
     """A compiled expression.
 
     Attributes:
-        evaluate: given the current value and the scope; null where it fails.
-        path: the path in the current value to its value, if it only follows a path.
-        names: the scope's names in it.
-        name: the one that it is, if it is nothing else.
-        reads: the places of the message that make a difference to its value.
-        truth_reads: the places that make a difference to whether its value is true.
-        repeats: its value may hold a part of its input many times.
+        evaluate: returns the value, given the current value and the scope; null if the expression fails.
+        path: the path in the current value, if the expression only follows a path.
+        names: the names of the scope that the expression uses.
+        name: the name of the scope, if the expression consists only of it.
+        reads: the places of the message on which the value depends.
+        truth_reads: the places on which it depends whether the value is true.
+        repeats: the value may contain a part of the input many times.
     """
 
     __slots__ = ("evaluate", "name", "names", "path", "reads", "repeats", "truth_reads")
@@ -47,20 +47,20 @@ class Expression:
 
 
 def compile_expression(text: str, vocabulary: Vocabulary = NO_NAMES) -> Expression:
-    """Return `text` compiled.
+    """Compile the expression in `text`.
 
     Args:
         text: the expression.
-        vocabulary: the names that exist at its place.
+        vocabulary: the names that exist at the place of the expression.
 
     Raises:
-        InvalidExpression: it cannot be parsed or cannot be meant.
+        InvalidExpression: the expression cannot be parsed, or is obviously a mistake.
     """
     return Expression(parsed(text, vocabulary), vocabulary.names)
 
 
 def _repeats(node: Node) -> bool:
-    """Return whether the value of this node may hold a part of its input more than once."""
+    """Return whether the value of this node may contain a part of its input more than once."""
     is_call = node["type"] == "function_expression"
     return node["type"] in _REPEATING or (is_call and node["value"] in _REPEATING_FUNCTIONS)
 

@@ -1,7 +1,8 @@
 """The functions of expressions: those of the JMESPath specification, and seven more.
 
-Source: JMESPath specification 2016-09-05, built-in functions; the dialect-file contract, section 4. What is
-given what it does not take raises `TypeError` or `ValueError`: the expression is null then.
+Source: JMESPath specification 2016-09-05, built-in functions; the dialect-file contract, section 4. A
+function raises `TypeError` or `ValueError` for arguments that it does not accept; the value of the expression
+is then null.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from streamweir.jsontext import parse_json_text, write_json_text
 __all__ = ["EXPRESSION", "FUNCTIONS", "Function"]
 
 MAX_TEXT: Final = 8 << 20
-"""Characters of the longest text that a function makes: a short expression can make a very long text."""
+"""The most characters of a text that a function may make, because a short expression can make a very long
+text.
+"""
 
 MAX_DIGITS: Final = 400
-"""Characters of the longest text that is read as a number: a double has no more digits before its point."""
+"""The most characters of a text that is read as a number: a double has no more digits before its point."""
 
 ANY: Final = frozenset({"string", "boolean", "number", "array", "object", "null"})
 STRING: Final = frozenset({"string"})
@@ -37,9 +40,9 @@ class Function(NamedTuple):
     """A function: its code, and the types of its arguments.
 
     Attributes:
-        call: given the scope and the arguments.
-        types: allowed types by place; `EXPRESSION` is an `&expression`, given as the function that evaluates
-            it.
+        call: the code, which gets the scope and the arguments.
+        types: the allowed types of each argument; `EXPRESSION` is an `&expression`, passed as the function
+            that evaluates it.
         optional: how many of the last arguments may be left out.
         is_variadic: the last argument may be repeated.
     """
@@ -51,7 +54,7 @@ class Function(NamedTuple):
 
     @property
     def arity(self) -> str:
-        """The number of its arguments, in words."""
+        """The number of arguments, in words."""
         least, most = len(self.types) - self.optional, len(self.types)
         if self.is_variadic:
             return f"at least {most}"
@@ -64,7 +67,7 @@ class Function(NamedTuple):
 
 
 def _check_items(scope: Scope, items: list[Any], *allowed: str) -> None:
-    """Check that all items have one type, which is one of `allowed`; count the characters of texts."""
+    """Check that all items have one type, which is among the allowed ones; count the characters of texts."""
     kinds = {type_name(item) for item in items}
     if len(kinds) > 1 or not kinds <= {*allowed}:
         raise TypeError("items of a wrong type")
@@ -197,7 +200,7 @@ def _to_string(scope: Scope, value: Any) -> str:
 
 
 def _split(scope: Scope, text: str, separator: str, count: Any = None) -> list[str]:
-    """Return at most `count` pieces between `separator`, and the rest as one piece."""
+    """Split a text at `separator` into at most `count` pieces and the remaining text."""
     if count is not None and (not isinstance(count, int) or count < 0):
         raise ValueError("no number of splits")
     scope.make(len(text))
@@ -251,7 +254,7 @@ def _listed(part: Callable[[dict[str, Any]], Iterable[Any]]) -> Callable[[Scope,
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that needs no scope."""
+    """Wrap a function that needs no scope."""
 
     def call(_scope: Scope, *arguments: Any) -> Any:
         return function(*arguments)
@@ -296,4 +299,4 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "from_json": Function(_from_json, (STRING,)),
     "ms": Function(_plain(lambda seconds: round(seconds * 1000)), (NUMBER,)),
 }
-"""By name."""
+"""The functions by name."""

@@ -1,7 +1,8 @@
-"""Which places of the message an expression looks at, so that others may change without a difference.
+"""Finds the places of the message that an expression reads; other places may change without changing the
+value.
 
-Of some places only the kind of the value matters: `type(a)`, `a == ''`, and a place that is a condition
-itself. A text that is not empty is the same to them as any other.
+For some places only the kind of the value matters: `type(a)`, `a == ''`, and a place that is a condition by
+itself. For these, all texts that are not empty are equal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Path = tuple[str | int, ...]
 """The path of a value in a message: the keys of objects, the indexes of lists."""
 
 _OF_THE_FRAME: Final = frozenset({"_text", "_answer"})
-"""The names whose value changes with any part of the message."""
+"""The names whose value depends on every part of the message."""
 
 _LOGIC: Final = frozenset({"or_expression", "and_expression", "not_expression"})
 
@@ -26,8 +27,8 @@ class Reads(NamedTuple):
     """Places in the message.
 
     Attributes:
-        values: places whose value, or a value below it, may make any difference.
-        kinds: places where only the kind of the value makes a difference.
+        values: places whose value, or a value below it, the expression may depend on.
+        kinds: places of which only the kind of the value matters.
     """
 
     values: frozenset[Path] = frozenset()
@@ -42,8 +43,8 @@ def reads_of(tree: Node, names: Collection[str], *, is_condition: bool = False) 
 
     Args:
         tree: the tree of the expression.
-        names: the scope's names that there are.
-        is_condition: only the truth of its value matters.
+        names: the names of the scope that exist.
+        is_condition: it only matters whether the value is true.
     """
     whole = Part(tree, is_head=True, is_relative=False)
     return _truth(whole, names) if is_condition else _value(whole, names)
@@ -75,20 +76,22 @@ def _kind(part: Part, names: Collection[str]) -> Reads:
 
 
 def _inner(part: Part) -> list[Part]:
-    """Return the parts of a part; a part that is relative to a value below the message stays so."""
+    """Return the parts of a part; the parts inherit that they are relative to a value below the message."""
     found = parts(part.node, is_head=part.is_head)
     return [item._replace(is_relative=item.is_relative or part.is_relative) for item in found]
 
 
 def _compares_with_nothing(node: Node) -> bool:
-    """Return whether this compares with `''` or has another result for the empty text only."""
+    """Return whether this compares with `''`, or gives another result only for the empty text."""
     if node["type"] != "comparator" or node["value"] not in ("eq", "ne"):
         return False
     return any(child["type"] == "literal" and child["value"] in ("", None) for child in node["children"])
 
 
 def _places(part: Part, names: Collection[str]) -> frozenset[Path]:
-    """Return the place of a path in the message; none if it begins at a name or below another place."""
+    """Return the place of a path in the message; empty if the path begins at a name or below another
+    place.
+    """
     path = constant_path(part.node) or ()
     if part.is_head and {*path[:1]} & heads(part.node) & {*names}:
         if path[0] == "_message":
@@ -98,7 +101,7 @@ def _places(part: Part, names: Collection[str]) -> frozenset[Path]:
 
 
 def all_reads(found: Iterable[Reads]) -> Reads:
-    """Return all that is looked at by several."""
+    """Return the union of the places in `found`."""
     joined = Reads()
     for reads in found:
         joined |= reads

@@ -1,4 +1,6 @@
-"""The names that an expression can use beside its current value; a name has one meaning in all of it."""
+"""The names that an expression can use in addition to its current value; a name has one meaning in the
+whole expression.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +18,36 @@ MAX_VISITED: Final = 100_000
 """The most items of lists that are visited for one frame; a frame with more is malformed."""
 
 TEXT_PER_VISIT: Final = 1 << 12
-"""Looking through so many characters counts as looking at one item of a list."""
+"""Searching this many characters counts as visiting one item of a list."""
 
 JSON_PER_VISIT: Final = 1 << 6
-"""Comparing so many bytes of JSON counts as looking at one item of a list."""
+"""Comparing this many bytes of JSON counts as visiting one item of a list."""
 
 _GROWTH: Final = 4
-"""The values that expressions make of one frame are at most so many times as large as one event may be."""
+"""The values that expressions make for one frame may be at most this many times as large as one event may
+be.
+"""
 
 _NO_FRAME: Final = Frame(b"")
 
 
 class Scope:
-    """The names of one stream. The caller that evaluates keeps them and sets them for each frame or event.
+    """The values of the names in one stream. The code that evaluates expressions keeps the object, and
+    sets the attributes for each frame or event.
 
     Attributes:
         message: the message that the rules see (`_message`).
         frame: the frame that is read.
-        rest: the text behind the prefix that a rule asked for; None if no rule asked for one.
+        rest: the text after the prefix in a rule's condition; None if the rule has no such condition.
         item: the item of `each` (`_item`).
-        index: its place (`_index`).
+        index: the index of that item (`_index`).
         state: the values that rules remember (`_state`).
         options: the chosen options (`_options`).
-        count: how often the rule has written (`_count`).
-        answer: returns the answer so far (`_answer`).
-        visited: items of lists visited so far.
-        made: bytes of texts and containers made so far, about.
-        most: so many bytes may be made for one frame, and one value may have so many as JSON.
+        count: how many times the rule has written (`_count`).
+        answer: returns the answer up to this frame (`_answer`).
+        visited: the items of lists visited for this frame.
+        made: roughly the bytes of texts and containers made for this frame.
+        most: the most bytes that may be made for one frame, and that one value may have as JSON.
     """
 
     __slots__ = (
@@ -76,47 +81,47 @@ class Scope:
 
     @property
     def text(self) -> str:
-        """The raw text of the frame, or the text behind the prefix that the rule asked for (`_text`)."""
+        """The raw text of the frame, or the text after the prefix in the rule's condition (`_text`)."""
         return self.frame.text if self.rest is None else self.rest
 
     def begin(self) -> None:
-        """Count anew: another frame is read, or another event written."""
+        """Reset the counters: another frame is read, or another event written."""
         self.visited = self.made = 0
 
     def forget(self) -> None:
-        """Release the values of the last frame: a large frame is not kept until the next one."""
+        """Release the values of the last frame, so that a large frame is not kept until the next one."""
         self.message, self.item, self.frame, self.rest = None, None, _NO_FRAME, None
 
     def visit(self, items: int) -> None:
-        """Count `items` of a list that are going to be looked at.
+        """Count `items` of a list that are about to be visited.
 
         Raises:
-            MalformedEvent: they are more than one frame may cost.
+            MalformedEvent: more items have been visited than allowed for one frame.
         """
         self.visited += items
         if self.visited > MAX_VISITED:
             raise MalformedEvent("more items of lists than may be visited for one frame")
 
     def visit_text(self, text: str) -> None:
-        """Count a text that is going to be searched. Raises the errors of `visit`."""
+        """Count a text that is about to be searched. Raises the errors of `visit`."""
         if len(text) >= TEXT_PER_VISIT:
             self.visit(len(text) // TEXT_PER_VISIT)
 
     def make(self, size: int) -> None:
-        """Count a text or container of so many bytes that is going to be made.
+        """Count a text or container of `size` bytes that is about to be made.
 
         Raises:
-            MalformedEvent: more is made than one frame may become.
+            MalformedEvent: more bytes have been made than allowed for one frame.
         """
         self.made += size
         if self.made > self.most:
             raise MalformedEvent("what is made of one frame is larger than allowed")
 
     def size_of(self, value: Any) -> int:
-        """Return how many bytes of JSON a value is that may hold parts of the message many times.
+        """Return the bytes of JSON of a value that may contain parts of the message many times.
 
         Raises:
-            MalformedEvent: they are more than one frame may become.
+            MalformedEvent: the value is larger than allowed for one frame.
         """
         return JsonSizes(self.most).of(value)
 
@@ -130,7 +135,7 @@ class Vocabulary(NamedTuple):
 
     Attributes:
         names: the names of `NAMES`.
-        members: by name, the fields that it may have; of others nothing is known.
+        members: for some names, the fields that their value may have.
     """
 
     names: frozenset[str] = frozenset()
@@ -152,4 +157,6 @@ NAMES: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "_count": lambda scope: scope.count,
     "_answer": lambda scope: scope.answer(),
 }
-"""All names, with the meaning of each; the place of an expression decides which of them exist."""
+"""All names, each with a function that returns its value; the place of an expression decides which of them
+exist.
+"""

@@ -1,4 +1,4 @@
-"""The tree of an expression, as the package `jmespath` parses it: the parts of each kind of node."""
+"""The tree of an expression as the package `jmespath` parses it: the parts of each kind of node."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["Node", "Part", "all_nodes", "constant_path", "heads", "parts"]
 Node = Mapping[str, Any]
 
 _DOTTED: Final = frozenset({"subexpression", "index_expression", "projection", "value_projection"})
-"""Nodes whose parts behind the first are fields of it."""
+"""Nodes whose parts after the first one are fields of that first part."""
 
 
 class Part(NamedTuple):
-    """A node below another one.
+    """A node below another node.
 
     Attributes:
         node: the part.
-        is_head: the part is the first of its path, so that a name of the scope is that name and no field.
+        is_head: the part is the first of its path, so that its name may be one of the scope.
         is_relative: its current value is a part of the value of another part, or made from it.
     """
 
@@ -28,7 +28,9 @@ class Part(NamedTuple):
 
 
 def parts(node: Node, *, is_head: bool) -> Iterator[Part]:
-    """Yield the parts of `node`, which is a head or not. A slice has numbers in the place of parts."""
+    """Yield the parts of `node`; `is_head` tells whether it is the first of its path. A slice has numbers
+    instead of parts.
+    """
     kind = node["type"]
     for place, child in enumerate(node["children"]):
         if not isinstance(child, Mapping):
@@ -44,21 +46,23 @@ def parts(node: Node, *, is_head: bool) -> Iterator[Part]:
 
 
 def all_nodes(node: Node) -> Iterator[Node]:
-    """Yield `node` and all below it."""
+    """Yield `node` and all nodes below it."""
     yield node
     for part in parts(node, is_head=True):
         yield from all_nodes(part.node)
 
 
 def heads(node: Node, *, is_head: bool = True) -> set[str]:
-    """Return the first field of each path: a field of the current value or a name of the scope."""
+    """Return the first name of each path: a field of the current value or a name of the scope."""
     if node["type"] == "field":
         return {node["value"]} if is_head else set()
     return {name for part in parts(node, is_head=is_head) for name in heads(part.node, is_head=part.is_head)}
 
 
 def constant_path(node: Node) -> tuple[str | int, ...] | None:
-    """Return the fields and indexes that `node` follows, if it does nothing else; `@` is not one of them."""
+    """Return the fields and indexes that `node` follows, if it only follows a path; `@` does not count as
+    a path.
+    """
     match node["type"]:
         case "field":
             return (node["value"],)

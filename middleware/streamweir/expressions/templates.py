@@ -22,15 +22,15 @@ __all__ = ["Template", "bare_expression", "compile_template"]
 _OPENING: Final = "${{"
 _QUOTES: Final = "'\"`"
 _VARIABLE: Final = re.compile(r"\$\{(?!\{|file:)(?=[^{}:a-z]*+[a-z])([^{}:]*+)(?::-[^{}]*+)?\}")
-"""A reference to a variable of the environment whose name has a small letter."""
+"""Matches a reference to an environment variable whose name has a lower-case letter."""
 _BRACES: Final = re.compile(r"(?<!\$)\{\{\s*([^\W\d][\w.\[\]-]{0,200})\s*\}\}")
-"""The braces of an expression without its `$`."""
+"""Matches the braces of an expression without the `$` before them."""
 
 NO_LEAVES: Final[Mapping[Path, Expression]] = MappingProxyType({})
 
 Place = tuple[str | int, ...]
 Report = Callable[[Place, str], None]
-"""Takes note of a problem with the leaf at a place in the tree."""
+"""Reports a problem with the leaf at a path in the tree."""
 
 
 class Template:
@@ -38,10 +38,10 @@ class Template:
 
     Attributes:
         evaluate: given the current value and the scope, returns the value.
-        literal: its value, if there is no expression in it; else `EVALUATED`.
-        expression: the expression, if the tree is nothing else.
-        expressions: all expressions in it.
-        leaves: those of them that are the whole value of a key, by the path of that key.
+        literal: the value of a tree without expressions; else `EVALUATED`.
+        expression: the expression, if the tree consists only of it.
+        expressions: all expressions in the tree.
+        leaves: the expressions that are the whole value of a key, by the path of that key.
     """
 
     __slots__ = ("evaluate", "expression", "expressions", "leaves", "literal")
@@ -70,22 +70,24 @@ class Template:
 
     @property
     def path(self) -> Path | None:
-        """The path of its value in the current value, if it is one expression that only follows a path."""
+        """The path in the current value, if the template is one expression that only follows a path; else
+        None.
+        """
         return self.expression.path if self.expression else None
 
     @property
     def repeats(self) -> bool:
-        """Whether its value may hold a part of the message many times."""
+        """Whether the value may contain a part of the message many times."""
         return any(expression.repeats for expression in self.expressions)
 
 
 def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: Place = ()) -> Template:
-    """Return `tree` compiled; a leaf that cannot be compiled is reported, and its value is null.
+    """Compile `tree`; a leaf that cannot be compiled is reported, and its value is null.
 
     Args:
         tree: scalars, lists and mappings.
-        vocabulary: the names that exist at its place.
-        report: told of each leaf that is wrong.
+        vocabulary: the names that exist at the place of the tree.
+        report: called for each faulty leaf.
         place: the path of `tree`, for the report.
     """
     if isinstance(tree, str):
@@ -105,10 +107,10 @@ def compile_template(tree: Any, vocabulary: Vocabulary, report: Report, place: P
 
 
 def bare_expression(text: str) -> str:
-    """Return an expression without the `${{ }}` around it, if there is one.
+    """Return an expression without the `${{ }}` around it, if it has one.
 
     Raises:
-        InvalidExpression: there is something beside it.
+        InvalidExpression: there is text outside of the `${{ }}`.
     """
     stripped = text.strip()
     if _OPENING not in stripped:
@@ -120,7 +122,7 @@ def bare_expression(text: str) -> str:
 
 
 class _Source(str):
-    """The text of an expression, apart from literal text."""
+    """The text of an expression, to distinguish it from literal text."""
 
     __slots__ = ()
 
@@ -141,10 +143,10 @@ def _leaf(text: str, vocabulary: Vocabulary) -> Template:
 
 
 def _checked(text: str) -> str:
-    """Return a literal text if no field of the message is meant by a part of it.
+    """Return a literal text, unless a part of it is meant to be an expression.
 
     Raises:
-        InvalidExpression: a field is named as a variable or without the `$`.
+        InvalidExpression: a field is written like a variable, or without the `$`.
     """
     if variable := _VARIABLE.search(text):
         raise InvalidExpression(
@@ -178,7 +180,7 @@ def _text(pieces: list[str | Expression]) -> Template:
 
 
 def _counted_text(value: Any, scope: Scope) -> str:
-    """Return the text of `value`, which becomes a part of a longer one."""
+    """Return the text of `value`, which becomes a part of a longer text, and count its characters."""
     if isinstance(value, str):
         scope.make(len(value))
         return value
@@ -221,7 +223,7 @@ def _all(templates: Collection[Template]) -> tuple[Expression, ...]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the literal text and the expressions (`_Source`) of a leaf, neighbouring literals as one."""
+    """Yield the literal texts and the expressions (`_Source`) of a leaf; neighbouring literals are joined."""
     literal, position = "", 0
     while (begin := text.find(_OPENING, position)) >= 0:
         if begin > position and text[begin - 1] == "$":
@@ -240,7 +242,9 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _end_of_expression(text: str, begin: int) -> int:
-    """Return where the `}}` is that closes the expression: outside of quotes and braces opened in it."""
+    """Return the position of the `}}` that closes the expression, outside of quotes and of braces opened
+    in it.
+    """
     depth, quote, position = 0, "", begin
     while position < len(text):
         character = text[position]

@@ -1,4 +1,4 @@
-"""Truth and types of values as JMESPath has them."""
+"""Truth and types of values, as JMESPath defines them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""How failures reach clients of the upstream's own dialect: a status, an error frame, a broken body."""
+"""Decides how failures reach clients of the upstream's own dialect: as a status, an error frame or a
+broken body.
+"""

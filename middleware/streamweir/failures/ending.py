@@ -1,4 +1,4 @@
-"""How a failure reaches one client: the one place that decides it, for every shell and every kind of failure.
+"""Decides how a failure reaches one client, for every shell and every kind of failure.
 
     event                                          `sent`      a client that gets       any other client, or
                                                                copied frames            `failures: told`
@@ -16,8 +16,8 @@
     the connection broke; a timeout, a limit,      frames or   BREAK                    END
     the drain, a fault of ours                     heartbeats
 
-`END` writes what the sink holds and ends the body properly: for a protocol that reports failures by status,
-and for a folded answer, the delivery still chooses the status.
+`END` writes the sink's bytes and ends the body properly. For a protocol that reports failures by status, and
+for a folded answer, the delivery still chooses the status.
 
 Source: the standard protocol 1.1, section 8 (the table of failures).
 """
@@ -35,30 +35,30 @@ FailureMode: TypeAlias = Literal["as_they_came", "told"]
 """The option `failures`."""
 
 Sent: TypeAlias = Literal["nothing", "heartbeats", "frames"]
-"""The bytes of the body that a client has, or will have: those of heartbeats only, or frames too."""
+"""The bytes of the body that a client has, or will have: only heartbeats, or frames too."""
 
 _OF_THE_BODY: Final = frozenset({"UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONSE"})
-"""The codes of a body that ended properly and is not a whole stream of its dialect."""
+"""The codes for a body that ended properly and is not a whole stream of its dialect."""
 
 
 class Ending(Enum):
-    """How a response ends."""
+    """The ways in which a response can end."""
 
     END = auto()
-    """The body ends properly behind the sink's bytes."""
+    """The body ends properly after the sink's bytes."""
     REFUSAL = auto()
-    """The upstream's status, with a safe form of its body, in place of a stream."""
+    """The upstream's status is sent with a safe form of its body, in place of a stream."""
     ENVELOPE = auto()
-    """The status of the error's code and an envelope, in place of a stream."""
+    """The status of the error's code is sent with an envelope, in place of a stream."""
     BREAK = auto()
-    """The connection is closed within the body, behind the sink's bytes."""
+    """The connection is closed within the body, after the sink's bytes."""
 
 
 class FailureFacts(NamedTuple):
-    """The facts by which the end of a response is decided."""
+    """The facts that decide how a response ends."""
 
     error: ErrorInfo | None
-    """The error of the stream; None: it ended well, or was cancelled."""
+    """The error of the stream; None: the stream ended properly, or was cancelled."""
     sent: Sent
     copies: bool
     """The client gets the frames of the upstream, or would get them if any came."""

@@ -1,8 +1,8 @@
-"""The safe form of the body of an error status: its shape stays, its texts are replaced.
+"""The safe form of the body of an error status: its structure stays, its texts are replaced.
 
 JSON keeps every key, number, boolean and null, and texts that are ids, codes or known words. Every other text
-becomes the fixed message of the failure's code. A dialect whose error messages are written for users keeps
-that message, redacted.
+is replaced by the fixed message of the failure's code. If the error messages of a dialect are written for
+users, the message is kept, redacted.
 
 Source: the standard protocol 1.1, section 8 (the table of failures, first row) and section 5 (messages).
 """
@@ -21,10 +21,12 @@ from streamweir.translation.verbatim.safe_frame import SafeFrame
 __all__ = ["MAX_BODY_BYTES", "MAX_BODY_SECONDS", "SafeBody", "safe_body"]
 
 MAX_BODY_BYTES: Final = 64 << 10
-"""The most bytes of the body of an error status that are read; a larger one is not sent at all."""
+"""The most bytes that are read of the body of an error status; a larger body is not sent at all."""
 
 MAX_BODY_SECONDS: Final = 2.0
-"""The longest time for which the body of an error status is read; one without an end by then is not sent."""
+"""The longest time for which the body of an error status is read; a body that has not ended by then is not
+sent.
+"""
 
 _JSON: Final = b"application/json"
 _PLAIN: Final = b"text/plain; charset=utf-8"
@@ -41,20 +43,20 @@ class SafeBody(NamedTuple):
 
     data: bytes
     media_type: bytes
-    """Of `data`, for a response without a content type of its own; empty for an empty body."""
+    """The content type of `data`, for a response without one; empty for an empty body."""
 
 
 _NO_BODY: Final = SafeBody(b"", b"")
 
 
 def safe_body(body: bytes | None, content_type: bytes, *, code: str, error: Error | None = None) -> SafeBody:
-    """Return the safe form of the body of an error status; empty for a body that has none.
+    """Return the safe form of the body of an error status; empty if there is no safe form.
 
     Args:
-        body: decoded; None if it is too long, did not end in time, broke off or cannot be decoded.
+        body: the decoded body; None if it is too long, did not end in time, broke off or cannot be decoded.
         content_type: the content type of the response; empty if there is none.
         code: the code of the failure; an upstream's own code has the message of `UPSTREAM_ERROR`.
-        error: the error event that the body is in the dialect of the upstream.
+        error: the error event that the body contains in the upstream's dialect.
     """
     if not body or len(body) > MAX_BODY_BYTES:
         return _NO_BODY
@@ -68,9 +70,9 @@ def safe_body(body: bytes | None, content_type: bytes, *, code: str, error: Erro
 
 
 def _safe_json(body: bytes, essence: bytes, message: str, error: Error | None) -> bytes | None:
-    """Return JSON with its texts replaced; None if the body is no JSON.
+    """Return JSON with its texts replaced; None if the body is not JSON.
 
-    A response that names another type is JSON if its body is an object or a list.
+    If the response has another content type, only an object or a list counts as JSON.
     """
     if essence and not _JSON_TYPE.fullmatch(essence) and not essence.startswith(b"text/"):
         return None
@@ -86,7 +88,7 @@ def _safe_json(body: bytes, essence: bytes, message: str, error: Error | None) -
 
 
 class _SafeRefusal(SafeFrame):
-    """Copies the JSON of a refusal; see the module.
+    """Copies the JSON of a refusal by the rules in the module's docstring.
 
     Args:
         message: replaces every other text.
@@ -110,7 +112,7 @@ class _SafeRefusal(SafeFrame):
 
 
 def _encoded(message: str, content_type: bytes) -> bytes:
-    """Return a message in the charset of a content type."""
+    """Return a message as bytes in the charset of a content type."""
     found = _CHARSET.search(content_type)
     try:
         return message.encode(found[1].decode("ascii")) if found else message.encode()

@@ -1,4 +1,5 @@
-"""An error status of an upstream, as a client of the upstream's own dialect gets it.
+"""Makes the response for a client of the upstream's own dialect if the upstream answered with an error
+status.
 
 Source: the standard protocol 1.1, section 8 (the table of failures, first row).
 """
@@ -19,9 +20,9 @@ from streamweir.redaction import redact
 __all__ = ["UpstreamRefusal", "refusal_response", "writable_value"]
 
 _RETRY_AFTER: Final = re.compile(rb"\d{1,10}(?:\.\d{1,3})?|[A-Z][a-z]{2,8}, ?[\w :+-]{10,40}")
-"""Seconds, or a date. Source: RFC 9110, section 10.2.3."""
+"""Matches seconds, or a date. Source: RFC 9110, section 10.2.3."""
 _PARAMETER: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,="]+)')
-"""The name or the value of a parameter of a challenge."""
+"""Matches the name or the value of a parameter in a challenge."""
 _REFUSED_CREDENTIALS: Final = frozenset({401, 403})
 _BAD_GATEWAY: Final = 502
 
@@ -30,15 +31,17 @@ class UpstreamRefusal(NamedTuple):
     """A response of an upstream with an error status."""
 
     status: int
-    """From 400 to 599."""
+    """The status, from 400 to 599."""
     headers: HeaderList
-    """All of them, as the upstream sent them."""
+    """All headers, as the upstream sent them."""
     body: bytes | None
-    """Decoded; None if it is too long, did not end in time, broke off or cannot be decoded."""
+    """The decoded body; None if it is too long, did not end in time, broke off or cannot be decoded."""
     error: Error | None = None
-    """The error event that the body is in the dialect of the upstream; None if the body is anything else."""
+    """The error event that the body contains in the upstream's dialect; None if the body is anything else."""
     is_ours: bool = False
-    """The upstream refused credentials that the gateway has added: the status means nothing to the client."""
+    """The upstream refused credentials that the gateway had added, so the status has no meaning for the
+    client.
+    """
 
 
 def refusal_response(
@@ -74,7 +77,7 @@ def writable_value(headers: HeaderList, name: bytes) -> bytes:
 
 
 def _kept_headers(headers: HeaderList, *, keeps_challenge: bool) -> Headers:
-    """Return the headers that say when to try again, and with which credentials."""
+    """Return the headers about the time and the credentials of another attempt."""
     kept: Headers = []
     for name, value in headers:
         match name.lower():
@@ -86,7 +89,7 @@ def _kept_headers(headers: HeaderList, *, keeps_challenge: bool) -> Headers:
 
 
 def _safe_challenge(value: bytes) -> bytes:
-    """Return a challenge; only its scheme if its parameters hold a secret or an internal address."""
+    """Return a challenge; if its parameters contain a secret or an internal address, only its scheme."""
     scheme, _, parameters = value.strip().decode("latin-1").partition(" ")
     values = (match[1] or match[2] for match in _PARAMETER.finditer(parameters))
     is_safe = all(redact(text, limit=len(text) + 1) == text for text in values if text)

@@ -1,4 +1,4 @@
-"""A response that is sent as a whole in place of a stream."""
+"""A whole response, which is sent in place of a stream."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["WholeResponse", "envelope_response"]
 
 
 class WholeResponse(NamedTuple):
-    """Status, headers and body of a response."""
+    """The status, headers and body of a response."""
 
     status: int
     headers: Headers
-    """With `content-length`; names in lower case."""
+    """The headers, with `content-length`; names in lower case."""
     body: bytes
 
 
 def envelope_response(
     info: ErrorInfo, *, request_id: str, debug: bool = False, protocol: Dialect | None = None
 ) -> WholeResponse:
-    """Return the response that reports a failure before anything of the stream was sent.
+    """Return the response that reports a failure before any byte of the stream was sent.
 
     Args:
         info: the failure; its message is safe for users.
         request_id: the id of the request.
-        debug: add details.
+        debug: add details to the body.
         protocol: the protocol of the client, which may define an error body; None: the body is the envelope.
 
     Source: the standard protocol 1.1, section 5 (status and envelope).

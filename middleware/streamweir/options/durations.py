@@ -27,20 +27,20 @@ Duration: TypeAlias = float | str
 
 OFF: Final = "off"
 DURATION_PATTERN: Final = r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?"
-"""A regular expression of the text form: the count, the unit. JSON Schemas hold it as well."""
+"""A regular expression of the text form: the count, then the unit. JSON Schemas contain it too."""
 
 _DURATION: Final = re.compile(DURATION_PATTERN)
 _SECONDS: Final = {"h": Decimal(3600), "m": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
 _MAX_HOURS: Final = 1_000_000
-"""114 years; more overflows the clocks of event loops."""
+"""114 years; longer durations overflow the clocks of event loops."""
 _RULE: Final = "must be a duration such as 200ms, 5s, 2m or 1h"
 
 
 def seconds_of(value: object) -> float:
-    """Return `value` in seconds, which is more than 0.
+    """Return a duration in seconds, which is more than 0.
 
     Raises:
-        ValueError: it is no duration; the message is the rule, without the value.
+        ValueError: `value` is not a duration; the message states the rule, without the value.
     """
     match = None if isinstance(value, bool) else _DURATION.fullmatch(_decimal_text(value))
     if match is None:
@@ -55,7 +55,7 @@ def parse_duration(value: Duration, *, name: str = "duration") -> float:
     """Return the value of the option `name` in seconds, which is more than 0.
 
     Raises:
-        ConfigurationError: `value` is no duration.
+        ConfigurationError: `value` is not a duration.
     """
     try:
         return seconds_of(value)
@@ -67,7 +67,7 @@ def optional_duration(value: Duration | None, *, name: str = "duration") -> floa
     """Return `value` in seconds; None if it is turned off (None or `off`).
 
     Raises:
-        ConfigurationError: `value` is neither.
+        ConfigurationError: `value` is neither a duration nor turned off.
     """
     return None if value is None or value == OFF else parse_duration(value, name=name)
 
@@ -85,7 +85,7 @@ def format_duration(seconds: float | None) -> str:
 
 
 def _decimal_text(value: object) -> str:
-    """Return a number or a text in one notation, without an exponent; empty for anything else."""
+    """Return a number or a text in decimal notation, without an exponent; empty for any other value."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Heartbeats: after how much silence one is sent, and whether clients of old dialects get any.
+"""Heartbeats: the silence after which one is sent, and whether clients of old dialects get heartbeats.
 
 Source: the configuration contract (`heartbeat`); the standard protocol 1.1, section 4.
 """
@@ -15,9 +15,11 @@ AUTO: Final = "auto"
 
 
 class AutoHeartbeat(float):
-    """Seconds of silence before a heartbeat that no file and no application has asked for.
+    """Seconds of silence before a heartbeat, as the default if neither a file nor an application sets a
+    value.
 
-    Clients of old dialects, whose pages never saw one, get none of them unless the stream has shown one.
+    Clients of old dialects, whose pages do not expect heartbeats, get no default ones unless the upstream's
+    stream has contained a heartbeat.
     """
 
 

@@ -13,21 +13,24 @@ from streamweir.options.sizes import parse_size
 __all__ = ["EVENT_BYTES", "REQUEST_BYTES", "Limits"]
 
 EVENT_BYTES: Final = 8 << 20
-"""The default bound, in bytes, of one event and of the parts of a stream that are kept until complete."""
+"""The default bound, in bytes, of one event, and of each part of a stream that is kept until it is
+complete.
+"""
 
 
 REQUEST_BYTES: Final = 10 << 20
-"""The default bound, in bytes, of the body of a request that is read."""
+"""The default bound, in bytes, of a request body that is read."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one stream may take; beyond, it ends with `STREAM_LIMIT_EXCEEDED`.
+    """The bounds of one stream; a stream that exceeds one ends with `STREAM_LIMIT_EXCEEDED`.
 
     Attributes:
-        event_bytes: in one event of the decoded body.
-        stream_bytes: in the whole body, decoded.
-        malformed_events: events that cannot be read.
-        request_bytes: in the body of a request that is read (the middleware, with `request="mapped"`).
+        event_bytes: the most bytes of one event of the decoded body.
+        stream_bytes: the most bytes of the whole decoded body.
+        malformed_events: the most events that cannot be read.
+        request_bytes: the most bytes of a request body that is read (the middleware, with
+            `request="mapped"`).
     """
 
     event_bytes: int = EVENT_BYTES
@@ -40,7 +43,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         """Return `limits` checked; a size is a number of bytes, or text such as `"1MiB"`.
 
         Raises:
-            ConfigurationError: an unknown name or a value that is no size.
+            ConfigurationError: there is an unknown name, or a value that is not a size.
         """
         if limits is None:
             return _USUAL

@@ -23,10 +23,10 @@ TTL: Final = "5m"
 """The time for which a run is kept after its end."""
 
 RUN_BYTES: Final = "8MiB"
-"""The most JSON that the events of one run may take; a longer run can no longer be resumed."""
+"""The most JSON that the events of one run may take; a longer run cannot be resumed any more."""
 
 CONTINUE_FOR: Final = "5m"
-"""The time for which a run goes on without readers."""
+"""The time for which a run continues without readers."""
 
 RUNS_PATH: Final = "/-/runs"
 """The path below which runs are read, cancelled, found and removed."""

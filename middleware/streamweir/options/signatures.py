@@ -21,7 +21,7 @@ def spells_out(
     Args:
         options: the `TypedDict`.
         defaults: the default of each of its keys, in the order in which they are listed.
-        before: the keyword-only parameter that the options are listed before; None lists them last.
+        before: the keyword-only parameter before which the options are listed; None lists them last.
         order: the names of all keyword-only parameters, in the order in which they are listed; empty: the
             options are listed together.
     """
@@ -56,10 +56,10 @@ def spells_out(
 
 
 def checked(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return all options: those that are given, else their defaults.
+    """Return all options: the given values, and defaults for the others.
 
     Raises:
-        TypeError: an option is given that has no default, as for any unknown keyword.
+        TypeError: an unknown option is given, as for any unknown keyword.
     """
     if not given:
         return defaults

@@ -16,7 +16,7 @@ __all__ = ["SIZE_PATTERN", "Size", "bytes_of", "format_size", "parse_size"]
 Size: TypeAlias = int | str
 
 SIZE_PATTERN: Final = r"([0-9]{1,18})(B|KiB|MiB|GiB)?"
-"""A regular expression of the text form: the count, the unit. JSON Schemas hold it as well."""
+"""A regular expression of the text form: the count, then the unit. JSON Schemas contain it too."""
 
 _SIZE: Final = re.compile(SIZE_PATTERN)
 _BYTES: Final = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
@@ -25,10 +25,10 @@ _RULE: Final = "must be a size such as 64KiB or 10MiB"
 
 
 def bytes_of(value: object) -> int:
-    """Return `value` in bytes, at least 1.
+    """Return a size in bytes, at least 1.
 
     Raises:
-        ValueError: it is no size; the message is the rule, without the value.
+        ValueError: `value` is not a size; the message states the rule, without the value.
     """
     size = value if isinstance(value, int) and not isinstance(value, bool) else _read(value)
     if not 0 < size <= _MAX_GIBIBYTES << 30:
@@ -40,7 +40,7 @@ def parse_size(value: Size, *, name: str = "size") -> int:
     """Return the value of the option `name` in bytes, at least 1.
 
     Raises:
-        ConfigurationError: `value` is no size.
+        ConfigurationError: `value` is not a size.
     """
     try:
         return bytes_of(value)

@@ -1,4 +1,4 @@
-"""How long to wait for a stream.
+"""The timeouts of a stream.
 
 Source: the configuration contract (`timeouts`): names, values and defaults.
 """
@@ -16,17 +16,17 @@ from streamweir.options.durations import Duration, optional_duration
 __all__ = ["CLOCK_ORDER", "NO_TIMEOUTS", "Timeouts"]
 
 CLOCK_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("idle", "total"))
-"""No clock outlasts the one behind it."""
+"""Pairs of clocks: the first one may not run longer than the second."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """The clocks of a stream, in seconds; None never runs out.
+    """The clocks of a stream, in seconds; a clock that is None never runs out.
 
     Attributes:
-        connect: until the connection is established.
-        first_event: from sending the request to the first event; comments do not count.
-        idle: from then on, between two bytes.
-        total: for everything.
+        connect: the time until the connection is established.
+        first_event: the time from sending the request to the first event; comments do not count.
+        idle: the time between two reads after the first event.
+        total: the time for the whole stream.
         waiting: how long an open connection may be silent while a person is asked; `idle` does not run then.
     """
 
@@ -41,8 +41,8 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
         """Return `given` checked: a clock that is not given keeps its default, `"off"` turns all clocks off.
 
         Raises:
-            ConfigurationError: an unknown name, a value that is no duration, or a clock that is to outlast
-                the one behind it.
+            ConfigurationError: there is an unknown name, a value that is not a duration, or a clock that is
+                longer than one that contains it.
         """
         if isinstance(given, cls):
             return given
@@ -64,7 +64,9 @@ NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None, waiting
 
 
 def _check_order(named: Mapping[str, float | None]) -> None:
-    """Refuse clocks that contradict each other; a default longer than a given clock never runs out."""
+    """Refuse clocks that contradict each other; a default that is longer than a given clock never runs
+    out.
+    """
     for shorter, longer in CLOCK_ORDER:
         first, second = named.get(shorter), named.get(longer)
         if first is not None and second is not None and first > second:

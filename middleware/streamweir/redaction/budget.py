@@ -1,4 +1,4 @@
-"""Bounds the cost of redaction for one stream: a number of different texts."""
+"""Bounds the cost of redaction for one stream by a number of different texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN_ID: Final = LazyPattern(
 
 
 class RedactionBudget:
-    """Redacts the texts of one stream, up to a number of different ones.
+    """Redacts the texts of one stream, up to a number of different texts.
 
     A repeated text is not counted.
     """

@@ -1,7 +1,7 @@
 """The visible form of a text, and the plain form in which the rules search.
 
-The characters of a secret may be escaped for JSON, HTML or a URL, be full width or look-alikes of another
-script, or have invisible characters between them. In the plain form they are ordinary characters.
+The characters of a secret may be escaped for JSON, HTML or a URL, may be full width or look-alikes of another
+script, and may have invisible characters between them. In the plain form they are ordinary characters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules for credentials: by the words around them, by their container, and by their form."""
+"""Rules for credentials, recognised by the words around them, by their container, or by their form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CREDENTIALS_OF_A_URL: Final = rule(
     rf"\1{REDACTED}@",
     re.I,
 )
-"""The rules for logs, in which all else is kept."""
+"""The rules for logs, in which all other text is kept."""
 
 URLS_WITH_CREDENTIALS: Final[tuple[Rule, ...]] = (
     # postgres://app:pw@host/db, file:///x, s3://bucket: only http and ws URLs are written for users
@@ -168,7 +168,7 @@ _UNMISTAKABLE: Final = "|".join(
 """The prefixes of vendors' keys."""
 
 _MISTAKABLE: Final = r"fw_|sess-|app-|dataset-|re_|ak_|ops_|rpa_|secret_|pat_|jina_"
-"""Prefixes that may also begin a word, so the rest has to look like a key."""
+"""Prefixes that may also begin an ordinary word, so that the remaining text has to look like a key."""
 
 CREDENTIALS_BY_FORM: Final[tuple[Rule, ...]] = (
     rule("openai key", START + r"[srp]k-(?!learn\b)[\w*.…-]*[\w*…]"),

@@ -1,7 +1,9 @@
-"""Finds secrets behind their names: `password=x`, `"apiKey": "x"`, `(b'x-api-key', b'x')`, `<token>x`.
+"""Finds secrets that follow their names: `password=x`, `"apiKey": "x"`, `(b'x-api-key', b'x')`,
+`<token>x`.
 
-Behind a name follow a joint (`=`, `": "` ...) of one of the languages and formats that error texts quote, and
-the value. Both are searched at one place only, so the time is in proportion to the length of the text.
+A name is followed by a joint (`=`, `": "` ...) of one of the languages and formats that error texts quote,
+and by the value. Both are searched only directly after the name, so the time is proportional to the length of
+the text.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _ASSIGNED: Final = LazyPattern(
     re.ASCII,
 )
 _OF_A_TUPLE: Final = LazyPattern(rf"(?P<block>(?!))?,[ \n]{{0,8}}(?:<<)?{_STRING_AHEAD}")
-"""In Erlang's `{password, "x"}` the name is an atom."""
+"""Matches the joint of Erlang's `{password, "x"}`, where the name is an atom."""
 
 _ELEMENT: Final = LazyPattern(
     rf"""["']?(?:{_ATTRIBUTE}){{0,8}}\s{{0,8}}>\s{{0,40}}(?:<!\[CDATA\[)?""", re.ASCII
@@ -107,7 +109,7 @@ _VALUE: Final = LazyPattern(
     _FLAGS,
 )
 _MORE_WORDS: Final = LazyPattern(r"(?:[ ][^\s;=\"']{1,64}){1,8}(?=;)")
-"""In a connection string a value ends at the semicolon."""
+"""Matches the further words of a value in a connection string, which ends at the semicolon."""
 _LINE: Final = LazyPattern(r"[^\n]++")
 _ELEMENT_VALUE: Final = LazyPattern(r"[^<]++")
 _END_OF_SENTENCE: Final = ")]},.;:!?>"
@@ -120,7 +122,7 @@ _COMPARED: Final = LazyPattern(
 
 
 def hide_named_secrets(text: str) -> str:
-    """Return `text` with the values behind all names of secrets replaced."""
+    """Return `text` with the values after all names of secrets replaced."""
     if "==" in text or "!=" in text:
         text = _COMPARED.sub(_without_compared, text)
     pieces: list[str] = []

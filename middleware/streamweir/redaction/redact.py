@@ -1,7 +1,7 @@
 """Removes secrets and internals from a text for users.
 
-It is applied to errors, warnings, details and failed steps, never to answers. The text comes from a peer and
-may be hostile: only its first `SCAN_LIMIT` characters are read.
+The function is applied to errors, warnings, details and failed steps, never to answers. The text comes from a
+peer and may be hostile: only its first `SCAN_LIMIT` characters are read.
 
 Source: the standard protocol 1.1, section 3 rule 10 and section 5 ("redaction").
 """
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 DETAIL_LIMIT: Final = 2000
-"""The most characters of a detail, which is sent under `debug`."""
+"""The most characters of a detail, which is only sent with `debug`."""
 SCAN_LIMIT: Final = 8192
 """The most characters of a text that are read."""
 _SCANNED_AT_LEAST: Final = 2048
@@ -67,7 +67,7 @@ def redact(text: str, *, limit: int = 500) -> str:
 
 
 def redact_id(text: str, *, limit: int = 1024) -> str:
-    """Return the id or name of a step redacted, but keep parts that are opaque like ids."""
+    """Return the id or name of a step redacted, but keep parts that look random, as ids do."""
     clean = _redact_once(_head(text, limit), _without_secrets_of_an_id)
     return redact(text, limit=limit) if clean != text else _clip(clean, limit)
 
@@ -83,15 +83,15 @@ def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:
 def redact_value(value: object, *, limit: int = 500) -> object:
     """Return a copy of a JSON-like `value` with every string redacted to at most `limit` characters.
 
-    The values of keys such as `password` or `api_key` are replaced whole, and so are values that are no JSON
-    (bytes, objects) or nested too deep. Of a value with hundreds of nodes or kilobytes of text the end is
-    left out.
+    The values of keys such as `password` or `api_key` are replaced completely, and so are values that are not
+    JSON (bytes, objects) or are nested too deep. The end of a value with hundreds of nodes or kilobytes of
+    text is left out.
     """
     return _Walk(limit).copy(value, _MAX_DEPTH)
 
 
 class _Walk:
-    """One walk through a value, with the rest of its budget."""
+    """One walk through a value, with the remaining budget."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -143,7 +143,7 @@ def _without_secrets_of_an_id(text: str) -> str:
 
 
 def _rewritten(text: str, rules: Callable[[str], str]) -> str:
-    """Return the plain form of `text` after `rules`; `text` itself if they change nothing."""
+    """Return the plain form of `text` after `rules`; if they change nothing, `text` unchanged."""
     plain = canonical(text)
     clean = rules(plain[:SCAN_LIMIT])
     if (
@@ -186,7 +186,9 @@ def _is_encoded_secret(word: str, rules: Callable[[str], str]) -> bool:
 
 
 def _head(text: str, limit: int) -> str:
-    """Return the part of `text` that is searched: whole words, since half a secret cannot be recognised."""
+    """Return the part of `text` that is searched; it ends with a whole word, because half a secret cannot
+    be recognised.
+    """
     scanned = min(SCAN_LIMIT, max(_SCANNED_AT_LEAST, _SCANNED_PER_SHOWN * limit))
     if len(text) <= scanned:
         return text.replace("\r", "\n")

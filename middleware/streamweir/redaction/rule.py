@@ -23,7 +23,7 @@ START: Final = rf"(?:\b|{ESCAPED})"
 
 
 class Rule(NamedTuple):
-    """A pattern whose time is in proportion to the text, and its replacement."""
+    """A pattern whose time is proportional to the length of the text, and the replacement of its matches."""
 
     name: str
     pattern: LazyPattern[str]

@@ -1,8 +1,8 @@
 """The rules of redaction: one table, applied from top to bottom.
 
 Whole traces come first, then addresses that may hold other secrets, then single secrets. No pattern can start
-within characters that it has already walked (look-behinds, possessive and bounded repeats), so the time is in
-proportion to the length of the text.
+within characters that it has already scanned (look-behinds, possessive and bounded repeats), so the time is
+proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def without_secrets(text: str, *, is_id: bool = False) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Return `text` for a log: addresses, paths, traces and hexadecimal ids are kept."""
+    """Return `text` for a log: without credentials, but with addresses, paths, traces and hexadecimal ids."""
     return applied(_LOG_AFTER_NAMES, hide_named_secrets(applied(_LOG_BEFORE_NAMES, text)))
 
 

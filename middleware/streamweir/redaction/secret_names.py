@@ -1,4 +1,4 @@
-"""Recognises names of secrets by their words, because a list of names is never complete."""
+"""Recognises names of secrets by the words in them, because a list of names is never complete."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _SESSION_COOKIE: Final = LazyPattern(
     r"|(?:ci|laravel|symfony|flask|play)_session|beaker_session_id|(?:ssr|auth|remember)_(?:session|me)"
     r"|wordpress_logged_in_\w{1,64}|cfid|cftoken",
 )
-"""The usual names of session cookies, as words. `session_id` is not among them: the protocol uses it."""
+"""Matches the usual names of session cookies. `session_id` is not among them, because the protocol uses
+it.
+"""
 
 _ABOUT: Final = LazyPattern(
     r"_(?:ids?|names?|urls?|uri|endpoint|host|port|count|counts|length|len|limits?|size|types?|files?|path|dir"
@@ -46,14 +48,14 @@ _ABOUT: Final = LazyPattern(
     r"|valid|missing|provider|manager|service|scopes?|algorithm|method|strategy|enabled|disabled|hint|rules?"
     r"|strength|per_\w{1,32}|logprobs?|probs?|cost|price|rate|overlap|estimate|total)$"
 )
-"""Last words of names that are about a secret and hold none."""
+"""Matches last words of names that describe a secret but do not hold one."""
 
 _OTHER_TOKEN: Final = LazyPattern(
     r"^(?:the_)?(?:un)?(?:expected|known|recognized|supported|matched|terminated)_(?:\w{1,16}_)?token$"
     r"|^(?:next|previous|current|first|last|stop|start|special|illegal|bad|end|eos|bos|pad|unk|sep|cls|mask|per"
     r"|page|sync|continuation|cancellation|syntax|input|output|max|min|begin)_(?:page_)?token$"
 )
-"""Words for tokens of parsers, models and pages, which are no secrets."""
+"""Matches words for tokens of parsers, models and pages, which are not secrets."""
 
 _PUBLIC_KEY: Final = LazyPattern(
     r"(?:^|_)(?:primary|foreign|public|pub|partition|sort|cache|bucket|object|index|row|column|shard|group|range"
@@ -95,7 +97,7 @@ _CORE: Final = (
     r"pass|pwd|secret|token|credential|creds|cookie|authorization|auth|conn|key|kennwort|senha|contrase|jwt|otp"
     r"|psk|sid|sess|cfid|cftoken|wordpress_logged|remember_me|sig|sas|dsn|pw|bearer|hmac|webhook|jsessionid|client.?assertion"
 )
-"""Matches a part that every name of a secret has."""
+"""Matches a part that every name of a secret contains."""
 
 NAME: Final = LazyPattern(
     rf"{'|'.join(_FOREIGN)}"
@@ -106,13 +108,13 @@ NAME: Final = LazyPattern(
     r"(?:[ ]provided\b)?",
     _FLAGS,
 )
-"""Matches candidates for names of secrets, which `is_secret_name` decides."""
+"""Matches candidates for names of secrets, about which `is_secret_name` decides."""
 
 _HEADER: Final = LazyPattern(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 
 def is_secret_header(name: str) -> bool:
-    """Return whether the value of this header is a credential."""
+    """Return whether the value of a header with this name is a credential."""
     return _is_secret_header(name) if len(name) <= _LONGEST_NAME else _HEADER.search(name) is not None
 
 
@@ -122,7 +124,7 @@ def _is_secret_header(name: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the value of this key of an object is a secret, whatever its form."""
+    """Return whether the value of an object's key with this name is a secret, whatever form the value has."""
     name = name[-_LONGEST_NAME:].removesuffix(" provided").removesuffix(" value")
     if _FOREIGN_NAME.search(name.lower()):
         return True

@@ -1,4 +1,4 @@
-"""Rules for stack traces of eight languages, whole and line by line."""
+"""Rules for stack traces of eight languages, as a whole and line by line."""
 
 from __future__ import annotations
 

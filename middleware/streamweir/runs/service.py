@@ -240,8 +240,8 @@ class RunService(Generic[Run]):
     async def latest(
         self, owner: str | None, kind: str, value: str, *, serves: Callable[[About], bool]
     ) -> FoundRun | None:
-        """Return the newest of the runs that `find` yields and that are still running; None if there is
-        none.
+        """Return the newest of the runs that `find` yields and that are still running; None if no
+        such run exists.
         """
         async for found in self.find(owner, kind, value, serves=serves):
             if found.state.state == "running":

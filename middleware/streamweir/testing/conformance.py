@@ -21,7 +21,7 @@ __all__ = ["DecoderConformance", "cuts"]
 _PIECES = (1, 1, 2, 3, 5, 8, 20, 100, 1000)
 
 _MOST_CUTS = 100
-"""The most truncations of one sample that are tried, evenly spread."""
+"""The most truncations of one sample that are tried; they are evenly spread."""
 
 _JUNK: Sequence[bytes] = (
     b"",
@@ -40,11 +40,11 @@ _JUNK: Sequence[bytes] = (
     b'data: {"a": ' + b"[" * 5000 + b"\n\n",
     b'data: {"n": 1e999, "m": NaN, "s": "\\ud83d", "i": ' + b"9" * 400 + b"}\n\n",
 )
-"""Bodies in no dialect, or cut in the middle."""
+"""Bodies that are in no dialect, or are cut in the middle."""
 
 
 def cuts(data: bytes, *, seed: int = 0) -> list[bytes]:
-    """Return `data` in pieces, cut at places that depend on `seed` alone; joined, they are `data` again."""
+    """Return `data` in pieces, cut at places that depend only on `seed`; joined, the pieces equal `data`."""
     chance = random.Random(seed)
     pieces = []
     start = 0
@@ -56,14 +56,15 @@ def cuts(data: bytes, *, seed: int = 0) -> list[bytes]:
 
 
 class DecoderConformance:
-    """Inherit it as `class TestAcme(DecoderConformance)`; pytest does the rest.
+    """A mix-in with the tests for a decoder: inherit it as `class TestAcme(DecoderConformance)`; pytest
+    collects the tests.
 
     Class attributes:
         dialect: the name that the decoder is registered by.
         samples: complete streams of the dialect, as bytes or as paths of files: bodies, or captures.
-        options: the dialect's options for them.
-        ends_at_eof: the end of the body may be the end of a stream. Unless it is said here, a sample that is
-            cut before its evidence must never end `completed`.
+        options: the dialect's options for the samples.
+        ends_at_eof: the end of the body may be the end of a stream. If False, a sample that is cut before the
+            evidence of its end must never end `completed`.
     """
 
     dialect: ClassVar[str]
@@ -72,13 +73,13 @@ class DecoderConformance:
     ends_at_eof: ClassVar[bool] = False
 
     def test_gives_a_valid_stream_in_every_framing(self) -> None:
-        """The output of each sample keeps the protocol."""
+        """Check that the output of each sample keeps the protocol."""
         for body in self._bodies():
             for framing in ("sse", "ndjson", "json"):
                 assert_valid_stream(self._translate([body], framing), framing=framing)
 
     def test_does_not_depend_on_how_the_network_cuts(self) -> None:
-        """Whole, byte by byte and cut at random give the same."""
+        """Check that the output is equal however the input is cut: whole, byte by byte, at random."""
         for body in self._bodies():
             whole = self._translate([body])
             assert self._translate([body[i : i + 1] for i in range(len(body))]) == whole, "byte by byte"
@@ -86,7 +87,7 @@ class DecoderConformance:
                 assert self._translate(cuts(body, seed=seed)) == whole, f"cuts(sample, seed={seed})"
 
     def test_a_sample_ends_without_an_internal_error(self) -> None:
-        """A sample is a stream of this dialect: it is understood, however it ends."""
+        """Check that each sample is understood as a stream of the dialect, however it ends."""
         for body in self._bodies():
             translator = self._translator()
             translator.feed(body)
@@ -95,7 +96,7 @@ class DecoderConformance:
             assert not translator.stream.reader.faults, "the decoder fails at a sample of its own"
 
     def test_a_truncated_sample_never_ends_completed(self) -> None:
-        """A stream that breaks off before the evidence of its end is not a success."""
+        """Check that a stream which breaks off before the evidence of its end does not end `completed`."""
         for body in self._bodies():
             for end, is_half_a_line in _places(body):
                 if self._has_evidence(body[:end]):
@@ -105,14 +106,16 @@ class DecoderConformance:
                     assert self._ending(body[:end], "close") != "done", f"body ends at byte {end}"
 
     def test_nothing_is_complete_while_text_is_still_to_come(self) -> None:
-        """Evidence of the end comes with the end: not before anything, and not with a text that goes on."""
+        """Check that evidence of the end comes neither before the first event nor with a text that
+        continues.
+        """
         assert not self._reader().complete, "complete before anything has come"
         for body in self._bodies():
             early = _early_evidence(self._reader(), body)
             assert early is None, f"complete at byte {early}, and text follows"
 
     def test_raises_nothing_on_junk(self) -> None:
-        """Foreign bytes, alone or in the middle of a sample, end in a valid stream."""
+        """Check that foreign bytes, by themselves or in the middle of a sample, give a valid stream."""
         for junk in _JUNK:
             for body in (b"", *self._bodies()):
                 middle = len(body) // 2
@@ -158,7 +161,8 @@ class DecoderConformance:
 
 
 def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
-    """Return where the stream became complete although text follows; None if it did not.
+    """Return the position at which the stream became complete although text follows; None if it did
+    not.
 
     A stream with an open question to a person counts as complete, with or without later events.
     """
@@ -187,14 +191,16 @@ def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
 
 
 def _is_text(item: StreamItem) -> bool:
-    """Return whether this is a piece of text that does not repeat earlier text."""
+    """Return whether an item is a piece of text that does not repeat earlier text."""
     if isinstance(item, Content | Thinking):
         return bool(item.content) and item.whole is None
     return isinstance(item, TextRun)
 
 
 def _places(body: bytes) -> list[tuple[int, bool]]:
-    """Return places to cut: line ends, and middles of lines with JSON; and whether it is a middle."""
+    """Return positions at which to cut (line ends, and middles of lines with JSON), each with whether it
+    is a middle.
+    """
     places = []
     start = 0
     for line in body.splitlines(keepends=True):

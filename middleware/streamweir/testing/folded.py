@@ -1,4 +1,6 @@
-"""Is this body a folded result? Source: the standard protocol 1.1, section 4 (`Accept: application/json`)."""
+"""Checks whether a body is a folded result. Source: the standard protocol 1.1, section 4 (`Accept:
+application/json`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _CALL: Final = {"tool_id", "tool_name", "arguments", "status", "result", "error"
 
 
 def folded_breaches(body: bytes) -> tuple[str | None, list[str]]:
-    """Return the request id of a folded result and each breach in it, in words."""
+    """Return the request id of a folded result, and each breach of the protocol in words."""
     result, breaches = read_json(body.decode("utf-8", "replace"))
     if not isinstance(result, dict):
         return None, [*breaches, "the folded result must be an object"]

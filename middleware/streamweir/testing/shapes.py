@@ -1,7 +1,7 @@
 """The fields of each event, as tables.
 
-Source: the standard protocol 1.1, sections 1, 2 and 6. Written apart from `streamweir.events`, so that a slip
-in one of them shows.
+Source: the standard protocol 1.1, sections 1, 2 and 6. Written separately from `streamweir.events`, so that a
+mistake in one of the two is noticed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from streamweir.errors import MACHINE_CODE
 __all__ = ["DATA", "METADATA", "breaches_of", "data_breaches"]
 
 Check = Callable[[Any], str | None]
-"""Returns the problem with a value, in words that follow the field's name."""
+"""Returns the problem with a value, in words that follow the field's name; None if there is none."""
 
 
 class Field(NamedTuple):
-    """One key of an object."""
+    """One field of an object."""
 
     check: Check
     required: bool = True
@@ -310,7 +310,7 @@ _PATCH_OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy"
 
 
 def breaches_of(value: Any, shape: Shape, place: str) -> Iterator[str]:
-    """Yield the reasons why `value` is not the object that `shape` describes."""
+    """Yield the reasons why `value` is not an object of the form `shape`."""
     if not isinstance(value, dict):
         yield f"{place} must be an object"
         return
@@ -326,7 +326,7 @@ def breaches_of(value: Any, shape: Shape, place: str) -> Iterator[str]:
 
 
 def data_breaches(data_type: Any, data: Any) -> Iterator[str]:
-    """Yield the reasons why `data` is not the structured data that its `data_type` promises."""
+    """Yield the reasons why `data` does not have the form that its `data_type` requires."""
     if data_type == "state_delta":
         if not isinstance(data, list) or not all(map(_is_patch, data)):
             yield "data.data must be a JSON Patch: a list of operations"

@@ -1,4 +1,4 @@
-"""Is this body a valid stream of the standard protocol? Every breach in words.
+"""Checks whether a body is a valid stream of the standard protocol, and words every breach.
 
 Source: the standard protocol 1.1, sections 1 to 6.
 """
@@ -39,7 +39,7 @@ _ERROR_REASONS: Final = {
     "STORE_UNAVAILABLE": {"lost"},
     "INTERNAL": {"internal"},
 }
-"""Which reasons an error code may end with; all other codes: `upstream_error`."""
+"""For each error code, the reasons with which a stream may end; for all other codes `upstream_error`."""
 
 _END_REASONS: Final = {
     "completed": {"done"},

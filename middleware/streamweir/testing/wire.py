@@ -1,7 +1,7 @@
-"""A body as the client gets it, taken apart by the strict rules of the framing.
+"""Takes the client's body apart by the strict rules of its framing.
 
-Source: the standard protocol 1.1, section 4. Written apart from `streamweir.framing`, which is lenient on
-purpose: here everything that is not exactly as promised is a breach.
+Source: the standard protocol 1.1, section 4. Written separately from `streamweir.framing`, which is lenient
+on purpose: here every deviation is a breach.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 __all__ = ["Framed", "read_json", "read_ndjson", "read_sse"]
 
 _UNKEPT: Final = re.compile(r'"message_code": ?"RESUME_(?:LOST|LIMIT)"')
-"""The warning of a resumable stream before its first event that is not stored."""
+"""Matches the warning of a resumable stream before its first event that is not stored."""
 
 _EVENT_BLOCK: Final = re.compile(r"(?:id: (?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]*)\n)?data: ([^\n]*)")
 _ESCAPED_WITHOUT_NEED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[01][0-9a-fA-F]|007[fF]|0085|202[89])")
-"""An escape other than those of control characters, which JSON cannot hold as they are, and of line ends."""
+"""Matches an escape that is not needed: not of a control character, and not of a line end."""
 
 _COMMENTS: Final = re.compile(r"\A(?::[^\n]*(?:\n|\Z))+")
 """Comment lines before a block: heartbeats."""
@@ -30,7 +30,7 @@ class Framed(NamedTuple):
     """One event of a body: the value of its frame, and the problems of the frame."""
 
     value: Any
-    """The JSON value; None without one."""
+    """The JSON value of the frame; None without one."""
     id: int | None
     """The number in the SSE id; None in NDJSON, and for an event of a resumable stream that is not stored."""
     breaches: list[str]
@@ -67,7 +67,9 @@ def read_sse(body: bytes) -> Iterator[Framed]:
 
 
 def _run_of(blocks: Iterable[str]) -> str | None:
-    """Return the run that the ids of a resumable stream name; then an event that is not stored has none."""
+    """Return the run that the ids of a resumable stream name; events that are not stored may then have no
+    id.
+    """
     matches = (_EVENT_BLOCK.fullmatch(block) for block in blocks if block)
     first = next(matches, None)
     return None if first is None else first[1]

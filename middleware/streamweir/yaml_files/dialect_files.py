@@ -1,4 +1,4 @@
-"""A home-made dialect in a file of its own: the same keys as under `dialects:`, without a name."""
+"""A home-made dialect in a separate file: the keys that it would have under `dialects:`, without its name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_dialect(path: str | os.PathLike[str], *, name: str | None = None) -> tu
         name: the name of the file in messages; the path if not given.
 
     Returns:
-        The mapping, None where there is none; the report then says why.
+        The mapping, or None if it cannot be read; the report then tells why.
     """
     report = Report(os.fspath(path) if name is None else name)
     text = read_text(Path(path), report)

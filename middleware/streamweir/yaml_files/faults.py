@@ -10,18 +10,18 @@ from ruamel.yaml.error import MarkedYAMLError, StringMark
 __all__ = ["YamlFault", "fault_in_words"]
 
 _LOOKED_BACK: Final = 3
-"""The number of lines before YAML's error that may hold its cause."""
+"""The number of lines before YAML's error that may contain its cause."""
 
 _REFERENCE: Final = re.compile(r"(?<!\$)[\[{][^\"'#\[{]*\$\{")
-"""`${` within brackets, with no quotation mark before it; a match begins at the last bracket alone, once."""
+"""Matches `${` within brackets without a quotation mark before it, from the last opening bracket on."""
 
 _TAB: Final = re.compile(r"[ ]*\t")
 _KEY_LINE: Final = re.compile(r"([ ]*)(?:- )?[^\s#:'\"][^:]*:(?:\s|$)")
 _PLAIN_TEXT: Final = re.compile(r"[ ]*(?:- )?[^\s#:'\"{\[][^:]*: +[^\s#'\"{\[|>&*!].*:$")
-"""A key and the beginning of its text, which is in no quotes, up to a further colon."""
+"""Matches a key and the beginning of its unquoted text, up to a further colon."""
 
 _GLUED: Final = re.compile(r"[ ]*(?:- )?[A-Za-z_]+ ?[=:](?!//)[^\s=:]")
-"""A key and its value with something else than a colon and a space between them."""
+"""Matches a key and its value if they are not separated by a colon and a space."""
 
 _NO_KEY: Final = "is no `KEY: VALUE`; a space stands behind the colon"
 _IN_QUOTES: Final = "must be in quotes"
@@ -31,7 +31,7 @@ _OPENED: Final = {
     "found unexpected end of stream": "the quotation mark here is not closed",
     "could not find expected ':'": f"this line {_NO_KEY}",
 }
-"""By YAML's message: the construct that has begun before the place of the error."""
+"""For each message of YAML, the construct that begins before the position of the error."""
 
 _HERE: Final = {
     "found undefined alias": "no anchor `&NAME` before this `*NAME`; a text may begin with * in quotes only",
@@ -42,7 +42,7 @@ _HERE: Final = {
 
 
 class YamlFault(NamedTuple):
-    """Why a text is no YAML."""
+    """The reason why a text is not YAML."""
 
     mark: StringMark | None
     """The position; None if it is unknown."""
@@ -71,7 +71,9 @@ def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
 
 
 def _about_keys(near: list[str], mark: StringMark) -> str | None:
-    """Return the mistake at a key that YAML does not expect, or in the line before it."""
+    """Return the mistake at a key that YAML does not expect, or on the line before it; None if there is
+    no known mistake.
+    """
     *before, last = near
     if _PLAIN_TEXT.match(last[: mark.column + 1]):
         return f"a text that holds a colon and a space {_IN_QUOTES}"
@@ -81,7 +83,7 @@ def _about_keys(near: list[str], mark: StringMark) -> str | None:
 
 
 def _is_deeper_than_expected(near: list[str]) -> bool:
-    """Whether the last line is a key at a depth that no line before it has begun."""
+    """Return whether the last line is a key that is indented deeper than the lines before it allow."""
     found = [match for match in map(_KEY_LINE.match, near) if match is not None]
     if len(found) < 2 or found[-1].string is not near[-1]:
         return False

@@ -1,4 +1,4 @@
-"""The text of a file, or why there is none."""
+"""Reads the text of a file, or reports why it cannot be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ MAX_BYTES: Final = 16 << 20
 
 
 def read_text(path: Path, report: Report) -> str:
-    """Return the text of the file at `path`; empty, with a problem reported, where it cannot be read.
+    """Return the text of the file at `path`; if it cannot be read, report a problem and return an empty
+    text.
 
     `-` is standard input.
     """

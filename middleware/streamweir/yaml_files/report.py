@@ -1,7 +1,7 @@
 """The problems of one YAML file: collected with their places, sorted, printed one per line.
 
-A message has two parts. What is said of every value is `message`; what quotes the value itself is `detail`,
-and is left out where the value was filled in from outside the file: it may be a secret.
+A message has two parts. `message` holds for every value; `detail` quotes the value, and is left out if the
+value was filled in from outside the file, because it may be a secret.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong; `str()` is the line to print."""
+    """One problem of a file; `str()` is the line to print."""
 
     file: str
     line: int | None
-    """None if the file could not even be read."""
+    """The line number; None if the file could not be read."""
     column: int | None
     path: str
-    """Such as `endpoints./chat.timeouts.idle`; empty for the file as a whole."""
+    """The path of the value, such as `endpoints./chat.timeouts.idle`; empty for the file as a whole."""
     message: str
 
     def __str__(self) -> str:
@@ -67,16 +67,16 @@ class Report:
     file: str
     marks: Mapping[KeyPath, Mark] = field(default_factory=dict)
     origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """Where each value of the merged tree was written."""
+    """For each value of the merged tree, the path at which it was written."""
     filled: set[KeyPath] = field(default_factory=set)
-    """Values that `${...}` filled in: they are never quoted."""
+    """The values that `${...}` filled in, which are never quoted."""
     problems: set[Problem] = field(default_factory=set)
-    """A set: a problem in `defaults` is found at every endpoint and reported once."""
+    """The problems, as a set: a problem in `defaults` is found at every endpoint but reported once."""
     remarks: set[Problem] = field(default_factory=set)
-    """Values that were probably meant otherwise; the file is good all the same."""
+    """Notes on values that were probably meant differently; the file is valid nevertheless."""
 
     def at(self, position: Position | None, message: str, path: KeyPath = ()) -> None:
-        """Add a problem at a place that is known already; None: the file as a whole."""
+        """Add a problem at a known position; None: the file as a whole."""
         line, column = position or (None, None)
         self.problems.add(Problem(self.file, line, column, path_text(path), message))
 
@@ -105,12 +105,12 @@ class Report:
         return tuple(map(str, sorted(self.remarks, key=self._reading_order)))
 
     def is_filled(self, path: KeyPath) -> bool:
-        """Whether the value, or one that it is part of, came from outside the file."""
+        """Return whether the value, or a value that contains it, came from outside the file."""
         origin = self.origin_of(path)
         return any(origin[:length] in self.filled for length in range(1, len(origin) + 1))
 
     def origin_of(self, path: KeyPath) -> KeyPath:
-        """Return where a value of the merged tree was written, or would have been."""
+        """Return the path at which a value of the merged tree was written, or would have been."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]] + path[length:]
@@ -122,23 +122,25 @@ class Report:
             raise ConfigErrors(sorted(self.problems, key=self._reading_order))
 
     def _reading_order(self, problem: Problem) -> tuple[bool, str, int, int, str, str]:
-        """Sort problems: those of this file first, then those of the files that it names."""
+        """Return the sort key of a problem: problems of this file first, then those of the files that it
+        names.
+        """
         place = (problem.line or 0, problem.column or 0)
         return problem.file != self.file, problem.file, *place, problem.path, problem.message
 
     def _mark(self, path: KeyPath) -> Mark:
-        """Return the position of `path`, or of the nearest value around it."""
+        """Return the position of `path`, or of the nearest value that contains it."""
         while path and path not in self.marks:
             path = path[:-1]
         return self.marks.get(path, Mark(Position(1, 1), Position(1, 1)))
 
     def _marked(self, path: KeyPath) -> KeyPath:
-        """Return `path` without the index of a list that is written as its one item."""
+        """Return `path` without the index of a list whose single item is written without the list."""
         while path and path not in self.marks and isinstance(path[-1], int):
             path = path[:-1]
         return path
 
 
 def _one_line(text: str) -> str:
-    """Escape characters that would break the line or hide part of it: a key may hold any character."""
+    """Return a text with escapes for characters that would break the line or hide a part of it."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -3,7 +3,8 @@
 The tree is built from ruamel's nodes and not by its constructors, for three reasons: all duplicate keys are
 found and not only the first, no tag can build an object, and a `%YAML 1.1` line cannot turn `off` into false.
 
-ruamel's plain reader gives the same nodes as its round-trip one, which keeps comments and stumbles over some.
+ruamel's plain reader gives the nodes of its round-trip reader, which also keeps comments and fails on some of
+them.
 """
 
 from __future__ import annotations
@@ -24,24 +25,26 @@ from streamweir.yaml_files.unresolved import Unresolved
 __all__ = ["read_tree"]
 
 MAX_DEPTH: Final = 50
-"""Deeper than any configuration; what walks the tree later is recursive."""
+"""The deepest nesting, deeper than any configuration; later code walks the tree recursively."""
 MANY_VALUES: Final = 100_000
-"""If a tree has more values, aliases may make up half: a few lines of them can make billions of values."""
+"""The number of values beyond which aliases may only make up half of a tree: a few lines of aliases can
+make billions of values.
+"""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = _TAG + "merge"
 
 _OTHER_SPACES: Final = ("\u00a0", "\u2007", "\u202f", "\u3000")
-"""They look like spaces, come along where a text is copied from a page, and belong to a key."""
+"""Characters that look like spaces, are copied from web pages, and count as part of a key."""
 
 Pair: TypeAlias = tuple[ScalarNode, Node]
 
 
 def read_tree(text: str, report: Report) -> dict[str, Any] | None:
-    """Return the mapping that `text` holds, and give `report` the marks of all it holds.
+    """Return the mapping in `text`, and give `report` the positions of all keys and values.
 
-    Returns None where there is none; the report then says why. A report with problems may still come with a
-    tree, so that what follows can find the rest.
+    The result is None if there is no mapping; the report then tells why. A tree may be returned in spite of
+    problems, so that later checks can find more.
     """
     root = _compose(text, report)
     if root is None:
@@ -60,7 +63,7 @@ def read_tree(text: str, report: Report) -> dict[str, Any] | None:
 
 
 def _compose(text: str, report: Report) -> Node | None:
-    """Return the root node; None, with a problem reported, where there is none."""
+    """Return the root node; if there is none, report a problem and return None."""
     try:
         root: Node | None = YAML(typ="safe", pure=True).compose(text)
     except RecursionError:
@@ -92,7 +95,9 @@ class _Builder:
     report: Report
     marks: dict[KeyPath, Mark] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
-    """Nodes, by identity, that have been built at least once: the file is as long as they are many."""
+    """The nodes, by identity, that have been built at least once; their number measures the length of
+    the file.
+    """
     values: int = 0
 
     def build(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:
@@ -134,7 +139,7 @@ class _Builder:
         return built
 
     def _pairs(self, node: MappingNode, path: KeyPath, inside: tuple[Node, ...]) -> Iterator[Pair]:
-        """Yield the usable pairs, then those that `<<` merges in and the mapping itself does not hold."""
+        """Yield the usable pairs, then those that `<<` merges in and the mapping itself does not have."""
         first: dict[str, Node] = {}
         merged: list[Node] = []
         for key, value in node.value:
@@ -170,12 +175,12 @@ class _Builder:
 
 
 def _is_text(key: Node) -> bool:
-    """Tell whether a key is a string; `on` is one, also under `%YAML 1.1`."""
+    """Return whether a key is a string; `on` is a string, even under `%YAML 1.1`."""
     return isinstance(key, ScalarNode) and key.tag in _SCALARS and isinstance(_scalar(key), str)
 
 
 def _scalar(node: ScalarNode) -> Any:
-    """Return the value of a scalar; text if it has no other type of YAML 1.2."""
+    """Return the value of a scalar; a text if it has no other type of YAML 1.2."""
     if node.value == "" and node.style is not None:
         return ""
     try:
@@ -190,16 +195,16 @@ def _integer(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    """Read a number; `.inf` and `.nan` are spelled without the dot in Python."""
+    """Return the number in a text; `.inf` and `.nan` are spelled without the dot in Python."""
     digits = text.replace("_", "").lower()
     return float(digits.replace(".", "") if digits.endswith(("inf", "nan")) else digits)
 
 
 def _boolean(text: str) -> bool:
-    """Read true and false, the only two of YAML 1.2.
+    """Return the value of `true` or `false`, the only two booleans of YAML 1.2.
 
     Raises:
-        ValueError: one of the other words of YAML 1.1; it stays text.
+        ValueError: the text is another boolean of YAML 1.1, which stays a text.
     """
     if text.lower() not in {"true", "false"}:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""The stand-in for a value of a YAML file that is not known."""
+"""The placeholder for a value of a YAML file that is not known."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ __all__ = ["Unresolved"]
 
 
 class Unresolved(str):
-    """Stands for a value that is not known: accepted in place of any value, and its text is not read.
+    """Stands for a value that is not known: it is accepted in place of any value, and its text is not
+    read.
 
-    The reader of YAML puts it where a tag is not supported, the configuration where a variable is missing.
+    The reader of YAML inserts it for an unsupported tag, the configuration for a missing variable.
     """
 
     __slots__ = ()

@@ -90,8 +90,8 @@ async def admit(
     """Let the response handle a request, or answer the request with an existing run.
 
     Args:
-        own: the arguments of the response's own `Resumption`, used if no layer above keeps runs; None: there
-            are none.
+        own: the arguments of the response's own `Resumption`, used if no layer above keeps runs; None: the
+            response has no runs.
         stream: the stream of the response.
         scope: the ASGI scope of the request.
         receive: the ASGI `receive` of the server, or of the layer above.

@@ -10,8 +10,9 @@ __all__ = ["RunStoreConformance"]
 
 
 class RunStoreConformance(EventRules, LifetimeRules, OwnershipRules, ReadingRules, ValueRules):
-    """Inherit it as `class TestAcmeStore(RunStoreConformance)`, give it `make_store`; pytest does the rest.
+    """A mix-in with the tests for a store: inherit it as `class TestAcmeStore(RunStoreConformance)` and
+    define `make_store`; pytest collects the tests.
 
-    Each test runs in an event loop of its own. A store with a short `lease` makes them short: some wait for
-    its end.
+    Each test runs in a separate event loop. Some tests wait for the end of a lease, so give the store a short
+    `lease`.
     """

@@ -1,4 +1,6 @@
-"""Stored events: in order, each once, by the owner only, each run separately."""
+"""The rules for stored events: they are in order, stored once, appended only by the owner, and separate
+for each run.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,15 @@ __all__ = ["EventRules"]
 
 
 class EventRules(RunStoreRules):
-    """Stored events: in order, each once, by the owner only, each run separately."""
+    """The rules for stored events: they are in order, stored once, appended only by the owner, and
+    separate for each run.
+    """
 
     @in_event_loop
     async def test_of_many_claims_one_holds(self) -> None:
-        """At once or later: one token has the run, and has it again when it asks again."""
+        """Check that one token gets a run, whether claims come at once or later; its repeated claim
+        succeeds again.
+        """
         async with self._store() as store:
             run = new_run()
             claimed: list[str] = []
@@ -47,7 +53,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_events_are_read_in_the_order_of_their_positions(self) -> None:
-        """Events of any size are appended in batches of any number; the pages together have all of them."""
+        """Check that events of any size in batches of any length are all read again, page by page."""
         async with self._store() as store:
             run = await claimed(store)
             written = [b'{"n":%d,"text":"%s"}' % (i, "哈".encode() * (i % 50)) for i in range(2500)]
@@ -64,7 +70,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_a_page_is_bounded(self) -> None:
-        """At most 256 events or 256 KiB, but one event at least."""
+        """Check that a page has at most 256 events or 256 KiB, but at least one event."""
         async with self._store() as store:
             run = await claimed(store)
             large = b'"' + b"x" * 100_000 + b'"'
@@ -75,7 +81,9 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_an_append_repeated_is_done_already(self) -> None:
-        """An answer may get lost: the same events at one position are stored once; others are refused."""
+        """Check that a repeated append stores nothing twice, because an answer may get lost; other events
+        are refused.
+        """
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1", b"2"], ttl=TTL)
@@ -92,7 +100,9 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_of_many_appends_at_one_position_one_holds(self) -> None:
-        """At once, of different events: the others are refused."""
+        """Check that one of several simultaneous appends of different events succeeds, and the others are
+        refused.
+        """
         async with self._store() as store:
             run = await claimed(store)
             stored: list[bytes] = []
@@ -110,7 +120,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_another_token_changes_nothing(self) -> None:
-        """Append, renew, end and discard are the owner's."""
+        """Check that only the owner's token can append, renew, end and discard."""
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1"], ttl=TTL)
@@ -123,7 +133,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_runs_do_not_touch_each_other(self) -> None:
-        """Many at once, by many owners: each has its own events and its own end."""
+        """Check that many runs with many owners at one time keep separate events and ends."""
         async with self._store() as store:
             runs = {new_run(): i for i in range(50)}
 
@@ -142,7 +152,9 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_what_is_appended_without_waiting_is_stored_in_its_order(self) -> None:
-        """Where a store can do that: one answer for each append, as if it had been waited for."""
+        """Check that each append without waiting gets one answer, as if it had been awaited; only for
+        stores that can do this.
+        """
         async with self._store() as store:
             append_soon = append_soon_of(store)
             run = await claimed(store)

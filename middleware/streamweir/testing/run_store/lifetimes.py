@@ -1,4 +1,4 @@
-"""How long a run is there: from nothing to its end, and until it is forgotten."""
+"""The rules for the lifetime of a run, from its claim to its end, and until it is forgotten."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ __all__ = ["LifetimeRules"]
 
 
 class LifetimeRules(RunStoreRules):
-    """How long a run is there: from nothing to its end, and until it is forgotten."""
+    """The rules for the lifetime of a run, from its claim to its end, and until it is forgotten."""
 
     @in_event_loop
     async def test_an_unknown_run_is_nothing(self) -> None:
-        """It has no state and no events, waiting for it ends at once, and no operation on it succeeds."""
+        """Check that an unknown run has no state and no events, that waiting ends at once, and that no
+        operation succeeds.
+        """
         async with self._store() as store:
             run = new_run()
             assert await store.look(run) is None
@@ -48,7 +50,9 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_an_end_is_the_end(self) -> None:
-        """Behind an end nothing is appended, renewed, seized or discarded; the run keeps its time to live."""
+        """Check that an ended run cannot be appended to, renewed, seized or discarded, and keeps its time
+        to live.
+        """
         async with self._store() as store:
             run = await claimed(store)
             before = unix_milliseconds()
@@ -65,7 +69,7 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_what_has_ended_is_kept_for_its_time(self) -> None:
-        """And not longer; then the handle is free."""
+        """Check that an ended run is kept for its time to live and not longer; then its handle is free."""
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1"], ttl=0.4, ends=True)
@@ -78,7 +82,7 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_a_running_run_does_not_expire(self) -> None:
-        """Its time to live counts from its end, however short it is."""
+        """Check that the time to live counts from the end of a run, however short it is."""
         async with self._store() as store:
             run = new_run()
             assert await store.claim(run, "t", ABOUT, ttl=0.05)
@@ -94,7 +98,9 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_what_is_discarded_is_gone_for_its_time(self) -> None:
-        """Its events are freed, its handle stays taken; once more is done already."""
+        """Check that a discarded run has no events while its handle stays taken, and that a repeated
+        discard succeeds.
+        """
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1"], ttl=TTL)
@@ -111,7 +117,7 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_what_is_forgotten_never_was(self) -> None:
-        """Running or ended; its owner is refused, its handle is free."""
+        """Check that a forgotten run, running or ended, leaves its handle free and has its owner refused."""
         async with self._store() as store:
             for ends in (False, True):
                 run = await claimed(store)

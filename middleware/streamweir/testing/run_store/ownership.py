@@ -1,4 +1,4 @@
-"""The ownership of a run: its lease, ends by others, and how the owner learns of them."""
+"""The rules for the ownership of a run: its lease, ends by other processes, and notices to the owner."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ __all__ = ["OwnershipRules"]
 
 
 class OwnershipRules(RunStoreRules):
-    """The ownership of a run: its lease, ends by others, and how the owner learns of them."""
+    """The rules for the ownership of a run: its lease, ends by other processes, and notices to the owner."""
 
     @in_event_loop
     async def test_a_lease_ends_and_is_kept(self) -> None:
-        """Appending and renewing keep the lease; a slow owner continues unless the run was seized."""
+        """Check that appending and renewing keep the lease, and that a slow owner continues unless the run
+        was seized.
+        """
         async with self._store() as store:
             run = await claimed(store)
             await anyio.sleep(store.lease * 0.6)
@@ -45,7 +47,9 @@ class OwnershipRules(RunStoreRules):
 
     @in_event_loop
     async def test_of_an_end_and_a_seizure_at_once_one_holds(self) -> None:
-        """An owner that was slow writes its end while others end the run for it."""
+        """Check that one of two ends is stored if a slow owner and another process end the run at one
+        time.
+        """
         async with self._two_stores() as (store, other):
             runs = [await claimed(store) for _ in range(20)]
             await anyio.sleep(store.lease * 1.2)
@@ -71,7 +75,9 @@ class OwnershipRules(RunStoreRules):
 
     @in_event_loop
     async def test_only_what_nobody_owns_is_seized_and_once(self) -> None:
-        """At the right position, by one of many; after it the owner of before is refused."""
+        """Check that only one of many can seize a run without an owner, at the right position; the former
+        owner is refused.
+        """
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1"], ttl=TTL)
@@ -99,7 +105,9 @@ class OwnershipRules(RunStoreRules):
 
     @in_event_loop
     async def test_the_owner_learns_of_a_cancel_and_of_readers(self) -> None:
-        """With its next renewal, from any process; a run that is over takes no word."""
+        """Check that the owner learns of a cancel and of readers when it renews; an ended run ignores
+        both.
+        """
         async with self._two_stores() as (store, other):
             run = await claimed(store)
             signals = await store.renew(run, "t", ttl=TTL)

@@ -1,4 +1,4 @@
-"""How runs are found and followed."""
+"""The rules for finding and following runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ __all__ = ["ReadingRules"]
 
 
 class ReadingRules(RunStoreRules):
-    """How runs are found and followed."""
+    """The rules for finding and following runs."""
 
     @in_event_loop
     async def test_waiting_ends_with_what_is_waited_for(self) -> None:
-        """The event, the end, gone or forgotten: at once, from any process; else when the time is over."""
+        """Check that waiting ends at once for an event, an end, a discard or a removal by any process,
+        else after the time.
+        """
         async with self._two_stores() as (store, other):
             for change in ("append", "end", "discard", "forget"):
                 run = await claimed(store)
@@ -43,7 +45,9 @@ class ReadingRules(RunStoreRules):
 
     @in_event_loop
     async def test_nothing_is_missed_between_looking_and_waiting(self) -> None:
-        """Readers in another process that look, read and wait in turns get every event in its order."""
+        """Check that readers in another process that look, read and wait in turns get every event in
+        order.
+        """
         async with self._two_stores() as (store, other):
             run = await claimed(store)
             read: list[list[bytes]] = [[] for _ in range(5)]
@@ -68,7 +72,7 @@ class ReadingRules(RunStoreRules):
 
     @in_event_loop
     async def test_runs_are_found_by_their_keys(self) -> None:
-        """Newest first, at most 100; a forgotten run is not found."""
+        """Check that runs are found newest first, at most 100, and that a forgotten run is not found."""
         async with self._store() as store:
             key, other_key = secrets.token_hex(16), secrets.token_hex(16)
             assert list(await store.find(key)) == []

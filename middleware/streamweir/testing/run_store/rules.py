@@ -30,7 +30,7 @@ ABOUT = b'{"endpoint":"/chat"}'
 
 
 def in_event_loop(test: Callable[[Any], Awaitable[None]]) -> Callable[[Any], None]:
-    """Let a test run in an event loop of its own."""
+    """Wrap a test so that it runs in a separate event loop."""
 
     @wraps(test)
     def run(self: Any) -> None:
@@ -40,14 +40,16 @@ def in_event_loop(test: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Non
 
 
 class RunStoreRules:
-    """Some of the rules, as tests; see `RunStoreConformance`."""
+    """The base class of the rules for stores of runs; see `RunStoreConformance`."""
 
     async def make_store(self) -> RunStore:
-        """Return a store of its own for one test; it is closed afterwards."""
+        """Return a new store for one test; it is closed afterwards."""
         raise NotImplementedError
 
     async def make_two_stores(self) -> tuple[RunStore, RunStore]:
-        """Return two stores that keep the same runs, as two processes would; by default one, twice."""
+        """Return two stores that keep one set of runs, as two processes would; by default one store,
+        twice.
+        """
         store = await self.make_store()
         return store, store
 
@@ -75,7 +77,7 @@ def new_run() -> str:
 
 
 async def claimed(store: RunStore) -> str:
-    """Begin a run of the token `t`."""
+    """Begin a run with the token `t`, and return its name."""
     run = new_run()
     assert await store.claim(run, "t", ABOUT, ttl=TTL)
     return run
@@ -97,13 +99,13 @@ async def all_events(store: RunStore, run: str, at: int = 0) -> Sequence[bytes]:
 
 
 async def at_once(waiting: Awaitable[None]) -> None:
-    """Wait for an operation that should be quick."""
+    """Wait for an operation, which must end quickly."""
     with anyio.fail_after(5):
         await waiting
 
 
 async def is_lost(operation: Awaitable[object]) -> None:
-    """Expect `RunLost`."""
+    """Check that an operation raises `RunLost`."""
     try:
         await operation
     except RunLost:

@@ -1,4 +1,4 @@
-"""Named values: kept for a time, prolonged by reading, dropped, never confused with runs."""
+"""The rules for named values: kept for a time, prolonged by reading, dropped, separate from runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["ValueRules"]
 
 
 class ValueRules(RunStoreRules):
-    """Named values: kept for a time, prolonged by reading, dropped, never confused with runs."""
+    """The rules for named values: kept for a time, prolonged by reading, dropped, separate from runs."""
 
     @in_event_loop
     async def test_a_value_is_the_bytes_that_were_put_last(self) -> None:
-        """Any bytes, for any process; the last `put` of a name replaces the one before."""
+        """Check that any bytes can be put, read by any process, and replaced by a later `put`."""
         async with self._two_stores() as (store, other):
             values = [b"", b"{}", bytes(range(256)), b"\r\n$-1\r\n", secrets.token_bytes(1 << 20)]
             for value in values:
@@ -30,7 +30,7 @@ class ValueRules(RunStoreRules):
 
     @in_event_loop
     async def test_a_dropped_value_is_unknown(self) -> None:
-        """Dropping it again, or an unknown one, is no error; the name may be used again."""
+        """Check that dropping an unknown value is not an error, and that a dropped name may be used again."""
         async with self._two_stores() as (store, other):
             name = new_run()
             await store.drop(name)
@@ -43,7 +43,7 @@ class ValueRules(RunStoreRules):
 
     @in_event_loop
     async def test_a_value_expires_after_its_last_use(self) -> None:
-        """Each `get` and each `put` starts its time anew."""
+        """Check that each `get` and each `put` restarts the time of a value."""
         async with self._store() as store:
             used, unused = new_run(), new_run()
             for name in (used, unused):
@@ -60,7 +60,9 @@ class ValueRules(RunStoreRules):
 
     @in_event_loop
     async def test_many_values_come_in_the_order_of_their_names(self) -> None:
-        """Unknown ones among them are None, a name may occur twice, and each is kept from then on."""
+        """Check that unknown values are None, that a name may occur twice, and that each value is kept
+        from then on.
+        """
         async with self._store() as store:
             names = [new_run() for _ in range(600)]
             for name in names[::2]:
@@ -77,7 +79,7 @@ class ValueRules(RunStoreRules):
 
     @in_event_loop
     async def test_a_value_and_a_run_of_one_name_are_two_things(self) -> None:
-        """Neither is changed by operations on the other."""
+        """Check that operations on a value do not change the run with its name, and the reverse."""
         async with self._store() as store:
             run = await claimed(store)
             assert await store.get(run, ttl=TTL) is None
